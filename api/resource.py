@@ -115,7 +115,8 @@ class ApiBlueprint(Blueprint):
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (READ if methods == {"GET"} else ADMIN)
-        forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`. {NOT_LOCAL}"
+        too = "" if own else ", which a person's own key needs too"
+        forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`{too}. {NOT_LOCAL}"
         body_errors = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts = {**_EVERY_CALL, 403: forbidden, **body_errors, **(errors or {})}
         content = {"application/json": {"schema": error_schema}}

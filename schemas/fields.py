@@ -78,10 +78,14 @@ class SpaceName(SessionId):
 class UtcDateTime(fields.AwareDateTime):
     """ISO 8601 time. Without an offset it is read as UTC; it is always shown in UTC."""
 
+    default_error_messages = {"invalid": "Must be a time such as 2026-11-20T10:00:00Z or 2026-11-20T12:00:00+02:00."}
+
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(format="iso", default_timezone=UTC, **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        if isinstance(value, str):  # in an address, an unescaped "+" is a space
+            value = re.sub(r"(?<=T)(.*) (?=\d\d:\d\d$)", r"\1+", value)
         moment = super()._deserialize(value, attr, data, **kwargs)
         try:
             return moment.astimezone(UTC)

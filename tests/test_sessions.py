@@ -139,6 +139,9 @@ def test_filters(client: FlaskClient) -> None:
     assert ids(user_id="ada", after="2024-02-10T00:00:00Z") == ["s3", "s2"]  # from then on
     assert ids(user_id="ada", before="2024-02-10T00:00:00Z") == ["s1"]  # before, and not at
     assert ids(user_id="ada", after="2024-02-10T02:00:00+03:00", before="2024-02-11") == ["s2"]
+    unescaped = "/api/sessions?user_id=ada&before=2024-02-11&after=2024-02-10T02:00:00.5+03:00"
+    assert [item["id"] for item in good(client.get(unescaped))["items"]] == ["s2"], "`+` is a space there"
+    assert "such as 2026-11-20T10:00:00Z" in error(client.get("/api/sessions?after=noon"), 422)["message"]
     assert ids(user_id="nobody") == []
     append(client, "s1", [said("again")])
     assert ids(user_id="ada")[0] == "s1", "a new message moves a session up"

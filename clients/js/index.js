@@ -22,7 +22,7 @@ export class ServerError extends RecapError {}
 /** The server can't be reached, or its answer did not come whole and in time.  The call may have happened. */
 export class NoAnswer extends RecapError {
   constructor(cause) {
-    const message = `There is no answer, or not all of it: ${cause}. The call may have been carried out.`;
+    const message = `There is no answer, or not all of it: ${cause.cause ?? cause}. The call may have been carried out.`;
     super(0, { code: "no_answer", message });
     this.cause = cause;
   }
@@ -69,9 +69,9 @@ export class Recap extends Operations {
 
   _send(call) { return this.#sent(call, answerOf); }
   _open(call) {
-    return new Stream(() => this.#sent({ ...call, body: { ...call.body, stream: true } }), this.#options.signal);
+    return new Stream(() => this.#sent({ ...call, body: { ...call.body, stream: true } }, opened), this.#options.signal);
   }
-  _listen(call) { return new EventStream(() => this.#sent(call), this.#options.signal); }
+  _listen(call) { return new EventStream(() => this.#sent(call, opened), this.#options.signal); }
   async *_each(call) {
     let cursor;
     do {
@@ -82,21 +82,26 @@ export class Recap extends Operations {
   }
 
   /** Send a call, again where the server asks for it or where that does no harm, and read the good response. */
-  async #sent(call, read = (response) => response) {
+  async #sent(call, read) {
     const { timeout, replyTimeout, retries, fetch, signal } = this.#options;
     const key = call.turn ? (call.body.idempotency_key ?? randomKey()) : undefined; // all attempts have one
     const repeatable = call.method === "GET" || call.turn || call.repeatable;
     const [address, request] = this.#request(call, key);
     for (let attempt = 0; ; attempt++) {
       let failure;
+      let isOpen = false;
+      const silence = new Silence(call.turn || read === opened ? replyTimeout : timeout);
       try {
-        const late = AbortSignal.timeout(call.turn ? replyTimeout : timeout);
-        const response = await fetch(address, { ...request, signal: signal ? AbortSignal.any([signal, late]) : late });
-        if (response.ok) return await read(response);
+        const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
+        const response = await fetch(address, { ...request, signal: either });
+        isOpen = response.ok && read === opened;
+        if (response.ok) return await read(response, silence);
         failure = await errorOf(response);
       } catch (error) {
         signal?.throwIfAborted(); // the program's own wish is no failure
         failure = new NoAnswer(error);
+      } finally {
+        if (!isOpen) silence.end();
       }
       const { status, retryAfter } = failure;
       const again = retryAfter === undefined ? repeatable && AWAY.includes(status) : retryAfter <= PAUSE_MAX;
@@ -189,22 +194,47 @@ export class EventStream {
   }
 }
 
+/** The end of a wait: its signal aborts after so many milliseconds in which the server says nothing. */
+class Silence {
+  #controller = new AbortController();
+  #milliseconds;
+  #timer;
+
+  constructor(milliseconds) {
+    this.#milliseconds = milliseconds;
+    this.begin();
+  }
+
+  get signal() { return this.#controller.signal; }
+  begin() {
+    this.end();
+    const late = new DOMException(`no word for ${this.#milliseconds / 1000} s`, "TimeoutError");
+    this.#timer = setTimeout(() => this.#controller.abort(late), this.#milliseconds);
+  }
+  end() { clearTimeout(this.#timer); }
+}
+
+function opened(response, silence) { return { response, silence }; }
+
 /** The fields of server-sent events, each with its value.  Leaving the loop closes the connection. */
-async function* fields(response, signal) {
+async function* fields({ response, silence }, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     let rest = "";
     for (;;) {
+      silence.begin();
       const { done, value } = await reader.read().catch((error) => {
         signal?.throwIfAborted();
         throw new NoAnswer(error);
       });
       if (done) return;
+      silence.end(); // the program may take its time
       const lines = (rest + value).split("\n");
       rest = lines.pop();
       for (const line of lines) if (line.includes(": ")) yield [line.split(": ", 1)[0], line.slice(line.indexOf(": ") + 2)];
     }
   } finally {
+    silence.end();
     reader.cancel().catch(() => {}); // it may have failed already
   }
 }

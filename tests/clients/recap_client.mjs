@@ -73,6 +73,7 @@ const events = recap.events({ after: "0-0-0-0-0", seconds: 0 });
 got.events = new Set();
 for await (const { type } of events) got.events.add(type);
 got.events = got.events.has("message.stored") && events.position !== undefined;
+for await (const event of recap.withOptions({ timeout: 500, retries: 0 }).events({ seconds: 1 })) got.events = event; // nothing happens
 const controller = new AbortController();
 const aborted = recap.withOptions({ signal: controller.signal }).stream("Count to five.", { session_id: "js-aborted" });
 got.aborted = [];

@@ -43,9 +43,9 @@ class _Client(Generic[Http]):
     ) -> None:
         """Connect to a server.
 
-        user_id: the person whose memory it is. timeout: the longest wait in seconds; reply_timeout: that for a model.
-        retries: of one call. headers: of every call. http_client: your own, with its proxies and certificates; `close`
-        leaves it open.
+        user_id: the person whose memory it is. timeout: the longest wait in seconds; reply_timeout: that for a model
+        or the next event. retries: of one call. headers: of every call. http_client: your own, with its proxies and
+        certificates; `close` leaves it open.
         """
         self._base_url = base_url.rstrip("/")
         self._user_id = user_id
@@ -84,11 +84,11 @@ class _Client(Generic[Http]):
         other._headers = {**self._headers, **(headers or {})}
         return other
 
-    def _request(self, call: Call) -> httpx.Request:
+    def _request(self, call: Call, whole: bool) -> httpx.Request:
         parts = request_parts(call, self._user_id)
         parts["url"] = f"{self._base_url}{parts['url']}"
         parts["headers"] = {**self._headers, **parts["headers"]}
-        read = self._reply_timeout if call.is_turn else self._timeout
+        read = self._reply_timeout if call.is_turn or not whole else self._timeout
         return self._http.build_request(**parts, timeout=httpx.Timeout(self._timeout, read=read))
 
 
@@ -134,7 +134,7 @@ class Recap(_Client[httpx.Client], Operations):
                 raise NoAnswer(repr(error)) from error
 
     def _sent(self, call: Call, whole: bool = True) -> httpx.Response:
-        request = self._request(call)
+        request = self._request(call, whole)
         for attempt in range(self._retries):
             outcome = self._outcome(request, whole)
             pause = pause_after(attempt, call, outcome)
@@ -197,7 +197,7 @@ class AsyncRecap(_Client[httpx.AsyncClient], AsyncOperations):
                 raise NoAnswer(repr(error)) from error
 
     async def _sent(self, call: Call, whole: bool = True) -> httpx.Response:
-        request = self._request(call)
+        request = self._request(call, whole)
         for attempt in range(self._retries):
             outcome = await self._outcome(request, whole)
             pause = pause_after(attempt, call, outcome)

@@ -65,8 +65,10 @@ class ServerError(RecapError):
 class NoAnswer(RecapError):
     """The server can't be reached, or its answer did not come whole and in time.  The call may have happened."""
 
-    def __init__(self, why: object) -> None:
+    def __init__(self, why: object, *, is_sent: bool = True) -> None:
         message = f"There is no answer, or not all of it: {why}. The call may have been carried out."
+        if not is_sent:
+            message = f"The server can't be reached: {why}. The call was not carried out."
         super().__init__(0, "no_answer", message)
 
 

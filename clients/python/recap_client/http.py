@@ -70,7 +70,7 @@ def pause_after(attempt: int, call: Call, outcome: Outcome) -> float | None:
 def succeeded(outcome: Outcome) -> httpx.Response:
     """Return the response, if it is a good one.  Raises RecapError."""
     if not isinstance(outcome, httpx.Response):
-        raise NoAnswer(repr(outcome)) from outcome
+        raise NoAnswer(repr(outcome), is_sent=not isinstance(outcome, _NOT_SENT)) from outcome
     if outcome.is_success:
         return outcome
     try:
