@@ -115,6 +115,8 @@ def test_use_is_counted_where_a_fact_goes_with_the_message(model_app: Flask) -> 
     engine_of(model_app).job_queue.run_due(["index"])
     counts = {item["text"]: item["recalled_count"] for item in read_all(client, "/api/facts", user_id="ada")}
     assert counts == {"Likes tea": 2, "Has a dog": 0}
+    facts = chat(client, "Which tea?", session_id="s", user_id="ada")["memory"]["facts"]
+    assert [fact["score"]["use"] > 0 for fact in facts] == [fact["text"] == "Likes tea" for fact in facts]
 
 
 def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app: Flask) -> None:
