@@ -2,8 +2,8 @@
 
 Invariants:
 - Every call asks for a scope: `read` for GET and `admin` for other methods, unless its route names one (test_auth).
-- Unknown names in a query or a body are refused (test_hostile_bodies): `?userid=ada`, ignored, would list
-  everybody's data.
+- Unknown names in a query or a body are refused (test_hostile_bodies), and an owner in the address of a call that takes
+  it in its body (test_instructions): ignored, `?userid=ada` would list everybody's data.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from apispec.ext.marshmallow.common import resolve_schema_instance
-from flask import current_app
+from flask import current_app, request
 from flask_smorest import Blueprint
 from marshmallow import Schema
 from werkzeug.routing import IntegerConverter
@@ -21,6 +21,7 @@ from werkzeug.routing import IntegerConverter
 from api.bodies import BodyParser
 from api.errors import REFUSALS, UNREADABLE
 from memory.engine import Engine
+from memory.errors import InvalidRequest
 from models.keys import ADMIN, READ
 from models.owners import Whom
 from schemas.errors import Error
@@ -131,13 +132,30 @@ class ApiBlueprint(Blueprint):
             described["parameters"] = [IDEMPOTENCY_KEY]
         view = self.response(status, returns)(view_func)
         if body is not None:
-            view = self.arguments(resolve_schema_instance(body))(view)  # once: webargs would make one a request
+            shape = resolve_schema_instance(body)
+            view = self.arguments(shape)(view)  # once: webargs would make one a request
+            if query is None and "user_id" in shape.fields:
+                view = _refuse_owner_in_query(view)
         if query is not None:
             view = self.arguments(resolve_schema_instance(query), location="query")(view)
         view = self.doc(**described)(view)
         view.scope, view.own, view.slow = scope, own, turn or slow  # for the middleware
         view.files, view.uploads = files, uploads
         super().add_url_rule(rule, None, view, **options)
+
+
+def _refuse_owner_in_query(view: Any) -> Any:
+    """Return the view of a call whose body names the owner: one named in the address, ignored, would be everybody."""
+
+    @functools.wraps(view)
+    def refusing(*loaded: Any, **path: Any) -> Any:
+        for name in ("user_id", "space"):
+            if name in request.args:
+                message = f"This call takes `{name}` in its body, not in its address. Nothing was done."
+                raise InvalidRequest("owner_in_query", message, param=name)
+        return view(*loaded, **path)
+
+    return refusing
 
 
 def _for_space(view_func: Any) -> Any:

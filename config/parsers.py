@@ -99,6 +99,13 @@ def rate_limit_storage(raw: str) -> str:
     return raw
 
 
+def database_url(raw: str) -> str:
+    """Return a URL of SQLAlchemy, or nothing. It may hold a password, so an error does not repeat it."""
+    if raw and not re.match(r"(sqlite|postgresql)(\+\w+)?://", raw):
+        raise ValueError("it takes sqlite:////srv/recap/recap.db or postgresql+psycopg://user:password@host/name")
+    return raw
+
+
 def encryption_key(raw: str) -> str:
     """Return a key of Fernet, or nothing. An error does not repeat it."""
     if not raw:

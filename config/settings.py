@@ -73,7 +73,7 @@ class Settings(BaseModel):
     data_dir: Annotated[Path, AfterValidator(Path.expanduser)] = Field(Path("data"), validation_alias="RECAP_DATA_DIR")
     """The folder of the database, the index and Recap's other files."""
 
-    database_url: str = ""
+    database_url: Annotated[str, AfterValidator(parsers.database_url)] = ""
     """A SQLAlchemy URL. Empty: SQLite in the data directory."""
 
     host: Annotated[str, AfterValidator(lambda raw: raw.strip("[]"))] = "127.0.0.1"

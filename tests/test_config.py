@@ -113,6 +113,7 @@ BAD = [
     ("PROFILE_MODE", "0 0 30 2 *", "has to come round"),
     ("PORT", "eighty", "valid integer"),
     ("PORT", "80000", "65535"),
+    ("DATABASE_URL", "postgres://recap:secret@db/recap", "postgresql+psycopg://"),
     ("RATE_LIMIT", "often", "120 per minute"),
     ("RATE_LIMIT_STORAGE", "carrier-pigeon://loft", "memory://"),
     ("CORS_ORIGINS", "*", "never *"),

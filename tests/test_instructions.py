@@ -28,6 +28,14 @@ def put(client: FlaskClient, name: str, text: str, **more: Any) -> Body:
     return good(client.put(f"/api/instructions/{name}", json={"text": text, **more}))
 
 
+@pytest.mark.parametrize("owner", ["user_id", "space"])
+def test_an_owner_in_the_address_makes_no_instruction_of_everybodys(client: FlaskClient, owner: str) -> None:
+    for path, body in (("instructions/units", {"text": "Use miles."}), ("rules", {"words": ["miles"]})):
+        refused = client.put(f"/api/{path}", query_string={owner: "ada"}, json=body)
+        assert error(refused, 422)["code"] == "owner_in_query"
+    assert good(client.get("/api/instructions"))["items"] == []
+
+
 def read(client: FlaskClient, name: str, **query: Any) -> Body:
     return good(client.get(f"/api/instructions/{name}", query_string={**ADA, **query}))
 

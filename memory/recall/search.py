@@ -202,6 +202,7 @@ class Search:
         session_id: str | None = None,
         window: int = 0,
         kind: str = "message",
+        repairs: bool = True,
         **filters: Any,
     ) -> list[SearchResult]:
         """Return the best matching messages of the caller's user, or of one session, best first.
@@ -210,6 +211,7 @@ class Search:
         window: messages on either side of a result.
         kind: "message", with passages of documents; "document", these alone, in whatever session; or "fact" or
         "summary", found with the messages that they come from.
+        repairs: have a lost index made again, which writes a job.
         filters: other fields of a `Query`.
 
         Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
@@ -236,7 +238,7 @@ class Search:
             if kind in _KINDS:
                 return self._find_derived(tx, scope, prepared, kind, generation, now)
             matches = find_matches(tx, self.index, scope, prepared, generation, window)
-        if matches.index_lost:
+        if matches.index_lost and repairs:
             self.index_again(owner.id)
         loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
         around = windows(matches.window, loaded, window)
