@@ -40,18 +40,8 @@ NAMES = {
     "stream_events": "events",
 }
 POSITIONAL = {"search_items": "namespace_prefix"}  # beside what is required
-REPEATABLE = {
-    "recall",
-    "search_items",
-    "change_session",
-    "change_fact",
-    "put_item",
-    "give_feedback",
-    "forget_facts",
-} | {
-    "add_document",
-    "upload_document",
-}
+REPEATABLE = {"recall", "search_items", "change_session", "change_fact", "put_item", "give_feedback", "forget_facts"}
+REPEATABLE |= {"add_document", "upload_document"}
 PEOPLE = ("user_id", "user", "metadata")  # the fields of a body that may name the person
 BINARY, EVENTS, JSON = "application/octet-stream", "text/event-stream", "application/json"
 FORM = "multipart/form-data"
@@ -175,11 +165,6 @@ class Operation:
     def resets(self, field: Field) -> bool:
         """Return whether null is a value of its own for a field, and not its absence."""
         return self.method == "PATCH" and bool(field.schema.get("nullable")) and not field.is_required
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Return whether the call may be sent twice, beside what is read and what has a key."""
-        return self.name in REPEATABLE
 
     @property
     def has_stream(self) -> bool:
@@ -418,7 +403,7 @@ def python_arguments(call: Operation, streamed: bool) -> Iterator[str]:
         yield "key=idempotency_key, is_turn=True"
     elif call.name == "add_messages":
         yield 'idempotent=all("external_id" in message for message in messages)'
-    elif call.is_repeatable:
+    elif call.name in REPEATABLE:
         yield "idempotent=True"
 
 
@@ -498,7 +483,7 @@ def javascript_call(call: Operation, named: list[str]) -> str:
     parts += [f'person: "{call.person}"'] if call.person else []
     parts += ["turn: true"] if call.is_turn else []
     parts += ["form: true"] if call.is_upload else []
-    parts += ["repeatable: true"] if call.is_repeatable else []
+    parts += ["repeatable: true"] if call.name in REPEATABLE else []
     if call.name == "add_messages":
         parts.append("repeatable: messages.every((message) => message.external_id !== undefined)")
     return ", ".join(parts)
