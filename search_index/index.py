@@ -170,7 +170,7 @@ class SearchIndex:
             log.warning("searching by words alone: %s", error)
             return prepared._replace(failure=str(error))
         service.calibrate_soon()
-        return prepared._replace(vector=vectors[0], content=vectors[0])
+        return prepared._replace(vector=vectors[0], content=vectors[0], is_foreign=False)
 
     def search(
         self,
@@ -315,9 +315,7 @@ class SearchIndex:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
             vector, content = quantize(calibrated.embedder, [text, self._analysis.content(prepared.text, speakers)])
         has_windows = not query.alone and self._profile.uses(*IN_WINDOWS)
-        # What is near in an English space to a text in another language is in that language, or is nothing.
-        unknown = prepared.is_foreign and calibrated is not None and calibrated.embedder.instant and not query.nearest
-        calibration = calibrated.calibration if calibrated is not None and content and not unknown else None
+        calibration = calibrated.calibration if calibrated is not None and content else None
         return ScoringContext(
             candidates,
             candidates.postings(prepared.terms),

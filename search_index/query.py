@@ -95,7 +95,7 @@ class PreparedQuery(NamedTuple):
 
     If a service makes vectors, it has the text's and that of its `content`, without stop words.
     failure: why there is no such vector, so that words alone rank.
-    is_foreign: it is in another language than the analysis, and has none of that one's function words.
+    is_foreign: it is in another language than the analysis, and no service has told its meaning.
     """
 
     query: Query

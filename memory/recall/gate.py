@@ -7,6 +7,7 @@ The limits are a point on a curve: docs/performance.md shows what others would s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,9 +36,9 @@ PERSONAL = Gate(0.5, 0.9)
 """For a message about the person, or about somebody who spoke: the widest for what is compared by words."""
 OTHER = Gate(0.6, 1.1)
 """For anything else: what anybody could ask a model is seldom about the past."""
-FOREIGN_PERSONAL, FOREIGN = Gate(0.3, 0.9), Gate(0.4, 1.1)
+FOREIGN_PASSAGE, FOREIGN_PERSONAL, FOREIGN = Gate(0.3, 0.9), Gate(0.3, math.inf), Gate(0.4, math.inf)
 """The same for a message in another language than the search: it has content words alone, of which one in two or three
-counts, since static vectors find no other wording of them."""
+counts, since static vectors find its language rather than its meaning; who adds a document means to ask about it."""
 BY_MEANING = Gate(2.0, 0.9)
 """For a message of generic words, such as "work" or "old", which are in many messages."""
 JUDGED = Gate(0.5, 0.7)

@@ -7,6 +7,7 @@ Invariant: nothing of a conversation with a message that is not to be remembered
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -40,7 +41,8 @@ def find_summaries(
     }
     limited = prepared._replace(query=replace(prepared.query, limit=limit))
     hits = index.rank_texts(limited, [summary.document for summary in summaries.values()])
-    hits = [hit for hit in hits if OTHER.is_open([hit])]
+    gate = OTHER._replace(near=math.inf) if prepared.is_foreign else OTHER
+    hits = [hit for hit in hits if gate.is_open([hit])]
     rows = (
         {row.id: row for row in tx.execute(_SESSIONS, {"sessions": [hit.session_id for hit in hits]})} if hits else {}
     )

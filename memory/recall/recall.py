@@ -22,7 +22,7 @@ from memory.languages import analysis_in
 from memory.llm.mini_model import MiniModel
 from memory.recall import endings, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
-from memory.recall.gate import BY_MEANING, JUDGED, gate_for, relevant
+from memory.recall.gate import BY_MEANING, FOREIGN_PASSAGE, JUDGED, PERSONAL, gate_for, relevant
 from memory.recall.nearest_summary import find_summaries, nearest_summary
 from memory.recall.search import ALL_KINDS, Matches, Search, SearchFlags, SearchScope, find_matches
 from memory.recall.statements import empty_exchanges, statements
@@ -219,10 +219,8 @@ class Recall:
         unasked: str | None = None,
     ) -> Findings:
         """Search, and load the windows and marks of the hits, unless none can be near enough (see `_near_enough`)."""
-        gate = None
-        if unasked is not None and self.mini is None:
-            widest = gate_for((), is_personal=True, is_foreign=prepared.is_foreign)
-            gate = BY_MEANING if unasked == VAGUE else widest
+        widest = FOREIGN_PASSAGE if prepared.is_foreign else PERSONAL
+        gate = None if unasked is None or self.mini is not None else BY_MEANING if unasked == VAGUE else widest
         spare = SPARE * (1 + flags.unhelpful)
         limit = max(prepared.query.limit + spare, reranking.MOST if self.mini else 0)
         query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=self._session_of(scope))
@@ -303,10 +301,10 @@ class Recall:
         if unasked == VAGUE or not hits:
             return hits if BY_MEANING.is_open(hits) else []
         # Who adds a document means to ask about it.
-        is_personal = (
-            prepared.query.about is not None or unasked in POINTING or window[hits[0].message_id].message.is_passage
-        )
+        is_passage = window[hits[0].message_id].message.is_passage
+        is_personal = prepared.query.about is not None or unasked in POINTING or is_passage
         gate = gate_for(hits, is_personal=is_personal, is_foreign=prepared.is_foreign)
+        gate = FOREIGN_PASSAGE if is_passage and prepared.is_foreign else gate
         return hits if gate.is_open(hits) else []
 
     def _demote_unhelpful(
