@@ -100,9 +100,7 @@ def test_what_a_command_does_not_take_is_refused(run: Run, command: tuple[str, .
     assert refused.exit_code == 2 and "Error" in refused.stderr
 
 
-@pytest.mark.parametrize(
-    "command", [("jobs", "work"), ("jobs", "list"), ("keys", "create"), ("keys", "list"), ("index", "verify")]
-)
+@pytest.mark.parametrize("command", [("jobs", "work"), ("jobs", "list"), ("keys", "list"), ("index", "verify")])
 def test_a_command_without_a_database_says_what_to_do(tmp_path: Any, command: tuple[str, ...]) -> None:
     app = build_app(Settings(data_dir=tmp_path, log_level="error"))
     register_commands(app)
