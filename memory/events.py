@@ -3,7 +3,7 @@
 The log is read from rows that stay and whose ids grow: messages, versions of summaries and documents, and revisions of
 facts. So a turn writes nothing for events, and erasing a row erases its event. A table of its own would cost each turn
 two statements and hold the words twice. Only what leaves no row is written as an `EventRow`, and only where the tenant
-has a webhook or had a stream open within KEPT.
+has a webhook or had a stream open within KEPT. That a fact was forgotten is always written, because it is counted.
 
 Invariants:
 - No event is passed over: what lies before a place is read only when no older transaction can add to it [test_events].
@@ -75,6 +75,8 @@ from models.store import OWN
 log = logging.getLogger(__name__)
 
 KEPT = timedelta(days=7)  # of rows that tell only an event
+COUNTED = timedelta(days=30)  # of rows that tell of forgotten facts, and are counted
+FORGOTTEN = "fact.forgotten"
 LISTENED_AGAIN = timedelta(hours=1)  # after which a tenant's `listened_at` is written again
 BATCH = 100  # events that are read at a time
 POLL_SECONDS = 1.0  # between looks for news, by one thread for all streams of the process
@@ -153,7 +155,7 @@ _SOURCES = (
         {"document": _V.value},
     ),
     _Source(
-        *("e", ("fact.forgotten", "document.stored", "document.erased", "job.failed", "person.erased", "space.erased")),
+        *("e", (FORGOTTEN, "document.stored", "document.erased", "job.failed", "person.erased", "space.erased")),
         select(_E.id),
         *(_E.id, _E.at, _E.owner_id, _E.type),
         {"more": _E.data},
@@ -281,6 +283,7 @@ def _describe(tx: Transaction, kind: int, ids: Sequence[int], words: bool) -> di
 
 # -- writing what leaves no row
 
+_TYPE = bindparam("event_type", type_=_E.type.type)
 _LISTENER = OwnerRow.__table__.alias().c
 _LISTENS = or_(
     _LISTENER.listened_at > bindparam("since", type_=UTCDateTime()),
@@ -291,19 +294,22 @@ _TELL = insert(EventRow.__table__).from_select(
     ["owner_id", "type", "data", "at"],
     select(
         _O.id,
-        bindparam("event_type", type_=_E.type.type),
+        _TYPE,
         bindparam("event_data", type_=JSON()),
         bindparam("event_at", type_=UTCDateTime()),
-    ).where(_O.id == bindparam("owner"), select(_LISTENER.id).where(_OWN_OR_TENANTS, _LISTENS).exists()),
+    ).where(
+        _O.id == bindparam("owner"),
+        or_(_TYPE == FORGOTTEN, select(_LISTENER.id).where(_OWN_OR_TENANTS, _LISTENS).exists()),
+    ),
 )
 
 
 def tell(
     tx: Transaction | Connection, type: str, owners: Sequence[tuple[int, Mapping[str, Any]]], at: datetime
 ) -> bool:
-    """Store an event of each owner, with its data, if anybody listens; return whether one was stored.
+    """Store an event of each owner, with its data, if anybody listens or it is counted; return whether one was stored.
 
-    Older ones than KEPT go. The data has no words and no names but those of a person who is erased.
+    Old ones go. The data has no words and no names but those of a person who is erased.
     """
     rows = [
         {"owner": owner_id, "event_type": type, "event_data": {**data}, "event_at": at, "since": at - KEPT}
@@ -316,8 +322,20 @@ def tell(
 
 
 def remove_old(tx: Transaction | Connection, now: datetime) -> None:
-    """Delete the rows of events that are older than KEPT."""
-    tx.execute(delete(EventRow.__table__).where(_E.at <= now - KEPT))
+    """Delete the rows of events that are older than KEPT, and of forgotten facts those older than COUNTED."""
+    is_over = or_(_E.type != FORGOTTEN, _E.at <= now - COUNTED)
+    tx.execute(delete(EventRow.__table__).where(_E.at <= now - KEPT, is_over))
+
+
+def count_forgotten(tx: Transaction, owner_id: int, now: datetime) -> tuple[int, datetime | None]:
+    """Return how many facts of an owner were forgotten within COUNTED, and when the last one was.
+
+    Only those that no other fact stands for: no superseded ones, and none whose message was replaced or archived.
+    """
+    its = _E.owner_id == owner_id, _E.type == FORGOTTEN, _E.at > now - COUNTED
+    figures = select(func.count(), func.max(_E.at)).where(*its, _E.data["action"].as_string() == "forgotten")
+    count, last = tx.execute(figures).one()
+    return count, last
 
 
 # -- listening

@@ -187,7 +187,9 @@ def _withdraw(
         move_source(tx, first_id, again_id)
         tx.execute(update(ItemSourceRow).where(ItemSourceRow.message_id == first_id).values(message_id=again_id))
         replaced = replaced.where(MessageRow.id != first_id)
-    delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))), now)
+    delete_with_history(
+        tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))), now, "replaced"
+    )
     forget_messages(tx, replaced, now)
 
 

@@ -13,6 +13,7 @@ from memory.access.budgets import spent_today
 from memory.access.owners import find_or_make_owner, find_owner, get_user
 from memory.engine import Engine
 from memory.errors import Forbidden
+from memory.events import count_forgotten
 from memory.knowledge.fact_writes import valid_at
 from memory.sessions.messages import CURRENT
 from memory.store.documents import unexpired
@@ -26,7 +27,7 @@ class UserInfo:
     """Numbers of a person's rows.
 
     messages, facts: as the listings show them, without replaced, erased or superseded ones. tokens_today: of model
-    calls on this day of UTC.
+    calls on this day of UTC. facts_forgotten: within `memory.events.COUNTED`.
     """
 
     user_id: str | None
@@ -43,6 +44,8 @@ class UserInfo:
     first_message_at: datetime | None
     last_message_at: datetime | None
     tokens_today: int
+    facts_forgotten: int
+    last_forgotten_at: datetime | None
 
 
 class MessageSpan(NamedTuple):
@@ -60,6 +63,7 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
         owner = get_user(tx, caller)
         sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id, SessionRow.is_document.is_(False))
         valid = select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None, now))
+        forgotten, last_forgotten_at = count_forgotten(tx, owner.id, now)
         count, first, last = message_span(tx, and_(MessageRow.owner_id == owner.id, MessageRow.role != PASSAGE))
         return UserInfo(
             user_id=owner.user_id,
@@ -76,6 +80,8 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
             first_message_at=first,
             last_message_at=last,
             tokens_today=spent_today(tx, owner.id, now),
+            facts_forgotten=forgotten,
+            last_forgotten_at=last_forgotten_at,
         )
 
 

@@ -34,7 +34,11 @@ class EventData(Schema):
     sections = fields.Dict(metadata=describe(f"Of a summary. {_WORDS}"))
     fact_id = fields.Integer()
     action = fields.String(
-        metadata=describe("`made`, `edited`, `superseded`, `merged`, `contradicted`, `expired` or `reopened`.")
+        metadata=describe(
+            "`made`, `edited`, `superseded`, `merged`, `contradicted`, `expired` or `reopened`. Of a forgotten fact "
+            "`forgotten`, `superseded` (another fact stands for it), `replaced` or `refused` with its message, or "
+            "`archived` with its session."
+        )
     )
     category = fields.String()
     importance = fields.Integer()

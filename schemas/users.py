@@ -30,6 +30,10 @@ class User(Schema):
     first_message_at = UtcDateTime(allow_none=True)
     last_message_at = UtcDateTime(allow_none=True)
     tokens_today = fields.Integer(metadata=describe("Tokens of all model calls since midnight UTC; see DAILY_TOKENS."))
+    facts_forgotten = fields.Integer(
+        metadata=describe("Facts that were forgotten or erased in the last 30 days. No word of them is kept for it.")
+    )
+    last_forgotten_at = UtcDateTime(allow_none=True, metadata=describe("When the last of these facts was."))
 
 
 class UserChange(Input):

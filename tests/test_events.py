@@ -19,7 +19,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import insert, select, update
 
 from app import engine_of
-from memory.events import BATCH, KEPT, read_events
+from memory.events import BATCH, COUNTED, KEPT, read_events
 from models import EventRow, JobRow, MessageRow, OwnerRow
 from models.events import Position
 from tests.application import statements
@@ -86,7 +86,7 @@ def test_each_change_is_an_event_in_its_order(client: FlaskClient) -> None:
         ("message.stored", None),
         ("profile.updated", None),
         ("overview.updated", None),
-        ("fact.forgotten", None),
+        ("fact.forgotten", "forgotten"),
     ], "the revisions of a forgotten fact went with it"
     first, *_ = told
     assert first["data"] == {
@@ -252,9 +252,14 @@ def test_owners_are_apart(app: Flask, client: FlaskClient) -> None:
 # -- what leaves no row
 
 
-def test_nothing_is_kept_where_nobody_listens(app: Flask, client: FlaskClient) -> None:
-    fact = good(client.post("/api/facts", json={**ADA, "text": "Likes tea"}))
-    good(client.delete(f"/api/facts/{fact['id']}"))
+def test_where_nobody_listens_only_forgotten_facts_are_kept_until_the_person_is_erased(
+    app: Flask, client: FlaskClient
+) -> None:
+    live_one(client)
+    document = good(client.post("/api/documents", json={**ADA, "text": "How to make tea."}))
+    good(client.delete(f"/api/documents/{document['id']}", query_string=ADA))
+    with engine_of(app).database.read() as tx:
+        assert tx.scalars(select(EventRow.type)).all() == ["fact.forgotten"]
     assert good(client.delete("/api/users/ada"))["pending"] == []
     with engine_of(app).database.read() as tx:
         assert tx.scalars(select(EventRow.id)).all() == []
@@ -276,6 +281,19 @@ def test_an_erased_person_leaves_the_event_that_they_were_erased(app: Flask, cli
     assert read(client, at, user_id="ada") == []
     data = engine_of(app).settings.data_dir
     assert not [path for path in data.rglob("*") if path.is_file() and b"SENTINEL" in path.read_bytes()]
+
+
+def test_what_tells_of_forgotten_facts_goes_after_thirty_days(app: Flask, client: FlaskClient) -> None:
+    engine, counted = engine_of(app), list[tuple[int, int]]()
+    for age in (timedelta(0), COUNTED - timedelta(hours=1), timedelta(hours=2)):
+        with engine.database.write() as tx:
+            for row in tx.scalars(select(EventRow)):
+                row.at -= age
+        live_one(client)
+        with engine.database.read() as tx:
+            kept = len(tx.scalars(select(EventRow.id)).all())
+        counted.append((good(client.get("/api/users/ada"))["facts_forgotten"], kept))
+    assert counted == [(1, 1), (2, 2), (2, 2)]
 
 
 def test_what_tells_only_an_event_goes_after_a_week(app: Flask, client: FlaskClient) -> None:

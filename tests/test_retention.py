@@ -241,11 +241,11 @@ def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
     good(client.put("/api/retention", json={"days": 365}))
     erase_rows, calls = retention.erase_rows, list[int]()
 
-    def killed(engine: Any, tx: Any, row: Any) -> None:
+    def killed(engine: Any, tx: Any, row: Any, action: str) -> None:
         calls.append(row.id)
         if len(calls) == 4:
             raise SystemExit
-        erase_rows(engine, tx, row)
+        erase_rows(engine, tx, row, action)
 
     monkeypatch.setattr(retention, "erase_rows", killed)
     with pytest.raises(SystemExit):

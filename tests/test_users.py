@@ -74,7 +74,8 @@ def test_how_much_is_stored(model_app: Flask, model_server: ModelServer) -> None
     assert user.pop("first_message_at") == "2026-03-01T10:00:00+00:00"
     assert user.pop("last_message_at") > "2026-03-02T10:05:00" and user.pop("tokens_today") > 0
     counted = {"sessions": 2, "messages": 2 * (6 + 2), "facts": 2 * 2 + 1, "items": 2 + 1, "summaries": 2 * 3}
-    assert user == {"user_id": "ada", "space": None, "remember": True, "documents": 0, "archives": 0, **counted}
+    counted |= {"documents": 0, "archives": 0, "facts_forgotten": 0}
+    assert user == {"user_id": "ada", "space": None, "remember": True, "last_forgotten_at": None, **counted}
 
 
 @pytest.mark.parametrize("user", ["auth0|7f3a", "https://id.example/users//7", "Ünal Öztürk", "a%2Fb", "me"])

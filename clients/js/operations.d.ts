@@ -1015,6 +1015,8 @@ export interface User {
   first_message_at: string | null;
   last_message_at: string | null;
   tokens_today: number;
+  facts_forgotten: number;
+  last_forgotten_at: string | null;
 }
 export interface Versions {
   message_id: number;

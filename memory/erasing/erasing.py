@@ -150,11 +150,12 @@ def erase_documents(engine: Engine, caller: Caller, find: Callable[..., Collecti
 # -- in a transaction of the caller
 
 
-def erase_rows(engine: Engine, tx: Transaction, row: SessionRow) -> Erased:
-    """Delete the session's row; foreign keys delete everything in it."""
+def erase_rows(engine: Engine, tx: Transaction, row: SessionRow, action: str = "forgotten") -> Erased:
+    """Delete the session's row; foreign keys delete everything in it. action: as of `delete_with_history`."""
     key, messages = f"{row.owner_id}/{row.id}", select(MessageRow.id).where(MessageRow.session_id == row.id)
     rows = _count_cascade(tx, SessionRow.id == row.id, FactRow.session_id == row.id, JobRow.session_id == row.id)
-    delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id)), engine.now())
+    facts = tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id))
+    delete_with_history(tx, facts, engine.now(), action)
     rows += forget_messages(tx, messages, engine.now())
     _enqueue_clearing(engine, tx, row.tenant, key, owner=row.owner.index_key, session=row.id)
     engine.overviews.enqueue_update(tx, row.owner)

@@ -116,7 +116,7 @@ def archive_and_erase(engine: Engine, session: int, tenant_id: int | None) -> bo
         if policy.archive:
             _archive(engine, tx, row)
         owner = row.owner
-        erase_rows(engine, tx, row)
+        erase_rows(engine, tx, row, "archived" if policy.archive else "forgotten")
         erase_empty_owner(engine, tx, owner)
         return True
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, delete, insert, or_, select, update
 
-from memory.events import tell
+from memory.events import FORGOTTEN, tell
 from memory.knowledge import overview
 from memory.knowledge.entities import strip_possessive
 from memory.knowledge.grounding import (
@@ -322,10 +322,11 @@ def _last_moment(draft: FactDraft, source: Message) -> datetime | None:
     return end_of(draft.until) if draft.until and has_time and draft.until >= source.created_at.date() else None
 
 
-def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime) -> None:
+def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime, action: str = "forgotten") -> None:
     """Delete facts and their revisions; revalidate the facts that they alone corrected.
 
-    Of several facts that were merged into a deleted one, the newest takes its place.
+    Of several facts that were merged into a deleted one, the newest takes its place. action: why they are deleted, as
+    the event says it; it says `superseded` where another fact stands or stood for the deleted one.
     """
     deleted = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
     if not deleted:
@@ -346,7 +347,9 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime)
     tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
     overview.forget_facts(tx, deleted.values(), now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
-    tell(tx, "fact.forgotten", [(fact.owner_id, {"fact_id": fact.id}) for fact in deleted.values()], now)
+    why = {fact: "superseded" if fact.superseded_by or fact in newest else action for fact in deleted.values()}
+    told = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in why if not fact.waiting]
+    tell(tx, FORGOTTEN, told, now)
 
 
 def move_source(tx: Transaction, message_id: int, to_message_id: int) -> None:

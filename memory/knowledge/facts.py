@@ -246,7 +246,7 @@ class Facts:
         for row in rows:
             if row.id in valid_again:
                 undo_correction(tx, row, valid_again[row.id], self.settings, self.now())
-        delete_with_history(tx, chain, self.now())
+        delete_with_history(tx, chain, self.now(), "superseded" if valid_again else "forgotten")
         return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
 
     def _say_instead(

@@ -145,7 +145,8 @@ def _mark(engine: Engine, turn: Turn, ids: Sequence[int], code: str, reason: str
             return False  # erased, or another process took the turn
         now = engine.now()
         mark_refused(tx, ids, code, reason, now)
-        delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))), now)
+        facts = tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids)))
+        delete_with_history(tx, facts, now, "refused")
         forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
         engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         return True

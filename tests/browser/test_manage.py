@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Browse, Serve
-from tests.browser.page import ME, choose_file, fits, known, messages, open_manage, state, tab, talk
+from tests.browser.page import ME, choose_file, fits, known, messages, open_manage, state, stored_facts, tab, talk
 from tests.browser.windows import watch_of
 from tests.http import said
 from tests.knowledge import digest_of, fact
@@ -95,8 +95,11 @@ def test_what_recap_knows_is_read_in_a_minute_and_as_of_another_day(
 ) -> None:
     patch = [{"op": "add", "path": "/home", "value": "Tallinn"}]
     assert household.client.patch(f"/api/users/{ME}/profile", json={"patch": patch}).status_code == 200
+    state(household, "Collects stamps")
+    household.client.delete(f"/api/facts/{stored_facts(household)[0]['id']}")
     page.goto("/")
     known = open_manage(page, "In a minute")
+    expect(known.get_by_text("Forgotten in the last 30 days: one fact, on ")).to_be_visible()
     expect(known.get_by_role("list", name="Newest facts").get_by_role("listitem")).to_have_count(4)
     expect(known.get_by_text("Tallinn")).to_be_visible()
     model_server.main.queue("You live in **Tallinn**.")

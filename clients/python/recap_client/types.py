@@ -1159,6 +1159,8 @@ class User(TypedDict):
     first_message_at: str | None
     last_message_at: str | None
     tokens_today: int
+    facts_forgotten: int
+    last_forgotten_at: str | None
 
 
 class Versions(TypedDict):
