@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -97,7 +98,12 @@ class Analysis:
         more = {code: frozenset(map(self.folded, words)) for code, words in idle_words}
         self._others = {code: _listed(code) | more.get(code, frozenset()) for code in LANGUAGES if code != language}
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
+        self._foreign = defaultdict[str, list[str]](list)  # the languages that have a word as a function word
+        for code, listed in self._others.items():
+            for word in listed:
+                self._foreign[word].append(code)
         self._terms_of = cached(16_384)(self._analysed)
+        self.languages_of = cached(64)(self._languages_of)  # a turn asks several times
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """Return the terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
@@ -153,14 +159,14 @@ class Analysis:
         """Return the distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
 
-    def languages_of(self, text: str) -> list[str]:
+    def _languages_of(self, text: str) -> Sequence[str]:
         """Return the languages that a text may be in: this one, unless it has more of others' function words.
 
         One such word of another language may be a word of this one.
         """
         words = [word for written in _WRITTEN.findall(text) for word in self.folded(written).split("'")]
-        counts = {code: sum(word in listed for word in words) for code, listed in self._others.items()}
-        most, own = max(counts.values()), sum(word in self._stop_words for word in words)
+        counts = Counter(code for word in words if word in self._foreign for code in self._foreign[word])
+        most, own = max(counts.values(), default=0), sum(word in self._stop_words for word in words)
         if most < FOREIGN_WORDS or most <= own:
             return [self.language]
         return [code for code, count in counts.items() if count == most]

@@ -256,6 +256,8 @@ class SearchIndex:
 
         commit: of the index, with its generation. None: there are none.
         """
+        # A turn leaves out what it shows, of which most is not indexed yet.
+        gone = gone.intersection(_ids(segments).tolist())
         key = owner, commit, tuple(map(id, segments)), waiting.tobytes(), gone
         candidates: Candidates | None = self._arranged.get(key)
         if candidates is not None:
