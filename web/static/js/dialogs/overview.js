@@ -58,7 +58,7 @@ export class Overview extends Component {
       ${facts.length > 0 &&
       part("newest", html`<${FactList} label=${text("dialogs.overview.newest")} facts=${facts.slice(0, NEWEST)} changed=${this.changed} leave=${leave} />`)}
       ${ended.length > 0 && part("ended", html`<ul class="lines">${ended.slice(0, ENDED).map((fact) => html`<li><s>${fact.text}</s></li>`)}</ul>`)}
-      ${count > 0 && html`<p class="muted">${text("dialogs.overview.forgotten", { count, day: date(last) })}</p>`}
+      ${count > 0 && html`<p class="muted small">${text("dialogs.overview.forgotten", { count, day: date(last) })}</p>`}
       ${holder.may.change && part("memory", html`<${MemorySwitch} />`)}
     `;
   }
