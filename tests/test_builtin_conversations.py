@@ -43,7 +43,7 @@ i dont work at the bakery anymore
 where do i work | anymore
 I've started as a barista at Coffee Point last week
 what do you know about me
-pls don't remember that I told you about the wedding | I forget the fact
+pls don't remember that I told you about the wedding | can't tell which fact
 remember that the wifi password is tulip-44
 what is the wifi password | tulip-44
 my cat Bruno died yesterday :( | no fact
@@ -177,7 +177,6 @@ RUTH_FACTS = [
 TOMASZ_FACTS = [
     "Budget: 4500 euro",
     "Dislikes mondays",
-    "I dont work at the bakery anymore",
     "Lives in Gdansk",
     "Name: Tomasz",
     "Wifi password: tulip-44",

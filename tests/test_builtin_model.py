@@ -52,8 +52,9 @@ from tests.builtin import (
         ("My wife's name is Mia.", ["Wife's name: Mia"]),
         ("I can't stand olives.", ["Dislikes olives"]),
         ("We land in Tokyo on 3 April", ["Lands in Tokyo on 3 April"]),
-        ("Next month I have an exam in Lyon - so nervous!", ["Has an exam in Lyon next month"]),
-        ("I decided to sell the boat, which was hard.", ["Decided to sell the boat"]),
+        ("I have an exam in Lyon next month - so nervous!", []),
+        ("I decided to sell the boat.", ["Decided to sell the boat"]),
+        ("I decided to sell the boat, which was hard.", []),
         ("We'll use oak instead of pine.", ["Use oak instead of pine"]),
         ("I love making him happy", []),
         ("I love to read, especially", []),
@@ -62,6 +63,12 @@ from tests.builtin import (
         ("I'm happy", []),
         ("I'm a bit tired of it all", []),
         ("I have a question", []),
+        ("I teach maths at St Mary's. Well, I did until Easter.", []),
+        ("We've got two rabbits, although one is technically my sister's", []),
+        ("my dog is called Biscuit hes a staffy, 3 yrs old", []),
+        ("The landlord wants to put the rent up to 1150 in march", []),
+        ("I love the cello, just not at 2 am", []),
+        ("I love paint and I might sell the bike", []),
         ("If I lived in Paris, I'd eat croissants.", []),
         ("Bob says I live in Rome.", []),
         ("Maybe I live in the wrong place", []),
@@ -99,7 +106,6 @@ def test_a_fact_quotes_its_source_and_says_what_it_replaces() -> None:
         ("Budget: 800 euros", "The budget is 800 euros", "make that 1,000", "Budget: 1,000"),
         ("Budget: 2000 euro", "budget is about 2000 euro", "sorry i meant 2500 euro", "Budget: 2500 euro"),
         ("Vet: Dr. Malik", "Our vet is Dr. Malik", "No, Dr. Shaw, not Dr. Malik", "Vet: Dr. Shaw"),
-        ("Use Redis for jobs", "Let's use Redis for jobs", "Let's use Kafka instead", "Use Kafka"),
         ("Works at Acme", "I work at Acme", "I don't work there any more", "I don't work there any more"),
         ("Has a dog named Bruno", "I have a dog named Bruno", "Bruno died :(", "Bruno died :("),
         ("Boss's name: Tomek", "My boss is Tomek", "Tomek left, Kasia now", "Tomek left, Kasia now"),
@@ -112,7 +118,8 @@ def test_corrections_of_known_facts(known: str, quote: str, said: str, text: str
 
 
 @pytest.mark.parametrize(
-    "said", ["make that 15", "I meant Thursday", "No, 19 Elm Road", "We named her Nala in the end, not Luna"]
+    "said",
+    ["make that 15", "I meant Thursday", "No, 19 Elm Road", "We named her Nala, not Luna", "Let's use Kafka instead"],
 )
 def test_no_sentence_is_put_into_another_one(said: str) -> None:
     facts = [fact(3, "Max 10 people per class", ""), fact(4, "Pup called Luna", "")]

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
+from itertools import pairwise
 
 from memory.llm.builtin.language import MONTHS, OWN_WORDS, THIRD_PERSONS, patterns, rows, spelt, straight, terms
 from memory.quoting import one_line
@@ -80,6 +81,8 @@ class Statement:
 _ROWS, _LINKS = rows("statements", 4), rows("links", 5)
 _VERBATIM = ("k", "limit", "han", "name", "place")
 _READING, _CUTS, _MUST, _NEVER = map(patterns, ("reading", "cuts", "must", "never"))
+_FIGURES = (kind.pattern for name, kind in patterns("kinds").items() if name != "name")
+_MUST["figure"] = re.compile(f"^(?:{'|'.join(_FIGURES)})$", re.I)  # a whole value of its kind
 _ASIDE = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$", re.M | re.S)
 _SENTENCE = re.compile(
     r"(?:[^.!?…。！？；\n]|\.(?=[\w,])|(?<=\b[ap]\.m)\.|(?<=\b(?:Mr|Ms|Dr|St|vs))\.|(?<=\bMrs)\.|(?<=\bProf)\."
@@ -107,23 +110,29 @@ def sentences(content: str) -> list[str]:
     return out
 
 
+def settled(content: str) -> list[str]:
+    """Return the sentences of a message that its next one does not begin to take back ("Well, I did until Easter")."""
+    pairs = pairwise([*sentences(content), ""])
+    return [one for one, after in pairs if not _READING["turn"].match(straight(after))]
+
+
+def is_doubtful(sentence: str) -> bool:
+    """Return whether a sentence anywhere has a condition, a hedge, a time that is over, or words of somebody else."""
+    return bool(_READING["doubt"].search(straight(sentence)))
+
+
 def clauses(sentence: str) -> Iterator[tuple[str, str]]:
-    """Yield each clause of a sentence that its writer means: verbatim, and as the patterns read it."""
+    """Yield each clause of a sentence: verbatim, and as the patterns read it; none of a doubtful one."""
+    if is_doubtful(sentence):
+        return
     joints = _READING["joint"].finditer(straight(sentence))
     bounds = [0, *(place for joint in joints for place in joint.span()), len(sentence)]
-    subject, time = "", ""
+    subject = ""
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         verbatim = sentence[start:end].strip()
-        read = _READING["lead"].sub("", straight(verbatim)).rstrip(" .!。,;)*_")
-        if when := _READING["time"].match(read):  # "Next month I have an exam" reads as "I have an exam next month"
-            read, time = read[when.end() :], f" {when[1][0].lower()}{when[1][1:]}"
-            if not read:
-                continue
+        read = _READING["lead"].sub("", straight(verbatim)).rstrip(" .!。,;:()*_")
         read = _READING["together"].sub("we ", _READING["trail"].sub("", read))
         read = _READING["contracted"].sub(r"\1n't", read)
-        read, verbatim, time = read + time, sentence[:end].strip() if time else verbatim, ""
-        if _READING["not_meant"].search(read):
-            return  # neither this clause nor what hangs on it
         if own := _READING["own"].match(read):
             subject = next(filter(None, own.groups()))
         elif not subject or not (subject[0] == "我" or _READING["carried"].match(read)):
@@ -134,9 +143,16 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
             yield verbatim, read
 
 
-def statements(sentence: str) -> Iterator[Statement]:
-    """Yield the statements that a sentence makes about its writer."""
-    return (one for quote, clause in clauses(sentence) for one in statements_of(quote, clause))
+def readings(sentence: str) -> list[tuple[str, list[Statement]]]:
+    """Return each clause of a sentence with its statements; of a contrast, where each clause makes one or none does."""
+    read = [(quote, statements_of(quote, clause)) for quote, clause in clauses(sentence)]
+    is_whole = all(made for _, made in read) or not _READING["contrast"].search(sentence)
+    return [(quote, made if is_whole else []) for quote, made in read]
+
+
+def statements(content: str) -> Iterator[Statement]:
+    """Yield the statements that a message makes about its writer."""
+    return (one for sentence in settled(content) for _, made in readings(sentence) for one in made)
 
 
 def statements_of(quote: str, clause: str) -> list[Statement]:
@@ -202,7 +218,6 @@ def _made(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pa
     verb, space, rest = parts.get("k", "").lower().partition(" ")
     said = text.format(**parts, K=f"{THIRD_PERSONS.get(verb, f'{verb}s')}{space}{rest}").strip()
     category, _, importance = kind.partition(" ")
-    key = "" if _READING["long_ago"].search(clause) else key
     limit = category == "constraint" or key in ("allergy", "diet", "health")
     section = "constraints" if limit else "requirements" if category == "requirement" else "data"
     return Statement(said[:1].upper() + said[1:], quote, category, int(importance), key, value, mark, section=section)
@@ -210,20 +225,17 @@ def _made(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pa
 
 def checked(name: str, part: str) -> str:
     """Return what a group captured, as far as it is complete and of the group's kind; "" where it is not."""
-    part = part if name in _VERBATIM else _complete(part, _CUTS.get(name, _CUTS["any"]))
+    part = part if name in _VERBATIM else _complete(part, _CUTS.get(name))
     must, never = _MUST.get(name), _NEVER.get(name)
     return part if (must is None or must.search(part)) and (never is None or not never.search(part)) else ""
 
 
-def _complete(part: str, cuts: re.Pattern[str]) -> str:
-    """Return the object without what hangs on it; "" where it is none without its context."""
-    if not _LIST.fullmatch(part) or len(part) > 90:
-        cut = cuts.search(part)
-        part = part[: cut.start()] if cut else part
-        if not _LIST.fullmatch(part) and ", " in part:
-            part = part.partition(", ")[0]
-    part = part.strip(" ,.;:!*_'-")
-    return part if part and len(part.split()) <= VALUE_WORDS_MAX and not _READING["vague"].search(part) else ""
+def _complete(part: str, cut: re.Pattern[str] | None) -> str:
+    """Return the object without a harmless end; "" where more hangs on it, or where only its context explains it."""
+    has_more = not cut and _READING["more"].search(part)
+    part = (cut.split(part, maxsplit=1)[0] if cut else part).strip(" ,.;:!*_'-")
+    part = part if cut or _LIST.fullmatch(part) else part.partition(", ")[0]
+    return "" if has_more or len(part.split()) > VALUE_WORDS_MAX or _READING["vague"].search(part) else part
 
 
 def links(text: str) -> Iterator[Relation]:

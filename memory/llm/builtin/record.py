@@ -24,7 +24,7 @@ from memory.llm.builtin.language import (
     terms,
 )
 from memory.llm.builtin.prompt import Known, Prompt, Said
-from memory.llm.builtin.reading import Origin, Statement, clauses, known, sentences, statements, statements_of
+from memory.llm.builtin.reading import Origin, Statement, is_doubtful, known, readings, sentences, settled, statements
 from memory.quoting import one_line
 from models.sections import Excluded, Sections
 
@@ -77,8 +77,9 @@ class Record:
         silent = is_own and bool(asks("keep out", message.text) or asks("forget", message.text))
         self._asked = [one_line(one.value) for one in told if is_own and is_question(one.value) and terms(one.value)]
         self.questions += [one for one in self._asked if one not in self.questions]
+        plain = settled(message.text) if is_own and not silent else ()
         for one in told:
-            if is_own and not silent and not is_question(one.value):
+            if one.value in plain and not is_question(one.value):
                 self._close_questions(one.value)
                 placed = self._place(one.value, message)
                 if placed:
@@ -101,32 +102,20 @@ class Record:
     def _place(self, sentence: str, message: Said) -> list[Noted]:
         """Put what a sentence says on record: statements, endings, options, a correction, or what to remember."""
         noted = list[Noted]()
-        for quote, clause in clauses(sentence):
-            if made := statements_of(quote, clause):
-                noted += [self._state(one, message, sentence) for one in made]
+        for quote, made in readings(sentence):
+            if made:
+                noted += [self._hold(one, message, [old for old in self.held if _replaces(one, old)]) for one in made]
             elif ended := self._ending(quote):
                 noted.append(self._close(quote, message, ended))
-        if not noted:
-            noted = [self._hold(one, message, ended) for one, ended in self._options(sentence)]
-        if not noted and _CHANGES["corrects"].search(straight(sentence)):
+        is_plain = not noted and not is_doubtful(sentence)
+        noted += [self._hold(one, message, ended) for one, ended in (self._options(sentence) if is_plain else ())]
+        if is_plain and not noted and _CHANGES["corrects"].search(straight(sentence)):
             noted = [self._correct(sentence, message)]
         if not noted and (asked := remembered(sentence)):
             text = _clean(asked)
             kept_fact = Statement(text, sentence, "other", 3, section="data")
             noted = [self._hold(kept_fact, message, [])] if terms(text) else []
         return noted
-
-    def _state(self, one: Statement, message: Said, sentence: str) -> Noted:
-        """Put a statement on record in the place of what it replaces, or ask what that is."""
-        ended = [old for old in self.held if _replaces(one, old)]
-        if not ended and asks("instead", sentence):
-            kind = one.text.split()[0]
-            stated = [old for old in self.held if old.origin == Origin.STATED and not one.says(old.text)]
-            of_category = [old for old in stated if old.category == one.category]
-            ended = [old for old in of_category if old.text.split()[0] == kind or old is stated[-1]]
-            if len({old.text for old in ended}) > 1:
-                return Noted(None, ended)
-        return self._hold(one, message, ended)
 
     def _close(self, quote: str, message: Said, ended: Sequence[Statement]) -> Noted:
         """Put an ending on record, or ask what it ends."""
@@ -138,7 +127,7 @@ class Record:
     def _ending(self, sentence: str) -> list[Statement]:
         """Return what a clause may end; nothing where it is no ending."""
         kind = next((name for name in ("gone", "parted", "stopped", "finished") if asks(name, sentence)), None)
-        if kind is None or asks("not meant", sentence):
+        if kind is None:
             return []
         stated = [one for one in self.held if one.origin == Origin.STATED and one.mark != "-" and one.importance > 1]
         if kind == "parted":
@@ -186,16 +175,15 @@ class Record:
     def _options(self, sentence: str) -> list[tuple[Statement, list[Statement]]]:
         """Return the option that a sentence rules out or puts back, with what that ends."""
         out = [one for one in self.held if one.section == "excluded"]
-        for clause in (_bare(sentence), *(clause for _, clause in clauses(sentence))):
-            if match := _CHANGES["reopens"].fullmatch(clause):
-                option = next(filter(None, match.groups()), "")
-                back = [one for one in out if set(terms(option)) & set(terms(one.value))]
-                return [(Statement(option, sentence, "reopened"), back)] if back else []
-            if match := _CHANGES["refuses"].fullmatch(clause):
-                option, reason = [*(part.strip(" .!。") for part in match.groups() if part), ""][:2]
-                text = one_line(str(Excluded(option, reason)))
-                same = [one for one in out if one.value.lower() == option.lower()]
-                return [(Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), same)]
+        if match := _CHANGES["reopens"].fullmatch(_bare(sentence)):
+            option = next(filter(None, match.groups()), "")
+            back = [one for one in out if set(terms(option)) & set(terms(one.value))]
+            return [(Statement(option, sentence, "reopened"), back)] if back else []
+        if match := _CHANGES["refuses"].fullmatch(_bare(sentence)):
+            option, reason = [*(part.strip(" .!。") for part in match.groups() if part), ""][:2]
+            same = [one for one in out if one.value.lower() == option.lower()]
+            text = one_line(str(Excluded(option, reason)))
+            return [(Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), same)]
         return []
 
     def _hold(self, statement: Statement, message: Said, ended: Sequence[Statement]) -> Noted:
@@ -263,7 +251,7 @@ def _replaces(new: Statement, old: Statement) -> bool:
         return bool(about and new.key) and (old.key in (new.key, "") or (new.mark == "-" and new.category == "event"))
     if old.value and re.search(rf"\b(?:instead of|rather than) (?:the )?{re.escape(old.value)}$", new.text, re.I):
         return True
-    return bool(new.mark == "!" and new.key and new.key == old.key and not new.within(old))
+    return bool(new.mark == "!" and new.key and new.key in (old.key, old.about) and not new.within(old))
 
 
 def record_of(prompt: Prompt) -> Record:
@@ -272,7 +260,7 @@ def record_of(prompt: Prompt) -> Record:
     Facts of today that no message states come last: they were said elsewhere, or edited.
     """
     record, own = Record(prompt.summary), [one for one in (*prompt.recalled, *prompt.said) if one.role == "user"]
-    made = [one for message in own for sentence in sentences(message.text) for one in statements(sentence)]
+    made = [one for message in own for one in statements(message.text)]
     stated = {(one.key, one.value) for one in made if one.key} | {one.text for one in made}
     record.has_recalled = bool(prompt.recalled)
     last = [fact for fact in prompt.facts if fact.day == prompt.today and not _said_by(fact, stated)]

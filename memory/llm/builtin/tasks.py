@@ -122,7 +122,7 @@ def patch(document: Mapping[str, Any], system: str, content: str) -> Sequence[di
     lists = {name: list(value) for name, value in document.items() if isinstance(value, list)}
     operations = []
     for message in messages_in(items(content, "messages")):
-        for one in (one for sentence in sentences(message.text) for one in statements(sentence)):
+        for one in statements(message.text):
             about = {"quote": one.quote, "source": message.position}
             name, ended = _PLACES.get(one.about, ""), one.mark == "-"
             if name == "likes":
