@@ -137,7 +137,7 @@ class Record:
         if kind == "gone":
             return [one for one in stated if words & (_names(one) if one.category == "relationship" else _illness(one))]
         if kind == "finished":  # what somebody was doing, not what they like or where they work
-            stated = [one for one in stated if one.category == "plan" or one.key in ("studying", "reading")]
+            stated = [one for one in stated if one.category == "plan" or one.key == "reading"]
         most = max((shared[one] for one in stated), default=0)
         return [one for one in stated if most and shared[one] == most >= len(words) / 2]
 
