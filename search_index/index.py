@@ -257,14 +257,15 @@ class SearchIndex:
         commit: of the index, with its generation. None: there are none.
         """
         # A turn leaves out what it shows, of which most is not indexed yet.
-        gone = gone.intersection(_ids(segments).tolist())
+        indexed_ids = _ids(segments)
+        gone = gone.intersection(indexed_ids.tolist())
         key = owner, commit, tuple(map(id, segments)), waiting.tobytes(), gone
         candidates: Candidates | None = self._arranged.get(key)
         if candidates is not None:
             return candidates
         tail = self._tail(owner, waiting, unindexed) if len(waiting) else ()
         if segments or tail:
-            hidden = np.isin(_ids(segments), [*waiting.tolist(), *gone])
+            hidden = np.isin(indexed_ids, [*waiting.tolist(), *gone])
             candidates = Candidates.of([*segments, *tail], np.append(hidden, ~np.isin(_ids(tail), waiting)))
             self._arranged.put(key, candidates, candidates.nbytes)
         return candidates

@@ -37,6 +37,7 @@ PERSONAL = Gate(0.5, 0.9)
 OTHER = Gate(0.6, 1.1)
 """For anything else: what anybody could ask a model is seldom about the past."""
 FOREIGN_PASSAGE, FOREIGN_PERSONAL, FOREIGN = Gate(0.3, 0.9), Gate(0.3, math.inf), Gate(0.4, math.inf)
+FOREIGN_SUMMARY = OTHER._replace(near=math.inf)
 """The same for a message in another language than the search: it has content words alone, of which one in two or three
 counts, since static vectors find its language rather than its meaning; who adds a document means to ask about it."""
 BY_MEANING = Gate(2.0, 0.9)
@@ -45,8 +46,13 @@ JUDGED = Gate(0.5, 0.7)
 """Where a model reads what was found, and may say that none of it fits."""
 
 
-def gate_for(hits: Sequence[Hit], *, is_personal: bool, is_foreign: bool = False) -> Gate:
-    """Return the gate of a message for which these were found; one that names a speaker is about somebody."""
+def gate_for(hits: Sequence[Hit], *, is_personal: bool, is_passage: bool = False, is_foreign: bool = False) -> Gate:
+    """Return the gate of a message for which these were found; one that names a speaker is about somebody.
+
+    is_passage: the best hit is of a document. Who adds one means to ask about it.
+    """
+    if is_passage:
+        return FOREIGN_PASSAGE if is_foreign else PERSONAL
     if is_personal or any(hit.why.get("speaker") for hit in hits):
         return FOREIGN_PERSONAL if is_foreign else PERSONAL
     return FOREIGN if is_foreign else OTHER

@@ -7,7 +7,6 @@ Invariant: nothing of a conversation with a message that is not to be remembered
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from sqlalchemy import Connection, bindparam, select
 from memory import tokens
 from memory.recall.endings import COLUMNS, NEWEST, gist_of
 from memory.recall.excerpts import address, excerpt_block
-from memory.recall.gate import OTHER
+from memory.recall.gate import FOREIGN_SUMMARY, OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
 from memory.sessions.messages import PRIVATE
 from models import SessionRow
@@ -41,7 +40,7 @@ def find_summaries(
     }
     limited = prepared._replace(query=replace(prepared.query, limit=limit))
     hits = index.rank_texts(limited, [summary.document for summary in summaries.values()])
-    gate = OTHER._replace(near=math.inf) if prepared.is_foreign else OTHER
+    gate = FOREIGN_SUMMARY if prepared.is_foreign else OTHER
     hits = [hit for hit in hits if gate.is_open([hit])]
     rows = (
         {row.id: row for row in tx.execute(_SESSIONS, {"sessions": [hit.session_id for hit in hits]})} if hits else {}

@@ -300,11 +300,12 @@ class Recall:
             return judged
         if unasked == VAGUE or not hits:
             return hits if BY_MEANING.is_open(hits) else []
-        # Who adds a document means to ask about it.
-        is_passage = window[hits[0].message_id].message.is_passage
-        is_personal = prepared.query.about is not None or unasked in POINTING or is_passage
-        gate = gate_for(hits, is_personal=is_personal, is_foreign=prepared.is_foreign)
-        gate = FOREIGN_PASSAGE if is_passage and prepared.is_foreign else gate
+        gate = gate_for(
+            hits,
+            is_personal=prepared.query.about is not None or unasked in POINTING,
+            is_passage=window[hits[0].message_id].message.is_passage,
+            is_foreign=prepared.is_foreign,
+        )
         return hits if gate.is_open(hits) else []
 
     def _demote_unhelpful(
