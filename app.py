@@ -46,7 +46,7 @@ def create_app(
     """
     if settings is None:
         app = build_app(Settings.from_env(), model)
-        for sentence in Settings.removed():
+        for sentence in Settings.unread():
             log.warning(sentence)
     else:
         own, flask = _read(settings)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 
 FILE_SUFFIX = "_FILE"
 KEY_FILE_BYTES_MAX = 10_000  # of a file with a key; a longer one is another file
@@ -33,9 +35,7 @@ def read(
     key_files: variables that a file may hold, named by NAME_FILE or called NAME in the folder of `dotenv`.
     Raises SettingsError.
     """
-    found: dict[str, str | None] = dict(dotenv_values(dotenv)) if dotenv is not None else {}
-    found |= os.environ if environ is None else environ
-    values = {name: text.strip() for name, text in found.items() if text and text.strip()}
+    values = read_all(environ, dotenv)
     for name in key_files:
         if name in values:
             continue
@@ -47,6 +47,33 @@ def read(
     for name in chosen.keys() - set(prose):
         _require_one_setting(name, chosen[name], variables, secrets)
     return chosen
+
+
+def read_all(environ: Mapping[str, str] | None, dotenv: Path | None) -> dict[str, str]:
+    """Return every variable that is set, and not empty, whether it is a setting or not. Raises SettingsError."""
+    found = {} if dotenv is None else _in_file(dotenv)
+    found |= os.environ if environ is None else environ
+    return {name: text.strip() for name, text in found.items() if text and text.strip()}
+
+
+def _in_file(dotenv: Path) -> dict[str, str | None]:
+    """Return the variables of a `.env` file, none where there is no file. Raises SettingsError."""
+    try:
+        text = dotenv.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or "it is not text in UTF-8"
+        raise SettingsError(
+            f"The settings can't be read from {dotenv.resolve()} ({why}). Make it a text file in UTF-8 that the user "
+            "whom Recap runs as may read, or remove it."
+        ) from None
+    for line in parse_stream(io.StringIO(text)):
+        if line.error:  # which is not shown, as it may hold a key
+            raise SettingsError(
+                f"Line {line.original.line} of {dotenv.resolve()} is no setting. Write NAME=value, and close quotes."
+            )
+    return dotenv_values(stream=io.StringIO(text))
 
 
 def _key_in(path: Path, variable: str) -> str:

@@ -138,6 +138,20 @@ def networks(raw: str) -> tuple[Network, ...]:
         raise ValueError(f"it takes networks as 10.1.0.0/16,127.0.0.1 ({error})") from None
 
 
+def host(raw: str) -> str:
+    """`0.0.0.0`, `localhost`, `::1` or `[::1]`."""
+    if raw.count(":") == 1 or "/" in raw or (raw.startswith("[") and not raw.endswith("]")):
+        raise ValueError("it takes an address or a name alone, as 0.0.0.0 or ::1; the port is PORT")
+    return raw.strip("[]")
+
+
+def server_url(raw: str) -> str:
+    """`http://127.0.0.1:11434/v1`, or nothing.  It may hold a password, so an error does not repeat it."""
+    if raw and not re.match(r"https?://[^/]", raw, re.IGNORECASE):
+        raise ValueError("it takes an address that begins with http:// or https://, as http://127.0.0.1:11434/v1")
+    return raw
+
+
 def public_url(raw: str) -> str:
     """Return the address of the page, without a slash at its end, or nothing."""
     address = urlsplit(raw.rstrip("/"))

@@ -8,6 +8,7 @@ with a sentence that names the variable.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -29,6 +30,9 @@ REMOVED = {
     "PROFILE_TOKENS": "memory.knowledge.profile.PROFILE_TOKENS",
 }
 """Former settings, each with the constant that took its place."""
+
+SIMILAR_CHARS_MIN = 8
+"""Shorter names, as PORTS, are taken for other programs' own."""
 
 
 def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
@@ -76,7 +80,7 @@ class Settings(BaseModel):
     database_url: Annotated[str, AfterValidator(parsers.database_url)] = ""
     """A SQLAlchemy URL. Empty: SQLite in the data directory."""
 
-    host: Annotated[str, AfterValidator(lambda raw: raw.strip("[]"))] = "127.0.0.1"
+    host: Annotated[str, AfterValidator(parsers.host)] = "127.0.0.1"
     """The address to listen on. Loopback, because without API keys anyone who reaches the port can read everything."""
 
     port: int = Field(8000, ge=1, le=65_535)
@@ -139,7 +143,7 @@ class Settings(BaseModel):
     openai_api_key: str = Field("", repr=False)
     """The key for the model server. OPENAI_API_KEY_FILE names a file that holds it instead."""
 
-    openai_base_url: str = ""
+    openai_base_url: Annotated[str, AfterValidator(parsers.server_url)] = ""
     """The address of any OpenAI-compatible server. Empty: OpenAI."""
 
     openai_model: str = "gpt-4o"
@@ -158,7 +162,7 @@ class Settings(BaseModel):
     openai_summary_model: str = ""
     """The mini model, which updates summaries and facts. Empty: gpt-4o-mini at OpenAI, elsewhere the main model."""
 
-    openai_summary_base_url: str = ""
+    openai_summary_base_url: Annotated[str, AfterValidator(parsers.server_url)] = ""
     """The address of the mini model's server, if it has one of its own. Empty: the main model's server."""
 
     openai_summary_api_key: str = Field("", repr=False)
@@ -236,7 +240,7 @@ class Settings(BaseModel):
     """The model that `EMBEDDINGS=openai` uses, with vectors of any size. With another model, or size, the index is made
     again."""
 
-    embedding_base_url: str = ""
+    embedding_base_url: Annotated[str, AfterValidator(parsers.server_url)] = ""
     """The address of the server that makes embeddings, if it is another one. Empty: the main model's server."""
 
     embedding_api_key: str = Field("", repr=False)
@@ -368,10 +372,16 @@ class Settings(BaseModel):
         return settings
 
     @classmethod
-    def removed(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> list[str]:
-        """Return a sentence for each former setting that the environment still has."""
-        chosen = environment.read(environ, dotenv, REMOVED, prose=REMOVED, secrets=(), key_files=())
-        return [f"{name} is no setting any more: its value is the constant {REMOVED[name]}." for name in chosen]
+    def unread(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> list[str]:
+        """Return a sentence for each former setting that is still set, and for each name that is nearly a setting's."""
+        names, sentences = [*cls.variables(), *(f"{name}{environment.FILE_SUFFIX}" for name in KEY_FILES)], []
+        for name in environment.read_all(environ, dotenv).keys() - set(names):
+            near = get_close_matches(name.upper(), names, 1, 0.85) if len(name) >= SIMILAR_CHARS_MIN else ()
+            if name in REMOVED:
+                sentences.append(f"{name} is no setting any more: its value is the constant {REMOVED[name]}.")
+            elif near:
+                sentences.append(f"{name} is no setting, and was not read: is it {near[0]}?")
+        return sorted(sentences)
 
     @property
     def uses_builtin_model(self) -> bool:

@@ -143,6 +143,10 @@ BAD = [
     ("PUBLIC_URL", "recap.example.com", "https://recap.example.com"),
     ("WEBHOOK_NETWORKS", "10.1.0.1/16", "networks as 10.1.0.0/16"),
     ("PUBLIC_URL", 'https://recap.example.com/"><b', "address of Recap's page"),
+    ("HOST", "0.0.0.0:8000", "the port is PORT"),
+    ("HOST", "http://localhost", "a name alone"),
+    ("OPENAI_BASE_URL", "localhost:11434/v1", "begins with http://"),
+    ("EMBEDDING_BASE_URL", "127.0.0.1:8080", "begins with http://"),
     ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
 ]
 
@@ -324,9 +328,49 @@ def test_several_settings_in_one_line_are_shown_line_by_line(line: str, lines: l
     assert from_env(file).system_prompt == "Say PORT=80 when asked."
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        b"\xef\xbb\xbfPORT=9000\r\nOPENAI_MODEL=llama3\r\n",
+        b"PORT=9000\rOPENAI_MODEL=llama3\r",
+        b" export PORT = '9000' # x\n OPENAI_MODEL=\"llama3\"",
+    ],
+)
+def test_a_file_of_another_editor_is_read(tmp_path: Path, written: bytes) -> None:
+    (tmp_path / ".env").write_bytes(written)
+    settings = from_env(tmp_path / ".env")
+    assert (settings.port, settings.openai_model) == (9000, "llama3")
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("PORT=9000\n".encode("utf-16"), "not text in UTF-8"),
+        ("SYSTEM_PROMPT=Grüß dich\n".encode("latin-1"), "not text in UTF-8"),
+        (b"PORT=9000\nOPENAI_API_KEY: sk-secret\n", "Line 2 of "),
+        (b'SYSTEM_PROMPT="sk-secret\nPORT=9000\n', "Line 1 of "),
+        (None, "Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, written: bytes | None, why: str) -> None:
+    file = tmp_path / ".env"
+    file.mkdir() if written is None else file.write_bytes(written)
+    with pytest.raises(SettingsError, match=why) as caught:
+        from_env(file)
+    assert str(file) in str(caught.value) and "sk-secret" not in str(caught.value)
+
+
+def test_a_name_that_is_nearly_a_settings_is_said(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_MODLE=gpt-5\nopenai_api_key=sk-secret\nPORTS=1\nOPENAI_API_KEY_FILE=x\n")
+    assert Settings.unread({"POSTGRES_PASSWORD": "x", "OPENAI_MODELS": "a"}, tmp_path / ".env") == [
+        "OPENAI_MODLE is no setting, and was not read: is it OPENAI_MODEL?",
+        "openai_api_key is no setting, and was not read: is it OPENAI_API_KEY?",
+    ]
+
+
 def test_a_former_setting_is_named_with_the_constant_that_took_its_place(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("JOB_ATTEMPTS=3\nPORT=8001\n")
-    assert Settings.removed({"PROFILE_TOKENS": ""}, tmp_path / ".env") == [
+    assert Settings.unread({"PROFILE_TOKENS": ""}, tmp_path / ".env") == [
         "JOB_ATTEMPTS is no setting any more: its value is the constant memory.jobs.ATTEMPTS."
     ]
     for constant in REMOVED.values():
