@@ -121,7 +121,7 @@ def complete(body: dict[str, Any]) -> Response:
 
 @blueprint.get("/models", returns=ModelList, scope=CHAT, slow=True, errors={502: NO_SERVER})
 def list_served_models() -> Response:
-    """List the models of the model server, or the built-in one"""
+    """List the models: `recap`, which is the main model, and those of the model server"""
     return Response(current_engine().model_server.models.listing(), mimetype="application/json")
 
 

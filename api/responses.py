@@ -224,6 +224,9 @@ def _message(item: Object, place: str) -> dict[str, Any]:
 def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
     if kind in _WORDS:
         return {"type": "text", "text": string(part, "text", place)}
+    if kind == "input_file" and part.get("file_url"):  # a chat completion takes no address
+        leave_out(f"{place}.file_url")
+        return {"type": "text", "text": f"{part.get('filename') or 'document'}: {string(part, 'file_url', place)}"}
     if kind == "input_file":
         return {"type": "file", "file": given({name: part.get(name) for name in ("filename", "file_data", "file_id")})}
     return image(string(part, "image_url", place), **given({"detail": part.get("detail")}))

@@ -159,6 +159,6 @@ def test_nobody_gets_a_model_that_the_operator_does_not_list(
     assert error["param"] == "model" and "main-model, gpt-4o-mini" in error["message"]
     assert not model_server.requests and rows_of(engine_of(app)) == before
     assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model", "gpt-4o-mini"]}
-    assert [one["id"] for one in good(client.get("/v1/models"))["data"]] == ["main-model", "gpt-4o-mini"]
+    assert [one["id"] for one in good(client.get("/v1/models"))["data"]] == ["recap", "main-model", "gpt-4o-mini"]
     for name in ("main-model", "gpt-4o-mini"):
         assert good(client.post(path, json={**body, "model": name}))["model"] == name

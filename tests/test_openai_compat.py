@@ -255,7 +255,10 @@ def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client: FlaskC
 
 
 def test_models_and_embeddings_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
-    assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["gpt-4o", "gpt-4o-mini"]
+    recap, *theirs = client.get("/v1/models").json["data"]
+    assert recap["id"] == "recap" and theirs == [
+        {"id": name, "object": "model", "of_theirs": True} for name in ("gpt-4o", "gpt-4o-mini")
+    ]
     body = {"model": "embed-1", "input": ["tea"], "encoding_format": "base64", "dimensions": 8, "of_theirs": True}
     answer = client.post("/v1/embeddings", json=body)
     assert answer.status_code == 200 and len(answer.json["data"][0]["embedding"]) == 8
@@ -280,7 +283,7 @@ def test_one_model_is_passed_on(client: FlaskClient, server: ModelServer, name: 
 
 def test_the_built_in_model_speaks_openai_too(app: Flask) -> None:
     client = app.test_client()
-    assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["recap-extractive"]
+    assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["recap", "recap-extractive"]
     complete(client, talk("My name is Ada and I live in Lyon."))
     answer = post(client, talk("Where do I live?")).json
     assert answer["object"] == "chat.completion" and "Lyon" in answer["choices"][0]["message"]["content"]

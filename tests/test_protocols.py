@@ -326,7 +326,7 @@ def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: Flask
         user("Hello"),
         {"type": "reasoning", "id": "r", "summary": []},
         assistant([{"type": "output_text", "text": "Hi!", "annotations": []}], type="message"),
-        user([{"type": "input_text", "text": "See?"}, picture]),
+        user([{"type": "input_text", "text": "See?"}, picture, {"type": "input_file", "file_url": "https://a/b.pdf"}]),
     ]
     shape: Any = {"type": "json_schema", "name": "x", "schema": {"type": "object"}, "strict": True}
     gpt.responses.create(
@@ -357,10 +357,14 @@ def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: Flask
             {"role": "developer", "content": "Be kind."},
             user("Hello"),
             assistant("Hi!"),
-            user([{"type": "text", "text": "See?"}, passed]),
+            user([{"type": "text", "text": "See?"}, passed, {"type": "text", "text": "document: https://a/b.pdf"}]),
         ],
     }
-    assert [words for _, words in history(client, "s")][:3] == ["Hello", "Hi!", "See?\n[image]"]
+    assert [words for _, words in history(client, "s")][:3] == [
+        "Hello",
+        "Hi!",
+        "See?\n[image]\ndocument: https://a/b.pdf",
+    ]
 
 
 def test_why_a_response_is_incomplete_or_failed_is_told(gpt: openai.OpenAI, server: ModelServer) -> None:

@@ -100,22 +100,26 @@ class ModelRegistry:
 
     def on_server(self) -> list[str]:
         """Return what the server lists, without those that answer no chat; none if it lists none. Raises ModelError."""
+        names = sorted(model["id"] for model in self._described())
+        return [name for name in names if not _NO_CHAT.search(name)]
+
+    def _described(self) -> list[dict[str, Any]]:
+        """Return the server's models as it describes them; none if its answer has another form. Raises ModelError."""
         if self.provider is None:
             return []
         try:
             answer = json.loads(self.provider.get("/models", seconds=LIST_TIMEOUT))
-            names = sorted(str(model["id"]) for model in answer["data"])
+            return [{**model, "id": str(model["id"])} for model in answer["data"]]
         except (ValueError, LookupError, TypeError):
             return []
-        return [name for name in names if not _NO_CHAT.search(name)]
 
-    # -- for clients of the OpenAI protocol: what the server answers, as it wrote it
+    # -- for clients of the OpenAI protocol
 
     def listing(self) -> bytes:
-        """Return the list of models; one of our own where the operator lists others.  Raises ModelError."""
-        if self.provider is None or self.listed:
-            return json.dumps({"object": "list", "data": list(map(_entry, self.names()))}).encode()
-        return self.provider.get("/models")
+        """Return the list of models: MAIN, then those of the server or of the operator.  Raises ModelError."""
+        own = self.provider is None or self.listed
+        models = [_entry(MAIN), *(map(_entry, self.names()) if own else self._described())]
+        return json.dumps({"object": "list", "data": list({model["id"]: model for model in models}.values())}).encode()
 
     def entry(self, name: str) -> bytes:
         """Return one model.  Raises ModelError, and NotFound for a name that no model has."""
