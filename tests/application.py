@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -58,6 +58,12 @@ def locked(app: Flask) -> Iterator[None]:
     finally:
         database.execute("ROLLBACK")
         database.close()
+
+
+def execute(file: Path, *statements: str) -> list[Any]:
+    """Run statements in a database that somebody else may have open; what the last one found."""
+    with closing(sqlite3.connect(file)) as database, database:
+        return [list(database.execute(statement)) for statement in statements][-1]
 
 
 def rows_of(engine: Engine) -> dict[str, int]:

@@ -16,6 +16,7 @@ from flask import Flask
 from app import engine_of
 from cli import register_commands
 from memory.ops.backup import DataLock, examine
+from tests.application import execute
 from tests.conftest import MakeApp
 from tests.faults.chatters import Chatter
 from tests.http import chat, stored
@@ -61,12 +62,6 @@ def stopped(app: Flask, backup: Path) -> Flask:
 def messages(file: Path) -> list[str]:
     with closing(sqlite3.connect(file)) as database:
         return [row[0] for row in database.execute("SELECT content FROM messages ORDER BY id")]
-
-
-def execute(file: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(file)) as database, database:
-        for statement in statements:
-            database.execute(statement)
 
 
 # -- taking one

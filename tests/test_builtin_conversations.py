@@ -24,7 +24,7 @@ def ask(client: FlaskClient, question: str, session: str | None = "s") -> str:
     return say(client, question, session, temporary=True)
 
 
-# Messages as people write them, some with words of the reply; and all that is known of the person at the end.
+# Messages as people write them, some with words of the reply; then all that is known of the person.
 
 TOMASZ = """
 hey there
@@ -53,6 +53,8 @@ what can you do | built-in model
 forget that im allergic to walnuts | I forget the fact
 Where do i liv | Gdansk
 thanks, see you tomorrow | welcome
+= Budget: 4500 euro | Dislikes mondays | Lives in Gdansk | Name: Tomasz | Wifi password: tulip-44
+= Works as a barista at Coffee Point
 """
 
 PRIYA = """
@@ -82,6 +84,9 @@ write me a haiku about rain | beyond me
 my mum's birthday is 3 november
 tell me everything you know about me
 ok bye | Goodbye
+= Favourite band: Radiohead | I broke up with Sam | I park on level 3 | I'm not teaching any more | Lactose intolerant
+= Moved to Leeds | Mum's birthday: 3 november | Name: Priya | Wants to run the Leeds half marathon in may
+= Works as an analyst at the council
 """
 
 JON = """
@@ -111,6 +116,8 @@ I might move to Berlin | no fact
 where do I live | no longer live
 tell me a joke | beyond me
 good night | Goodbye
+= 41 years old | Brother Max loves climbing | Budget: 2500 euro | Dentist appointment: Tuesday at 10
+= Doesn't drink coffee | I left Volvo | Loves hiking | Name: Jon | Pelle ran away | We no longer live in Malmö
 """
 BEN = """
 good evening
@@ -145,6 +152,10 @@ my car is a Polo
 had to scrap the polo, got a Yaris now
 i dont live in toronto now, moved to derby
 where do i live | dont live in toronto now
+= Allergic to penicilin | Boss's name: Liam | Car insurance: 1350 | Dislikes olives
+= Dr Weber cancelled the appointment | Finished the whale book | Had to scrap the polo, got a Yaris now
+= I dont live in toronto now, moved to derby | Loves feta | Not allergic to cats | Phone number: 555-0198
+= Priyanka left the company | Rent: 6500 | Wedding: 21 september | Wifi code: 91-oak
 """
 RUTH = """
 hallo, ich heiße Ruth und wohne in Kiel
@@ -164,78 +175,21 @@ they moved it to friday at 11 | haircut friday at 11
 meine Tochter geht in die 3. Klasse
 in welche klasse geht meine tochter | in die 3. Klasse
 wer bist du | built-in model
+= Budget: 4500 | Doesn't eat shellfish | Haircut: friday at 11 | Mein Bruder am 4. Juli heiratet
+= Supervisor: Prof. Lindqvist
 """
 
-RUTH_FACTS = [
-    "Budget: 4500",
-    "Doesn't eat shellfish",
-    "Haircut: friday at 11",
-    "Mein Bruder am 4. Juli heiratet",
-    "Supervisor: Prof. Lindqvist",
-]
-
-TOMASZ_FACTS = [
-    "Budget: 4500 euro",
-    "Dislikes mondays",
-    "Lives in Gdansk",
-    "Name: Tomasz",
-    "Wifi password: tulip-44",
-    "Works as a barista at Coffee Point",
-]
-PRIYA_FACTS = [
-    "Favourite band: Radiohead",
-    "I broke up with Sam",
-    "I park on level 3",
-    "I'm not teaching any more",
-    "Lactose intolerant",
-    "Moved to Leeds",
-    "Mum's birthday: 3 november",
-    "Name: Priya",
-    "Wants to run the Leeds half marathon in may",
-    "Works as an analyst at the council",
-]
-JON_FACTS = [
-    "41 years old",
-    "Brother Max loves climbing",
-    "Budget: 2500 euro",
-    "Dentist appointment: Tuesday at 10",
-    "Doesn't drink coffee",
-    "I left Volvo",
-    "Loves hiking",
-    "Name: Jon",
-    "Pelle ran away",
-    "We no longer live in Malmö",
-]
-BEN_FACTS = [
-    "Allergic to penicilin",
-    "Boss's name: Liam",
-    "Car insurance: 1350",
-    "Dislikes olives",
-    "Dr Weber cancelled the appointment",
-    "Finished the whale book",
-    "Had to scrap the polo, got a Yaris now",
-    "I dont live in toronto now, moved to derby",
-    "Loves feta",
-    "Not allergic to cats",
-    "Phone number: 555-0198",
-    "Priyanka left the company",
-    "Rent: 6500",
-    "Wedding: 21 september",
-    "Wifi code: 91-oak",
-]
 DATES = "Actually, we changed the dates: 10 to 24 April."
 
 
-@pytest.mark.parametrize(
-    ("talk", "facts"),
-    [(TOMASZ, TOMASZ_FACTS), (PRIYA, PRIYA_FACTS), (JON, JON_FACTS), (BEN, BEN_FACTS), (RUTH, RUTH_FACTS)],
-    ids=["tomasz", "priya", "jon", "ben", "ruth"],
-)
-def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client: FlaskClient, talk: str, facts: list[str]) -> None:
-    rows = [row.partition(" | ") for row in talk.strip().splitlines()]
+@pytest.mark.parametrize("talk", [TOMASZ, PRIYA, JON, BEN, RUTH], ids=["tomasz", "priya", "jon", "ben", "ruth"])
+def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client: FlaskClient, talk: str) -> None:
+    said, _, facts = talk.strip().partition("\n= ")
+    rows = [row.partition(" | ") for row in said.splitlines()]
     replies = [(expected, say(client, words)) for words, _, expected in rows]
     assert [(expected, reply) for expected, reply in replies if expected not in reply] == []
-    assert sorted(one["text"] for one in read_all(client, "/api/facts", user_id="ada")) == facts
+    known = sorted(one["text"] for one in read_all(client, "/api/facts", user_id="ada"))
+    assert known == facts.replace("\n= ", " | ").split(" | ")
 
 
 def test_a_change_that_is_not_understood_is_told_with_the_answer(client: FlaskClient) -> None:

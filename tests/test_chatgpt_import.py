@@ -82,15 +82,7 @@ def texts(client: FlaskClient, *nodes: Body) -> list[tuple[str, str]]:
 def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
     done = bring_in(client, tea())
     assert done["format"] == "chatgpt"
-    assert done["created"] == {
-        "sessions": 1,
-        "messages": 4,
-        "summaries": 0,
-        "turns": 0,
-        "facts": 0,
-        "items": 0,
-        "documents": 0,
-    }
+    assert {name: count for name, count in done["created"].items() if count} == {"sessions": 1, "messages": 4}
     session = good(client.get("/api/sessions/6f2b-tea?user_id=ada"))
     assert (session["title"], session["message_count"]) == ("Tea", 4)
     assert session["created_at"] == "2023-11-14T22:13:20.500000+00:00"
@@ -145,6 +137,7 @@ KEPT = [
         node(None, "assistant", content={"content_type": "code", "language": "python", "text": "print('tea')"}),
         "print('tea')",
     ),
+    (node(None, "assistant", "<think>Hm.</think>\nGreen."), "Green."),
     (node(None, "assistant", "Sencha \ue200cite\ue202turn0search1\ue201is green."), "Sencha is green."),
     (node(None, "user", "half a \ud83d pair, a \x00 NUL"), "half a ? pair, a \ufffd NUL"),
 ]

@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import event
 
 from app import engine_of
 from memory import jobs
-from memory.engine import Engine
 from memory.errors import ModelError
 from memory.jobs import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECONDS
 from memory.leases import LEASE_SECONDS
 from models import JobRow
 from models.jobs import Job
+from tests.application import statements
 from tests.http import append, error, good, read_all, said
 from tests.jobs import Bench, fail
 from tests.knowledge import digest_of
@@ -287,34 +286,21 @@ def test_starting_twice_starts_one_thread(bench: Bench) -> None:
     assert [thread.name for thread in threading.enumerate()].count("recap-jobs") == 1
 
 
-def statements_of(engine: Engine) -> list[str]:
-    """The statements that an engine executes from now on."""
-    statements = list[str]()
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if not statement.startswith(("PRAGMA", "BEGIN")):
-            statements.append(statement)
-
-    event.listen(engine.database.engine, "before_cursor_execute", note)
-    return statements
-
-
 def test_one_statement_finds_that_no_job_waits(bench: Bench) -> None:
-    statements = statements_of(bench.engine)
-    assert bench.engine.job_queue.run_due() == 0
-    of_jobs = [statement for statement in statements if "FROM webhooks" not in statement]  # which one looks for events
-    assert len(of_jobs) == 1 and len(statements) <= 2, statements
+    with statements(bench.engine.database) as sent:
+        assert bench.engine.job_queue.run_due() == 0
+    of_jobs = [statement for statement in sent if "FROM webhooks" not in statement]  # which one looks for events
+    assert len(of_jobs) == 1 and len(sent) <= 2, sent
 
 
 def test_a_summary_job_takes_at_most_eight_statements(model_app: Flask, model_server: ModelServer) -> None:
     engine, client = engine_of(model_app), model_app.test_client()
-    statements = statements_of(engine)
     for text in ("I drink tea.", "And coffee."):
         append(client, "s", [said(text)])
         model_server.mini.queue(digest_of(topic="Tea"))
-        statements.clear()
-        assert engine.job_queue.run_now("summary", 1) is None
-        assert len(statements) <= 8 + (text == "I drink tea."), statements  # the facts are read once
+        with statements(engine.database) as sent:
+            assert engine.job_queue.run_now("summary", 1) is None
+        assert len(sent) <= 8 + (text == "I drink tea."), sent  # the facts are read once
 
 
 # -- clocks that jump

@@ -18,17 +18,11 @@ from cli import register_commands
 from config import Settings, SettingsError
 from models import Base
 from models.schema import MIGRATIONS, revisions
-from tests.application import an_app
+from tests.application import an_app, execute
 from tests.http import ask, chat, failed
 
 TIME = "'2026-03-01 10:00:00.000000'"
 UPGRADE = "recap db upgrade"
-
-
-def execute(folder: Path, *statements: str) -> None:
-    with closing(sqlite3.connect(folder / "recap.db")) as database, database:
-        for statement in statements:
-            database.execute(statement)
 
 
 def content(folder: Path) -> list[str]:
@@ -38,7 +32,11 @@ def content(folder: Path) -> list[str]:
 
 def make_old(folder: Path) -> None:
     """Take the database in `folder` back to revision 0019."""
-    execute(folder, "ALTER TABLE sessions DROP recognised_type", "UPDATE alembic_version SET version_num = '0019'")
+    execute(
+        folder / "recap.db",
+        "ALTER TABLE sessions DROP recognised_type",
+        "UPDATE alembic_version SET version_num = '0019'",
+    )
 
 
 def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path: Path) -> None:
@@ -74,7 +72,7 @@ def test_titles_of_before_show_signs_and_not_their_escapes(tmp_path: Path) -> No
         with app.app_context():
             upgrade(revision="0029")
         execute(
-            tmp_path,
+            tmp_path / "recap.db",
             f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {TIME})",
             session(1, "Tea &amp; &lt;cake&gt;"),
             session(2, "What does &amp; mean?"),
@@ -93,7 +91,7 @@ def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_
         with app.app_context():
             upgrade(revision="0024")
         execute(
-            tmp_path,
+            tmp_path / "recap.db",
             f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {TIME})",
             *(session(number) for number in (1, 7)),
             "DELETE FROM sessions WHERE id = 7",
@@ -143,7 +141,7 @@ def test_a_schema_of_another_version_is_answered_with_what_to_do(tmp_path: Path,
 def test_a_newer_schema_keeps_what_a_server_needs_until_it_is_replaced(tmp_path: Path, migrated: Path) -> None:
     with an_app(tmp_path, migrated) as app:
         client = app.test_client()
-        execute(tmp_path, "UPDATE alembic_version SET version_num = '9999'")
+        execute(tmp_path / "recap.db", "UPDATE alembic_version SET version_num = '9999'")
         assert chat(client, "Hello", session_id="s")["reply"]
         ready = client.get("/health/ready")
         assert ready.status_code == 503 and "run the version of Recap that made it" in ready.json["database"]
@@ -151,7 +149,7 @@ def test_a_newer_schema_keeps_what_a_server_needs_until_it_is_replaced(tmp_path:
 
 def test_a_database_without_tables_is_answered_with_what_to_do(tmp_path: Path) -> None:
     with an_app(tmp_path) as app:
-        execute(tmp_path, "PRAGMA journal_mode = WAL")
+        execute(tmp_path / "recap.db", "PRAGMA journal_mode = WAL")
         client = app.test_client()
         ready = client.get("/health/ready")
         assert ready.status_code == 503 and UPGRADE in ready.json["database"]

@@ -34,26 +34,11 @@ def test_the_servers_models_are_listed_and_its_list_is_kept(client: FlaskClient,
 
 
 def test_models_that_answer_no_chat_are_not_offered(client: FlaskClient, model_server: ModelServer) -> None:
-    names = [
-        "llama3.2:3b",
-        "nomic-embed-text:latest",
-        "text-embedding-3-small",
-        "whisper-1",
-        "tts-1",
-        "gpt-4o-mini-tts",
-    ]
-    names += [
-        "omni-moderation-latest",
-        "dall-e-3",
-        "bge-m3",
-        "gpt-5",
-        "gpt-4o-audio-preview",
-        "llava",
-        "embers-7b-chat",
-    ]
+    offered = ["embers-7b-chat", "gpt-4o-audio-preview", "gpt-5", "llama3.2:3b", "llava"]
+    others = "nomic-embed-text:latest text-embedding-3-small whisper-1 tts-1 gpt-4o-mini-tts omni-moderation-latest"
+    names = [*f"{others} dall-e-3 bge-m3".split(), *offered[::-1]]
     model_server.pages = {"/v1/models": {"object": "list", "data": [{"id": name} for name in names]}}
-    offered = ["main-model", "gpt-4o-audio-preview", "gpt-5", "llama3.2:3b", "llava"]
-    assert good(client.get("/api/models"))["items"] == [*offered[:1], "embers-7b-chat", *offered[1:]]
+    assert good(client.get("/api/models"))["items"] == ["main-model", *offered]
 
 
 def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, model_server: ModelServer) -> None:
@@ -133,16 +118,14 @@ def test_recap_is_the_main_model_by_every_protocol(
     assert openai.post(builtin, talk("Hello"), model="recap").headers["X-Memory-Model"] == "recap-extractive"
 
 
-def test_a_main_model_that_is_unknown_as_well_is_an_error(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.default = only()
-    error = openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), 404)
-    assert error["code"] == "model_not_found"
-
-
-def test_a_clients_model_that_fails_otherwise_is_not_replaced(client: FlaskClient, model_server: ModelServer) -> None:
-    model_server.main.default = lambda body: Status(401)
-    openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), 401)
-    assert asked(model_server) == ["gpt-4o"]
+def test_a_model_that_fails_otherwise_or_with_the_main_one_is_an_error(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    for reply, tried in ((Status(401), ["gpt-4o"]), (UNKNOWN, ["gpt-4o", "main-model"])):
+        model_server.reset()
+        model_server.main.default = lambda body, reply=reply: reply
+        openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), reply.code)
+        assert asked(model_server) == tried
 
 
 CHAT = ("/api/chat", {"message": "Hello"}, 422)

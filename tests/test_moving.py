@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from app import build_app, engine_of
 from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
-from tests.application import an_app
+from tests.application import an_app, execute
 from tests.conftest import MakeApp, empty
 from tests.http import chat, good
 
@@ -75,12 +73,6 @@ def url_of(file: Path) -> str:
     return f"sqlite:///{file}"
 
 
-def execute(file: Path, *statements: str) -> list[Any]:
-    """Run statements in a database; what the last one found."""
-    with closing(sqlite3.connect(file)) as database, database:
-        return [list(database.execute(statement)) for statement in ("PRAGMA foreign_keys = ON", *statements)][-1]
-
-
 def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path: Path) -> None:
     source, target = engine_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
     before = all_rows(source)
@@ -100,7 +92,7 @@ def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monk
     monkeypatch.setattr("memory.ops.move.BATCH_ROWS", 3)
     assert run(lived_in, "move-to", target).exit_code == 0
     with_all_in_it = "DELETE FROM sessions WHERE public_id = 'bos'"  # messages, facts and turns
-    execute(tmp_path / "new.db", with_all_in_it, "UPDATE facts SET superseded_by = NULL")
+    execute(tmp_path / "new.db", "PRAGMA foreign_keys = ON", with_all_in_it, "UPDATE facts SET superseded_by = NULL")
     assert all_rows(target) != all_rows(source)
     assert run(lived_in, "move-to", target).exit_code == 0
     assert all_rows(target) == all_rows(source)
