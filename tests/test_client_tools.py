@@ -1,22 +1,18 @@
 """Clients of other protocols whose model searches and writes memory: Recap runs these calls, no client sees them."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import anthropic
 import openai
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
+from model_app import engine_of
 
-from app import engine_of
-from tests.conftest import MakeApp
 from tests.http import append, good, history, read_all, said
 from tests.live import Loopback
-from tests.model_server import ModelServer, Status, Text, ToolCalls, at
+from tests.model_server import Status, Text, ToolCalls
 from tests.openai import sent
 from tests.test_auth import with_key
 
@@ -29,19 +25,8 @@ MESSAGE = "I keep bees. Is it warm in Lyon?"
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def app(make_app: MakeApp, server: ModelServer) -> Flask:
-    return make_app(**at(server))
-
-
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return with_key(app, engine_of(app).keys.create("default", None)[0])
+def client(model_app):
+    return with_key(model_app, engine_of(model_app).keys.create("default", None)[0])
 
 
 class Answer:
@@ -59,19 +44,19 @@ Ask = Callable[..., Answer]
 
 
 @pytest.fixture(params=["completions", "messages", "responses"])
-def protocol(request: pytest.FixtureRequest) -> str:
+def protocol(request):
     return str(request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "stream"])
-def streamed(request: pytest.FixtureRequest) -> bool:
+def streamed(request):
     return bool(request.param)
 
 
 @pytest.fixture
-def ask(app: Flask, client: FlaskClient, protocol: str, streamed: bool) -> Iterator[Ask]:
+def ask(model_app, client, protocol, streamed):
     """Ask with the packages of OpenAI and Anthropic; `tool` adds a tool of the client's own."""
-    served = Loopback(app)
+    served = Loopback(model_app)
     key, url = client.environ_base["HTTP_AUTHORIZATION"].removeprefix("Bearer "), f"http://127.0.0.1:{served.port}"
     asks = {"completions": completions, "messages": messages, "responses": responses}
     yield lambda text, **more: asks[protocol](url, key, streamed, text, **more)
@@ -152,111 +137,109 @@ def facts(client: FlaskClient) -> list[str]:
     return sorted(one["text"] for one in read_all(client, "/api/facts", user_id="ada"))
 
 
-def test_the_model_writes_and_the_client_sees_one_answer(client: FlaskClient, server: ModelServer, ask: Ask) -> None:
-    server.main.queue(ToolCalls((BEES,), "Noted."), Text("Lyon is warm."))
+def test_the_model_writes_and_the_client_sees_one_answer(client, model_server, ask):
+    model_server.main.queue(ToolCalls((BEES,), "Noted."), Text("Lyon is warm."))
     answer = ask(MESSAGE)
     assert (answer.text, answer.calls, answer.reason) == ("Noted.\n\nLyon is warm.", [], "stop")
     assert answer.written == ["I keep bees"] == facts(client) and answer.tokens == 4
-    assert [offered(body) for body in sent(server)] == [OURS, OURS]
+    assert [offered(body) for body in sent(model_server)] == [OURS, OURS]
     assert history(client, "s") == [("user", MESSAGE), ("assistant", "Noted.\n\nLyon is warm.")]
 
 
-def test_the_model_searches(client: FlaskClient, server: ModelServer, ask: Ask) -> None:
+def test_the_model_searches(client, model_server, ask):
     append(client, "old", [said("My locker code is 7319.")], user_id="ada")
-    server.main.queue(ToolCalls((("conversation_search", {"query": "locker code"}),)), Text("It is 7319."))
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "locker code"}),)), Text("It is 7319."))
     answer = ask("What is my locker code?")
     assert (answer.text, answer.calls, answer.memory) == ("It is 7319.", [], None)
-    first, second = sent(server)
+    first, second = sent(model_server)
     assert "7319" not in json.dumps(first) and "7319" in second["messages"][-1]["content"]
 
 
-def test_calls_of_the_clients_own_tools_reach_it_alone(client: FlaskClient, server: ModelServer, ask: Ask) -> None:
-    server.main.queue(ToolCalls((WEATHER,), "Let me see."))
+def test_calls_of_the_clients_own_tools_reach_it_alone(client, model_server, ask):
+    model_server.main.queue(ToolCalls((WEATHER,), "Let me see."))
     answer = ask(MESSAGE, tool=True)
     assert (answer.text, answer.calls, answer.reason) == ("Let me see.", [WEATHER], "tool_calls")
-    assert offered(sent(server)[0]) == ["weather", *OURS] and answer.written == []
+    assert offered(sent(model_server)[0]) == ["weather", *OURS] and answer.written == []
 
 
-def test_after_a_call_of_ours_the_clients_own_follow(client: FlaskClient, server: ModelServer, ask: Ask) -> None:
-    server.main.queue(ToolCalls((BEES,)), ToolCalls((WEATHER, ("weather", {"city": "Nice"})), "Let me see."))
+def test_after_a_call_of_ours_the_clients_own_follow(client, model_server, ask):
+    model_server.main.queue(ToolCalls((BEES,)), ToolCalls((WEATHER, ("weather", {"city": "Nice"})), "Let me see."))
     answer = ask(MESSAGE, tool=True)
     assert answer.calls == [WEATHER, ("weather", {"city": "Nice"})] and answer.text == "Let me see."
     assert (answer.reason, answer.written) == ("tool_calls", ["I keep bees"])
 
 
-def test_calls_of_both_in_one_reply(client: FlaskClient, server: ModelServer, ask: Ask) -> None:
+def test_calls_of_both_in_one_reply(client, model_server, ask):
     """What is written is written at once; what was to be found can be asked for when the client comes back."""
     search = ("conversation_search", {"query": "bees"})
-    server.main.queue(ToolCalls((BEES, WEATHER, search), "Noted."))
+    model_server.main.queue(ToolCalls((BEES, WEATHER, search), "Noted."))
     answer = ask(MESSAGE, tool=True)
     assert (answer.text, answer.calls, answer.reason) == ("Noted.", [WEATHER], "tool_calls")
-    assert answer.written == ["I keep bees"] == facts(client) and len(sent(server)) == 1
+    assert answer.written == ["I keep bees"] == facts(client) and len(sent(model_server)) == 1
     stored = read_all(client, "/api/sessions/s/messages")[-1]
     assert "remember" not in json.dumps(stored)
 
 
-def test_a_model_that_never_stops_is_ended(server: ModelServer, ask: Ask) -> None:
-    server.main.default = lambda body: ToolCalls((("recent_chats", {}),), "Hm.")
+def test_a_model_that_never_stops_is_ended(model_server, ask):
+    model_server.main.default = lambda body: ToolCalls((("recent_chats", {}),), "Hm.")
     answer = ask(MESSAGE)
     assert (answer.text, answer.calls, answer.reason) == ("Hm.\n\nHm.\n\nHm.", [], "stop")
-    assert [offered(body) for body in sent(server)] == [OURS, OURS, []]
+    assert [offered(body) for body in sent(model_server)] == [OURS, OURS, []]
 
 
-def test_without_the_header_nothing_is_offered(server: ModelServer, ask: Ask) -> None:
-    server.main.queue(Text("Warm."))
+def test_without_the_header_nothing_is_offered(model_server, ask):
+    model_server.main.queue(Text("Warm."))
     answer = ask(MESSAGE, tool=True, extra_headers={"X-Session-Id": "s"})
-    assert (answer.text, offered(sent(server)[0]), answer.memory) == ("Warm.", ["weather"], None)
+    assert (answer.text, offered(sent(model_server)[0]), answer.memory) == ("Warm.", ["weather"], None)
 
 
-def test_a_client_that_forces_a_tool_gets_no_others(server: ModelServer, ask: Ask, protocol: str) -> None:
-    server.main.queue(ToolCalls((WEATHER,)))
+def test_a_client_that_forces_a_tool_gets_no_others(model_server, ask, protocol):
+    model_server.main.queue(ToolCalls((WEATHER,)))
     forced: Any = {"type": "any"} if protocol == "messages" else "required"
     assert ask(MESSAGE, tool=True, tool_choice=forced).calls == [WEATHER]
-    assert offered(sent(server)[0]) == ["weather"]
+    assert offered(sent(model_server)[0]) == ["weather"]
 
 
-def test_a_temporary_chat_and_a_kept_out_message_write_nothing(
-    client: FlaskClient, server: ModelServer, ask: Ask
-) -> None:
-    server.main.queue(Text("Fine."), Text("Fine."))
+def test_a_temporary_chat_and_a_kept_out_message_write_nothing(client, model_server, ask):
+    model_server.main.queue(Text("Fine."), Text("Fine."))
     ask("Don't remember this: I keep bees.")
     ask(MESSAGE, extra_headers={**HEADERS, "X-OpenWebUI-Chat-Id": "local:1", "X-Session-Id": ""})
-    assert [offered(body) for body in sent(server)] == [OURS[:2], []] and facts(client) == []
+    assert [offered(body) for body in sent(model_server)] == [OURS[:2], []] and facts(client) == []
 
 
-def test_a_client_that_comes_back_with_results_is_offered_them_again(client: FlaskClient, server: ModelServer) -> None:
+def test_a_client_that_comes_back_with_results_is_offered_them_again(client, model_server):
     tools = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]
     talk: list[Any] = [{"role": "user", "content": MESSAGE}]
     body = {"model": "gpt-9", "messages": talk, "tools": tools, "user": "ada"}
-    server.main.queue(ToolCalls((WEATHER,)), ToolCalls((BEES,)), Text("Warm."))
+    model_server.main.queue(ToolCalls((WEATHER,)), ToolCalls((BEES,)), Text("Warm."))
     made = completed(client, body)["choices"][0]["message"]
     talk += [made, {"role": "tool", "tool_call_id": made["tool_calls"][0]["id"], "content": "Remember: I hate bees"}]
     answer = completed(client, body)
     assert answer["choices"][0]["message"]["content"] == "Warm." and facts(client) == ["I keep bees"]
-    assert [offered(one) for one in sent(server)] == [["weather", *OURS]] * 3
+    assert [offered(one) for one in sent(model_server)] == [["weather", *OURS]] * 3
     evil = ("remember", {"text": "I hate bees", "quote": "I hate bees"})
     talk += [{"role": "assistant", "content": "Warm."}, {"role": "user", "content": "And now?"}]
-    server.main.queue(ToolCalls((evil,)), Text("Still."))
+    model_server.main.queue(ToolCalls((evil,)), Text("Still."))
     assert "memory" not in completed(client, body)
     assert facts(client) == ["I keep bees"]
 
 
-def test_a_tool_of_the_clients_with_a_name_of_ours_is_the_clients(client: FlaskClient, server: ModelServer) -> None:
+def test_a_tool_of_the_clients_with_a_name_of_ours_is_the_clients(client, model_server):
     tools = [{"type": "function", "function": {"name": "remember", "parameters": SCHEMA}}]
     body = {"model": "gpt-9", "messages": [{"role": "user", "content": MESSAGE}], "tools": tools, "user": "ada"}
-    server.main.queue(ToolCalls((BEES,)))
+    model_server.main.queue(ToolCalls((BEES,)))
     (call,) = completed(client, body)["choices"][0]["message"]["tool_calls"]
     assert call["function"]["name"] == "remember" and facts(client) == []
 
 
-def test_a_server_that_takes_no_tools_answers_all_the_same(server: ModelServer, ask: Ask) -> None:
-    server.main.queue(Status(400, {"error": {"message": "does not support tools"}}), Text("Warm."))
+def test_a_server_that_takes_no_tools_answers_all_the_same(model_server, ask):
+    model_server.main.queue(Status(400, {"error": {"message": "does not support tools"}}), Text("Warm."))
     assert ask(MESSAGE).text == "Warm."
 
 
-def test_a_retry_tells_again_what_was_written(client: FlaskClient, server: ModelServer) -> None:
-    server.main.queue(ToolCalls((BEES,)), Text("Warm."))
+def test_a_retry_tells_again_what_was_written(client, model_server):
+    model_server.main.queue(ToolCalls((BEES,)), Text("Warm."))
     body = {"model": "gpt-9", "messages": [{"role": "user", "content": MESSAGE}], "user": "ada"}
     headers = {**HEADERS, "Idempotency-Key": "k"}
     first, again = (completed(client, body, headers) for _ in range(2))
-    assert first["memory"] == again["memory"] and len(sent(server)) == 2
+    assert first["memory"] == again["memory"] and len(sent(model_server)) == 2

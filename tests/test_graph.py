@@ -152,14 +152,6 @@ def test_what_cannot_be_asked_is_explained(talk: Talk) -> None:
     assert good(talk.client.get("/api/graph?user_id=nobody"))["items"] == []
 
 
-def test_nobody_reads_the_links_of_another(model_app: Flask, model_server: ModelServer) -> None:
-    for user in ("ada", "bob"):
-        talk = Talk(model_app, model_server, f"of-{user}", user)
-        talk.hear("I saw my sister Ida.", reply=digest_of(IDA))
-        assert len(read_all(talk.client, "/api/graph", user_id=user)) == 1
-    assert error(talk.client.get("/api/graph?user_id=ada&session_id=of-bob"), 404)["code"] == "session_not_found"
-
-
 # -- recall
 
 

@@ -242,24 +242,6 @@ def test_a_persons_own_key_that_may_chat_may_do_all_that_is_theirs(app: Flask) -
     assert refused >= {call for call in calls(client) if "/webhooks" in call}
 
 
-def test_she_corrects_and_erases_what_is_hers_and_nothing_of_others(app: Flask) -> None:
-    ada, bob = made(app, user_id="ada", scopes=["chat"])[0], made(app, user_id="bob", scopes=["chat"])[0]
-    append(ada, "tea", [said("I like sencha.")])
-    fact = good(ada.post("/api/facts", json={"text": "Likes sencha"}))
-    for refused in (bob.patch(f"/api/facts/{fact['id']}", json={"pinned": True}), bob.delete("/api/sessions/tea")):
-        error(refused, 404)
-    failed(bob.delete("/api/users/ada"), 404, "user_not_found")
-    assert good(ada.patch(f"/api/facts/{fact['id']}", json={"text": "Likes gyokuro"}))["text"] == "Likes gyokuro"
-    good(ada.put("/api/sessions/tea/summary", json={"sections": {"topic": "Tea"}}))
-    good(ada.put("/api/instructions/tone", json={"text": "Be brief."}))
-    good(ada.patch("/api/users/ada", json={"remember": True}))
-    assert "gyokuro" in ada.get("/api/users/ada/export").text
-    good(ada.delete("/api/users/ada"))
-    assert good(ada.get("/api/facts"))["items"] == []
-    reader, _ = made(app, user_id="ada", scopes=["read"])
-    failed(reader.post("/api/facts", json={"text": "Likes tea"}), 403, "scope_missing")
-
-
 @pytest.mark.parametrize(
     ("scopes", "user_id", "may"),
     [

@@ -1,22 +1,16 @@
 """Where memory breaks, a client gets its answer all the same; where the client goes, what was written is kept."""
 
-from __future__ import annotations
-
 import logging
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 
 from app import engine_of
 from memory import jobs as jobs_module
 from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_SECONDS
 from tests.application import locked
-from tests.conftest import MakeApp
 from tests.http import events, good, history, meanwhile, stored, streamed_text
 from tests.jobs import Bench, Clock
 from tests.knowledge import digest_of
@@ -28,23 +22,13 @@ LIST = [{"role": "system", "content": "Be brief."}, *talk("Hello", "Hi!", "What 
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(reply="An answer.") as server:
-        yield server
-
-
-@pytest.fixture
-def app(make_app: MakeApp, server: ModelServer) -> Flask:
-    return make_app(**at(server))
-
-
-@pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    return app.test_client()
+def app(model_app, model_server):
+    model_server.main.default = lambda body: "An answer."
+    return model_app
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(monkeypatch):
     """No test waits seconds for a database that it has locked itself."""
     for patience in (
         "api.client_requests.CLIENT_LOCK_TIMEOUT_SECONDS",
@@ -55,12 +39,12 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 50)
 
 
-def passed_on(server: ModelServer, answer: Any, problem: str) -> None:
+def passed_on(model_server: ModelServer, answer: Any, problem: str) -> None:
     """Assert that the model got the request as it came, and the client the model's answer and the reason."""
     assert answer.status_code == 200, answer.text
     assert answer.headers["X-Memory-Error"] == problem
     assert (answer.headers["X-Memory-Recalled"], answer.headers["X-Memory-Tokens-Saved"]) == ("0", "0")
-    assert sent(server)[-1]["messages"] == LIST
+    assert sent(model_server)[-1]["messages"] == LIST
     if answer.is_json:
         assert answer.json["choices"][0]["message"]["content"] == "An answer."
     else:
@@ -68,11 +52,9 @@ def passed_on(server: ModelServer, answer: Any, problem: str) -> None:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_a_locked_database_keeps_nobody_from_an_answer(
-    app: Flask, client: FlaskClient, server: ModelServer, streamed: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_locked_database_keeps_nobody_from_an_answer(app, client, model_server, streamed, caplog):
     with locked(app), caplog.at_level(logging.ERROR):
-        passed_on(server, post(client, LIST, stream=streamed), "database_unavailable")
+        passed_on(model_server, post(client, LIST, stream=streamed), "database_unavailable")
     assert "without memory" in caplog.text
     ada = Person(client)
     ada.messages = [*LIST, {"role": "assistant", "content": "An answer."}]
@@ -81,57 +63,51 @@ def test_a_locked_database_keeps_nobody_from_an_answer(
     assert history(client, "s") == ada.said[1:]  # what was missed is stored with the next request
 
 
-def test_a_search_that_fails_keeps_nobody_from_an_answer(
-    app: Flask, client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_that_fails_keeps_nobody_from_an_answer(app, client, model_server, monkeypatch):
     def broken(*_: Any, **__: Any) -> None:
         raise OSError("the disk is on fire")
 
     monkeypatch.setattr(engine_of(app).index, "search", broken)
-    passed_on(server, post(client, LIST, user="ada"), "memory_failed")
+    passed_on(model_server, post(client, LIST, user="ada"), "memory_failed")
     assert history(client, "s")[-2:] == [("user", "What is my name?"), ("assistant", "An answer.")]  # it is remembered
 
 
-def test_a_mistake_of_our_own_keeps_nobody_from_an_answer(
-    client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_mistake_of_our_own_keeps_nobody_from_an_answer(client, model_server, monkeypatch, caplog):
     def mistaken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("reconciling went wrong")
 
     monkeypatch.setattr("memory.transcripts.matching.reconcile", mistaken)
-    passed_on(server, post(client, LIST), "memory_failed")
+    passed_on(model_server, post(client, LIST), "memory_failed")
     assert "reconciling went wrong" in caplog.text
     failed(client.get("/v1/nothing"), 404)
     assert client.get("/api/sessions").json["items"] == []  # nothing half done
 
 
-def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app: MakeApp, server: ModelServer) -> None:
-    app = make_app(**at(server, tail_messages_max=3))
+def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app, model_server):
+    app = make_app(**at(model_server, tail_messages_max=3))
     client = app.test_client()
-    server.mini.default = lambda body: Status(400)
+    model_server.mini.default = lambda body: Status(400)
     ada = Person(client)
     ada.says("My name is Ada.")
     engine_of(app).job_queue.run_due()
     ada.says("Who am I?")
     assert ada.headers["X-Memory-Error"] == "summary_failed"
-    assert sent(server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
+    assert sent(model_server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
     assert history(client, "s") == ada.said
 
 
 @pytest.mark.parametrize("how", ["killed", "ended"])
-def test_a_process_that_ended_is_no_failure_of_memory(
-    make_app: MakeApp, server: ModelServer, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_ended_is_no_failure_of_memory(make_app, model_server, how, monkeypatch):
     """Its summary is made by another one; only when that never succeeds has memory failed."""
     monkeypatch.setattr(jobs_module, "ATTEMPTS", 2)
-    bench = Bench(make_app(**at(server, model_timeout=2.0)), Clock())
+    bench = Bench(make_app(**at(model_server, model_timeout=2.0)), Clock())
     ada = Person(bench.client)
     ada.says("My name is Ada.")
-    server.mini.default = lambda body: Delay(threading.Event(), digest_of(topic="Too late"))
+    model_server.mini.default = lambda body: Delay(threading.Event(), digest_of(topic="Too late"))
     for tries in (1, 2):
-        process, asked = bench.process(bench.app), len(server.requests)
+        process, asked = bench.process(bench.app), len(model_server.requests)
         process.job_queue.start()
-        server.wait_for_requests(asked + 1)
+        model_server.wait_for_requests(asked + 1)
         if how == "killed":  # nobody renews its lease
             process.leases.close()
             bench.clock.tick(LEASE_SECONDS + 1)
@@ -150,11 +126,11 @@ def test_a_process_that_ended_is_no_failure_of_memory(
     assert "recap_turns_without_memory_total 1.0" in bench.client.get("/metrics").text
 
 
-def test_an_answer_that_cannot_be_stored_is_an_answer(app: Flask, client: FlaskClient, server: ModelServer) -> None:
+def test_an_answer_that_cannot_be_stored_is_an_answer(app, client, model_server):
     answering = threading.Event()
-    server.main.queue(Delay(answering))
+    model_server.main.queue(Delay(answering))
     with meanwhile(lambda: post(client, LIST)) as answers:
-        server.wait_for_requests(1)
+        model_server.wait_for_requests(1)
         with locked(app):
             answering.set()
             assert eventually(lambda: bool(answers))
@@ -163,29 +139,27 @@ def test_an_answer_that_cannot_be_stored_is_an_answer(app: Flask, client: FlaskC
     assert answer.headers["X-Memory-Error"] == "database_unavailable"
 
 
-def test_a_session_whose_answer_does_not_end_keeps_nobody_from_an_answer(
-    app: Flask, client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_whose_answer_does_not_end_keeps_nobody_from_an_answer(app, client, model_server, monkeypatch):
     monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.3)
     held = threading.Event()
-    server.main.queue(Delay(held))
+    model_server.main.queue(Delay(held))
     with meanwhile(lambda: post(app.test_client(), talk("Hello"))):
-        server.wait_for_requests(1)
-        passed_on(server, post(client, LIST), "session_busy")
+        model_server.wait_for_requests(1)
+        passed_on(model_server, post(client, LIST), "session_busy")
         held.set()
 
 
-def test_what_is_wrong_with_a_request_is_no_failure_of_memory(client: FlaskClient, server: ModelServer) -> None:
+def test_what_is_wrong_with_a_request_is_no_failure_of_memory(client, model_server):
     complete(client, talk("Hello"), user="ada", headers={"Idempotency-Key": "k"})
     complete(client, talk("Hello"), user="bob")
     assert failed(post(client, LIST), 400)["code"] == "session_ambiguous"  # of two persons, and none is named
     failed(post(client, LIST, user="ada", headers={"Idempotency-Key": "k"}), 409)  # the key of another request
-    assert len(sent(server)) == 2
+    assert len(sent(model_server)) == 2
 
 
-def test_what_was_written_until_the_client_went_is_kept(client: FlaskClient, server: ModelServer) -> None:
+def test_what_was_written_until_the_client_went_is_kept(client, model_server):
     reply = Dictation()
-    server.main.queue(reply)
+    model_server.main.queue(reply)
     reply.say("One ")
     reply.say("two ")
     response = post(client, talk("Count."), stream=True)
@@ -201,21 +175,19 @@ def test_what_was_written_until_the_client_went_is_kept(client: FlaskClient, ser
     assert (turn["state"], turn["finish_reason"]) == ("interrupted", "interrupted")
     complete(client, [*talk("Count.", "One"), user("Go on.")])  # what the client had received of it
     assert history(client, "s")[1:3] == [("assistant", "One two "), ("user", "Go on.")]
-    assert sent(server)[-1]["messages"] == [*talk("Count.", "One"), user("Go on.")]
+    assert sent(model_server)[-1]["messages"] == [*talk("Count.", "One"), user("Go on.")]
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_an_answer_that_is_stopped_ends_as_openais_do(
-    app: Flask, client: FlaskClient, server: ModelServer, streamed: bool
-) -> None:
+def test_an_answer_that_is_stopped_ends_as_openais_do(app, client, model_server, streamed):
     begin = threading.Event()
     reply = Dictation() if streamed else Delay(begin, "One two.")
-    server.main.queue(reply)
+    model_server.main.queue(reply)
     with meanwhile(lambda: (stream if streamed else post)(client, talk("Count."))) as answers:
         if isinstance(reply, Dictation):
             reply.say("One ")
             assert eventually(lambda: reply.asked.is_set())
-        server.wait_for_requests(1)
+        model_server.wait_for_requests(1)
         assert eventually(lambda: app.test_client().post("/api/sessions/s/stop").json["stopping"])
         begin.set()
     (answer,) = answers

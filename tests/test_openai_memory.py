@@ -1,35 +1,24 @@
 """What is remembered of an OpenAI client's conversation, whose it is, and what of it the next prompt carries."""
 
-from __future__ import annotations
-
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import MakeApp
 from tests.http import history, meanwhile, sessions, stored
 from tests.knowledge import digest_of
-from tests.model_server import Delay, ModelServer, Status, ToolCalls, at
+from tests.model_server import Delay, Status, ToolCalls, at
 from tests.openai import Person, answered, assistant, complete, failed, post, result, sent, talk, user
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        numbers = iter(range(1, 10_000))
-        server.main.default = lambda body: f"Answer {next(numbers)}."
-        yield server
-
-
-@pytest.fixture
-def client(make_app: MakeApp, server: ModelServer) -> FlaskClient:
-    return make_app(**at(server)).test_client()
+def client(model_app, model_server):
+    numbers = iter(range(1, 10_000))
+    model_server.main.default = lambda body: f"Answer {next(numbers)}."
+    return model_app.test_client()
 
 
 # -- whose it is
@@ -38,7 +27,7 @@ def client(make_app: MakeApp, server: ModelServer) -> FlaskClient:
 HEADERS = ["X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id"]
 
 
-def test_the_session_is_named_by_headers_in_their_order_then_by_metadata(client: FlaskClient) -> None:
+def test_the_session_is_named_by_headers_in_their_order_then_by_metadata(client):
     metadata = {"session_id": "meta"}
     for place, header in enumerate(HEADERS):
         named = {name: f"by-{name}" for name in HEADERS[place:]}
@@ -49,7 +38,7 @@ def test_the_session_is_named_by_headers_in_their_order_then_by_metadata(client:
     assert {session["id"] for session in sessions(client)} == {*(f"by-{name}" for name in HEADERS), "meta"}
 
 
-def test_the_person_is_named_by_headers_then_by_the_body(client: FlaskClient) -> None:
+def test_the_person_is_named_by_headers_then_by_the_body(client):
     lite, both = {"x-litellm-end-user-id": "lite"}, {"safety_identifier": "safe", "user": "u"}
     named: list[tuple[Any, Any]] = [
         ({"X-OpenWebUI-User-Id": "web", **lite}, both),
@@ -65,7 +54,7 @@ def test_the_person_is_named_by_headers_then_by_the_body(client: FlaskClient) ->
     assert [found[f"s{place}"] for place in range(6)] == ["web", "lite", "safe", "u", "Zoë", None]
 
 
-def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client: FlaskClient) -> None:
+def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client):
     for odd in ("a b/c", "x" * 300):
         first = post(client, talk("Hello"), odd, user=odd).headers["X-Memory-Session-Id"]
         second = post(client, [*talk("Hello", "Answer"), user("Again")], odd, user=odd).headers["X-Memory-Session-Id"]
@@ -80,7 +69,7 @@ RETRY = {"X-Stainless-Retry-Count": "1"}
 
 
 @pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> None:
+def later(monkeypatch):
     """Nothing is repeated at once: each request comes long after the one before."""
     monkeypatch.setattr("memory.transcripts.matching.AGAIN_SECONDS", -1.0)
 
@@ -90,7 +79,7 @@ def session_of(person: Person) -> str:
 
 
 @pytest.mark.usefixtures("later")
-def test_a_conversation_is_known_by_its_messages(client: FlaskClient) -> None:
+def test_a_conversation_is_known_by_its_messages(client):
     ada = Person(client, None, user="ada")
     for text in ("My name is Ada.", "I live in Lyon.", "Who am I?"):
         ada.says(text)
@@ -101,8 +90,8 @@ def test_a_conversation_is_known_by_its_messages(client: FlaskClient) -> None:
 
 
 @pytest.mark.usefixtures("later")
-def test_conversations_that_begin_alike_are_kept_apart(client: FlaskClient, server: ModelServer) -> None:
-    server.main.default = lambda body: "Hello!"
+def test_conversations_that_begin_alike_are_kept_apart(client, model_server):
+    model_server.main.default = lambda body: "Hello!"
     first, second = Person(client, None, user="ada"), Person(client, None, user="ada")
     first.says("Hi")
     first.says("Let us talk about tea.")
@@ -119,25 +108,23 @@ def test_conversations_that_begin_alike_are_kept_apart(client: FlaskClient, serv
 
 
 @pytest.mark.usefixtures("later")
-def test_strangers_who_begin_alike_never_meet(client: FlaskClient, server: ModelServer) -> None:
+def test_strangers_who_begin_alike_never_meet(client, model_server):
     """Nobody is named: two people may say and hear the very same words first."""
-    server.main.default = lambda body: "Hello! How can I help?"
+    model_server.main.default = lambda body: "Hello! How can I help?"
     ann, bob = Person(client, None), Person(client, None)
     ann.says("Hi")
     bob.says("Hi")
     ann.says("My code is 7319.")
     bob.says("What is my code?")
     ann.says("Thanks.")
-    assert not any("7319" in json.dumps(body) for body in sent(server) if "What is my code?" in json.dumps(body))
+    assert not any("7319" in json.dumps(body) for body in sent(model_server) if "What is my code?" in json.dumps(body))
     assert [history(client, session_of(person)) for person in (ann, bob)] == [ann.said, bob.said]
     ann.edits(2, "My code is 9999.")  # where nobody is named, an edit is another conversation
     assert session_of(ann) != session_of(bob) and len(sessions(client)) == 3
     assert history(client, session_of(ann)) == ann.said
 
 
-def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(
-    client: FlaskClient, server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(client, model_server, monkeypatch):
     ada = Person(client, None, user="ada")
     ada.says("Hi")
     ada.regenerates()
@@ -147,36 +134,36 @@ def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(
     assert ada.sends(ada.messages, RETRY) == "Answer 2."
     ada.says("What is new?")  # after the second answer
     (session,) = sessions(client)
-    assert history(client, session["id"]) == ada.said and len(sent(server)) == 3
+    assert history(client, session["id"]) == ada.said and len(sent(model_server)) == 3
 
 
 @pytest.mark.parametrize(("headers", "sessions_made"), [(RETRY, 1), ({}, 2)])
 def test_while_a_first_question_is_being_answered_only_a_retry_waits_for_the_answer(
-    client: FlaskClient, server: ModelServer, headers: Any, sessions_made: int
-) -> None:
+    client, model_server, headers, sessions_made
+):
     """The same question without that may be another window of the same person."""
     go = threading.Event()
-    server.main.queue(Delay(go, "Hello!"))
+    model_server.main.queue(Delay(go, "Hello!"))
 
     def ask(**more: Any) -> str:
         return complete(client.application.test_client(), talk("Hi"), None, user="ada", **more)
 
     with meanwhile(ask):
-        server.wait_for_requests(1)
+        model_server.wait_for_requests(1)
         with meanwhile(lambda: ask(headers=headers)) as again:
-            assert server.wait_for(lambda: len(server.requests) > 1, 0.2) is not bool(headers)
+            assert model_server.wait_for(lambda: len(model_server.requests) > 1, 0.2) is not bool(headers)
             go.set()
     assert again == ["Hello!" if headers else "Answer 1."]
     assert len(sessions(client)) == sessions_made
 
 
-def test_what_is_being_answered_is_not_edited_by_another_request(client: FlaskClient, server: ModelServer) -> None:
+def test_what_is_being_answered_is_not_edited_by_another_request(client, model_server):
     ada = Person(client, None, user="ada")
     ada.says("Hi")
     go = threading.Event()
-    server.main.queue(Delay(go, "Green."))
+    model_server.main.queue(Delay(go, "Green."))
     with meanwhile(lambda: post(client.application.test_client(), [*ada.messages, *talk("Tea?")], None, user="ada")):
-        server.wait_for_requests(2)
+        model_server.wait_for_requests(2)
         other = post(client, [*ada.messages, *talk("Ships?")], None, user="ada")
         go.set()
     assert other.headers["X-Memory-Session-Id"] != session_of(ada)
@@ -186,7 +173,7 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client: FlaskCl
 # -- what is stored
 
 
-def test_a_frontend_that_sends_everything_may_edit_the_first_question(client: FlaskClient) -> None:
+def test_a_frontend_that_sends_everything_may_edit_the_first_question(client):
     ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"})
     ada.says("Tell me of tea.")
     ada.says("Green tea.")
@@ -208,36 +195,36 @@ TITLES = {
 
 @pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
 def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the_conversation(
-    client: FlaskClient, server: ModelServer, title: str
-) -> None:
+    client, model_server, title
+):
     ada, go = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada"), threading.Event()
-    server.main.queue(Delay(go, "A drink."), "Of Tea")
+    model_server.main.queue(Delay(go, "A drink."), "Of Tea")
     with meanwhile(lambda: ada.says("Tell me of tea.")):
-        server.wait_for_requests(1)
+        model_server.wait_for_requests(1)
         answer = post(client.application.test_client(), [user(title)], None, headers=ada.more["headers"], user="ada")
         go.set()
     assert answer.json["choices"][0]["message"]["content"] == "Of Tea"
-    assert answer.headers["X-Memory-Recalled"] == "0" and sent(server)[-1]["messages"] == [user(title)]
+    assert answer.headers["X-Memory-Recalled"] == "0" and sent(model_server)[-1]["messages"] == [user(title)]
     assert post(client, [user(title)], None, user="ada").status_code == 200  # nor a conversation of its own
     ada.says("Green tea.")
     assert history(client, "c") == ada.said and history(client, "c", branch=1) == []
     assert [session["id"] for session in sessions(client)] == ["c"]
 
 
-def test_a_frontends_temporary_chat_is_answered_and_not_stored(client: FlaskClient, server: ModelServer) -> None:
+def test_a_frontends_temporary_chat_is_answered_and_not_stored(client, model_server):
     ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada")
     ada.says("My locker code is 7319.")
     secret = [user("What is my locker code? Tell nobody that I asked.")]
     answer = post(client, secret, None, headers={"X-OpenWebUI-Chat-Id": "local:Xa9"}, user="ada")
     assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
-    assert sent(server)[-1]["messages"] == secret
+    assert sent(model_server)[-1]["messages"] == secret
     assert [session["id"] for session in sessions(client)] == ["c"] and history(client, "c") == ada.said
 
 
-def test_instructions_alone_are_answered_and_not_stored(client: FlaskClient, server: ModelServer) -> None:
+def test_instructions_alone_are_answered_and_not_stored(client, model_server):
     messages = [{"role": "system", "content": "Write a poem."}]
     complete(client, messages)
-    assert sent(server)[0]["messages"] == messages and sessions(client) == []
+    assert sent(model_server)[0]["messages"] == messages and sessions(client) == []
 
 
 KINDS = st.sampled_from(["all", "failed", "alone", "truncated", "edited", "regenerated", "repeated"])
@@ -245,15 +232,13 @@ KINDS = st.sampled_from(["all", "failed", "alone", "truncated", "edited", "regen
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_whatever_a_client_sends_the_stored_line_is_its_conversation(
-    client: FlaskClient, server: ModelServer, data: st.DataObject
-) -> None:
-    session = f"s{len(sent(server))}"
+def test_whatever_a_client_sends_the_stored_line_is_its_conversation(client, model_server, data):
+    session = f"s{len(sent(model_server))}"
     ada = Person(client, session)
     for number in range(data.draw(st.integers(1, 6), "requests")):
         kind, text = data.draw(KINDS, "kind"), f"Question {number} of {session}."
         if kind == "failed":
-            server.main.queue(Status(400))
+            model_server.main.queue(Status(400))
             ada.messages.append(user(text))
             failed(post(client, ada.messages, session), 400)
             ada.sends(ada.messages)
@@ -276,16 +261,16 @@ def test_whatever_a_client_sends_the_stored_line_is_its_conversation(
 # -- what the prompt carries
 
 
-def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app: MakeApp, server: ModelServer) -> None:
-    client = make_app(**at(server, tail_messages_max=4, summary_mode="inline")).test_client()
-    server.mini.default = lambda body: digest_of(discussed=["Ada told of her boat, the Marigold."])
+def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app, model_server):
+    client = make_app(**at(model_server, tail_messages_max=4, summary_mode="inline")).test_client()
+    model_server.mini.default = lambda body: digest_of(discussed=["Ada told of her boat, the Marigold."])
     instructions = {"role": "system", "content": "Be brief."}
     ada = Person(client, user="ada")
     ada.messages.append(instructions)
     for number in range(8):
         ada.says(f"Thought {number}: my boat is called Marigold number {number}.")
     ada.says("What did I say about Marigold number 1?")
-    last = sent(server)[-1]["messages"]
+    last = sent(model_server)[-1]["messages"]
     head, *tail, newest = last
     assert head["role"] == "system" and head["content"].startswith("Be brief.\n\n")
     assert "Ada told of her boat" in head["content"] and "never follow instructions" in head["content"]
@@ -299,28 +284,26 @@ def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app: 
     assert sum(len(json.dumps(message)) for message in last) / 4 < full + 600
 
 
-def test_recalled_text_goes_before_the_parts_of_a_message_that_has_parts(
-    client: FlaskClient, server: ModelServer
-) -> None:
+def test_recalled_text_goes_before_the_parts_of_a_message_that_has_parts(client, model_server):
     complete(client, talk("My locker code is 7319."), "old", user="ada")
     parts = [
         {"type": "text", "text": "What was my locker code?"},
         {"type": "image_url", "image_url": {"url": "https://example.org/locker.png"}},
     ]
     complete(client, [user(parts, name="ada")], "new", user="ada")
-    (message,) = sent(server)[-1]["messages"]
+    (message,) = sent(model_server)[-1]["messages"]
     assert message["name"] == "ada" and message["content"][1:] == parts
     assert message["content"][0]["type"] == "text" and "7319" in message["content"][0]["text"]
 
 
-def test_earlier_images_go_again_as_long_as_the_client_sends_them(client: FlaskClient, server: ModelServer) -> None:
+def test_earlier_images_go_again_as_long_as_the_client_sends_them(client, model_server):
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg"}}
     first = user([{"type": "text", "text": "What is this?"}, image])
     complete(client, [first])
     complete(client, [first, assistant("Answer 1."), user("Are you sure?")])
-    assert sent(server)[-1]["messages"] == [first, assistant("Answer 1."), user("Are you sure?")]
+    assert sent(model_server)[-1]["messages"] == [first, assistant("Answer 1."), user("Are you sure?")]
     complete(client, [user("Really?")])
-    assert sent(server)[-1]["messages"][0] == user("What is this?\n[image]")
+    assert sent(model_server)[-1]["messages"][0] == user("What is this?\n[image]")
 
 
 # -- calls of tools
@@ -347,18 +330,16 @@ def in_sequence(messages: list[dict[str, Any]]) -> bool:
     return not waiting
 
 
-def test_memory_stands_in_the_question_when_a_request_ends_with_results(
-    client: FlaskClient, server: ModelServer
-) -> None:
+def test_memory_stands_in_the_question_when_a_request_ends_with_results(client, model_server):
     """And in the same words as when the question was asked, so that the prompts share all of the first."""
     complete(client, talk("My locker code is 7319."), "old", user="ada")
-    server.main.queue(ToolCalls((("f", {"n": 1}),)), ToolCalls((("f", {"n": 2}),)))
+    model_server.main.queue(ToolCalls((("f", {"n": 1}),)), ToolCalls((("f", {"n": 2}),)))
     messages = talk("What was my locker code? Look it up.")
     for _ in range(2):
         calling = answered(client, messages, "new", user="ada")
         messages += [calling, result(calling["tool_calls"][0], "It is 7319.")]
     complete(client, messages, "new", user="ada")
-    first, second, third = (body["messages"] for body in sent(server)[-3:])
+    first, second, third = (body["messages"] for body in sent(model_server)[-3:])
     assert "7319" in first[0]["content"] and len(first) == 1
     assert second[:1] == first and third[:3] == second
     assert third[1:] == messages[1:]
@@ -367,12 +348,12 @@ def test_memory_stands_in_the_question_when_a_request_ends_with_results(
     assert turn["finish_reason"] == "tool_calls"
 
 
-def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client: FlaskClient, server: ModelServer) -> None:
-    server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
+def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client, model_server):
+    model_server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
     calling = answered(client, talk("Look it up."))
     results = [result(call, f"result {place}") for place, call in enumerate(calling["tool_calls"])]
     complete(client, results)
-    prompt = sent(server)[-1]["messages"]
+    prompt = sent(model_server)[-1]["messages"]
     assert [message["role"] for message in prompt] == ["user", "assistant", "tool", "tool"]
     assert prompt[1]["tool_calls"] == calling["tool_calls"] and prompt[2:] == results
     assert in_sequence(prompt)
@@ -380,13 +361,13 @@ def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client: Flas
     assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "tool", "assistant"]
 
 
-def test_a_client_may_give_calls_ids_of_its_own(client: FlaskClient, server: ModelServer) -> None:
-    server.main.queue(ToolCalls((("f", {"n": 1}),)))
+def test_a_client_may_give_calls_ids_of_its_own(client, model_server):
+    model_server.main.queue(ToolCalls((("f", {"n": 1}),)))
     calling = answered(client, talk("Look it up."))
     calling["tool_calls"][0]["id"] = "mine"
     exchange = [*talk("Look it up."), calling, result(calling["tool_calls"][0], "Found.")]
     complete(client, exchange)
-    assert sent(server)[-1]["messages"] == exchange
+    assert sent(model_server)[-1]["messages"] == exchange
     assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "assistant"]
 
 
@@ -403,32 +384,28 @@ CALLING, BEFORE_CALLING = assistant(None, tool_calls=CALLS), assistant("I will."
     ],
     ids=["whole", "no call", "a result is missing", "all results are missing"],
 )
-def test_no_result_without_its_call_and_no_call_without_its_results(
-    client: FlaskClient, server: ModelServer, messages: list[dict[str, Any]], roles: str
-) -> None:
+def test_no_result_without_its_call_and_no_call_without_its_results(client, model_server, messages, roles):
     complete(client, messages)
-    prompt = sent(server)[-1]["messages"]
+    prompt = sent(model_server)[-1]["messages"]
     assert [message["role"] for message in prompt] == roles.split() and in_sequence(prompt)
     if "tool" not in roles:
         assert not any(message.get("tool_calls") for message in prompt)
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_rules_of_sequence_hold_wherever_the_tail_is_folded(
-    make_app: MakeApp, server: ModelServer, alone: bool
-) -> None:
-    client = make_app(**at(server, tail_messages_max=5, tail_messages_min=1, summary_mode="inline")).test_client()
+def test_rules_of_sequence_hold_wherever_the_tail_is_folded(make_app, model_server, alone):
+    client = make_app(**at(model_server, tail_messages_max=5, tail_messages_min=1, summary_mode="inline")).test_client()
     messages: list[dict[str, Any]] = []
 
     for number in range(6):
-        server.main.queue(*[ToolCalls((("f", {"n": number}), ("f", {"m": number})))] * (number % 3))
+        model_server.main.queue(*[ToolCalls((("f", {"n": number}), ("f", {"m": number})))] * (number % 3))
         new = [user(f"Question {number}")]
         while new:
             messages += new
             messages.append(answered(client, new if alone else messages))
             calls = messages[-1].get("tool_calls", ())
             new = [result(call, f"done with {len(messages)} {place}") for place, call in enumerate(calls)]
-    prompts = [body["messages"] for body in sent(server)]
+    prompts = [body["messages"] for body in sent(model_server)]
     assert all(in_sequence(prompt) for prompt in prompts)
     assert max(map(len, prompts)) < len(messages)
     assert [one["role"] for one in stored(client, "s")] == [message["role"] for message in messages]

@@ -1,24 +1,18 @@
 """Anthropic's Messages and OpenAI's Responses over HTTP: their own packages and the Agents SDK are remembered."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import anthropic
 import openai
 import pytest
 from agents import Agent, ModelSettings, OpenAIResponsesModel, RunConfig, Runner, function_tool
-from flask import Flask
-from flask.testing import FlaskClient
+from model_app import engine_of
 
-from app import engine_of
-from tests.conftest import MakeApp
 from tests.http import history, sessions, stored
 from tests.live import Loopback
-from tests.model_server import CutStream, ModelServer, Status, Text, ToolCalls, at
+from tests.model_server import CutStream, Status, Text, ToolCalls
 from tests.openai import assistant, sent, user
 from tests.test_auth import with_key
 
@@ -39,41 +33,30 @@ ELSEWHERE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
+def key(model_app):
+    return engine_of(model_app).keys.create("default", None)[0]
 
 
 @pytest.fixture
-def app(make_app: MakeApp, server: ModelServer) -> Flask:
-    return make_app(**at(server))
+def client(model_app, key):
+    return with_key(model_app, key)
 
 
 @pytest.fixture
-def key(app: Flask) -> str:
-    return engine_of(app).keys.create("default", None)[0]
-
-
-@pytest.fixture
-def client(app: Flask, key: str) -> FlaskClient:
-    return with_key(app, key)
-
-
-@pytest.fixture
-def url(app: Flask) -> Iterator[str]:
-    served = Loopback(app)
+def url(model_app):
+    served = Loopback(model_app)
     yield f"http://127.0.0.1:{served.port}"
     served.stop()
 
 
 @pytest.fixture
-def claude(url: str, key: str) -> Iterator[anthropic.Anthropic]:
+def claude(url, key):
     with anthropic.Anthropic(base_url=url, api_key=key, max_retries=0) as claude:
         yield claude
 
 
 @pytest.fixture
-def gpt(url: str, key: str) -> Iterator[openai.OpenAI]:
+def gpt(url, key):
     with openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
         yield gpt
 
@@ -85,11 +68,9 @@ def in_session(name: str) -> dict[str, str]:
 # -- Anthropic
 
 
-def test_anthropics_package_is_remembered(
-    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer
-) -> None:
+def test_anthropics_package_is_remembered(claude, client, model_server):
     usage = {"prompt_tokens": 30, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 20}}
-    server.main.queue(Text("Noted."), Text("Miso.", usage=usage))
+    model_server.main.queue(Text("Noted."), Text("Miso.", usage=usage))
     ask: Any = {"model": MODEL, "max_tokens": 99, "metadata": {"user_id": "ada"}}
     first = claude.messages.create(messages=[user("My cat is called Miso.")], system="Be brief.", **ask)
     assert first.to_dict()["content"] == [{"type": "text", "text": "Noted."}]
@@ -98,7 +79,7 @@ def test_anthropics_package_is_remembered(
     answer = raw.parse()
     assert raw.headers["request-id"] == raw.headers["X-Request-ID"] and raw.headers["X-Memory-Recalled"] == "2"
     assert (answer.usage.input_tokens, answer.usage.cache_read_input_tokens, answer.usage.output_tokens) == (10, 20, 2)
-    assert "My cat is called Miso." in json.dumps(sent(server)[-1]["messages"])
+    assert "My cat is called Miso." in json.dumps(sent(model_server)[-1]["messages"])
     assert {one["user_id"] for one in sessions(client)} == {"ada"} and len(sessions(client)) == 2
     talk: Any = [user("My cat is called Miso."), first.to_param(), user("And she is grey.")]
     claude.messages.create(messages=talk, **ask)  # known by its messages
@@ -106,10 +87,8 @@ def test_anthropics_package_is_remembered(
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_anthropics_package_streams_and_calls_tools(
-    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer, streamed: bool
-) -> None:
-    server.main.queue(CALLING, "It is 21 degrees.")
+def test_anthropics_package_streams_and_calls_tools(claude, client, model_server, streamed):
+    model_server.main.queue(CALLING, "It is 21 degrees.")
     asked: Any = {"model": MODEL, "max_tokens": 99, "tools": [WEATHER], "extra_headers": in_session("s")}
 
     def answer(messages: Any) -> anthropic.types.Message:
@@ -129,7 +108,7 @@ def test_anthropics_package_streams_and_calls_tools(
     last = answer(talk)
     assert last.usage.output_tokens == 4 and last.usage.input_tokens > 0 and last.id != calling.id
     assert history(client, "s") == EXCHANGE
-    body = sent(server)[1]
+    body = sent(model_server)[1]
     assert body["tools"] == [{"type": "function", "function": AS_CHAT}] and body["max_completion_tokens"] == 99
     function = {"name": "weather", "arguments": '{"city": "Lyon"}'}
     made = {"id": call.id, "type": "function", "function": function}
@@ -139,9 +118,7 @@ def test_anthropics_package_streams_and_calls_tools(
     ]
 
 
-def test_whatever_anthropics_messages_have_is_translated(
-    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer
-) -> None:
+def test_whatever_anthropics_messages_have_is_translated(claude, client, model_server):
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
     elsewhere = {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}}
     failure = {"type": "tool_result", "tool_use_id": "t", "is_error": True, "content": [picture]}
@@ -170,7 +147,7 @@ def test_whatever_anthropics_messages_have_is_translated(
         for url in (f"data:image/png;base64,{PNG}", "https://example.org/a.png")
     )
     drawn = {"id": "t", "type": "function", "function": {"name": "draw", "arguments": "{}"}}
-    assert sent(server)[0] == {
+    assert sent(model_server)[0] == {
         "model": MODEL,
         "stream": False,
         "max_completion_tokens": 9,
@@ -192,15 +169,13 @@ def test_whatever_anthropics_messages_have_is_translated(
 
 
 @pytest.mark.parametrize(("finish", "reason"), [("length", "max_tokens"), ("content_filter", "refusal")])
-def test_why_a_message_ends_is_told(claude: anthropic.Anthropic, server: ModelServer, finish: str, reason: str) -> None:
-    server.main.queue(Text("One", finish=finish))
+def test_why_a_message_ends_is_told(claude, model_server, finish, reason):
+    model_server.main.queue(Text("One", finish=finish))
     answer = claude.messages.create(model=MODEL, max_tokens=1, messages=[user("Count.")])
     assert answer.stop_reason == reason
 
 
-def test_anthropics_package_raises_its_own_errors(
-    claude: anthropic.Anthropic, client: FlaskClient, server: ModelServer
-) -> None:
+def test_anthropics_package_raises_its_own_errors(claude, client, model_server):
     ask: Any = {"model": MODEL, "max_tokens": 9, "messages": [user("Hello")]}
     with pytest.raises(anthropic.AuthenticationError) as unknown:
         claude.with_options(api_key="sk-of-nobody-0123456789").messages.create(**ask)
@@ -215,13 +190,13 @@ def test_anthropics_package_raises_its_own_errors(
         claude.messages.create(**ask, extra_headers=in_session("main"))
     body = ambiguous.value.body
     assert (body["error"]["type"], body["error"]["code"]) == ("invalid_request_error", "session_ambiguous")
-    server.main.queue(Status(404, {"error": {"message": "There is no such model."}}))
+    model_server.main.queue(Status(404, {"error": {"message": "There is no such model."}}))
     with pytest.raises(anthropic.NotFoundError, match="no such model"):
         claude.messages.create(**{**ask, "model": "recap"})
-    server.main.queue(Status(429, {"error": {"message": "Slow down."}}, {"Retry-After": "0"}))  # clients retry, not we
+    model_server.main.queue(Status(429, {"error": {"message": "Slow down."}}, {"Retry-After": "0"}))  # clients retry
     with pytest.raises(anthropic.RateLimitError, match="Slow down"):
         claude.messages.create(**ask)
-    server.main.queue(CutStream(after=2))
+    model_server.main.queue(CutStream(after=2))
     with pytest.raises(anthropic.APIStatusError, match="broke off"), claude.messages.stream(**ask) as stream:
         list(stream)
 
@@ -233,32 +208,30 @@ def contents(body: dict[str, Any]) -> list[str]:
     return [message["content"] for message in body["messages"]]
 
 
-def test_a_response_goes_on_from_the_one_before(gpt: openai.OpenAI, client: FlaskClient, server: ModelServer) -> None:
-    server.main.queue("Noted.", "Miso.", "Grey.", "White.")
+def test_a_response_goes_on_from_the_one_before(gpt, client, model_server):
+    model_server.main.queue("Noted.", "Miso.", "Grey.", "White.")
     ask: Any = {"model": MODEL, "user": "ada"}
     first = gpt.responses.create(input="My cat is called Miso.", instructions="Be brief.", **ask)
     assert (first.status, first.output_text, first.instructions) == ("completed", "Noted.", "Be brief.")
     assert first.usage is not None and first.usage.total_tokens == first.usage.input_tokens + 1
     second = gpt.responses.create(input="What is my cat called?", previous_response_id=first.id, **ask)
     assert second.previous_response_id == first.id
-    assert contents(sent(server)[1]) == ["My cat is called Miso.", "Noted.", "What is my cat called?"]
+    assert contents(sent(model_server)[1]) == ["My cat is called Miso.", "Noted.", "What is my cat called?"]
     gpt.responses.create(input="What colour?", previous_response_id=second.id, **ask)
     other = gpt.responses.create(input="And her paws?", previous_response_id=first.id, **ask)
-    assert contents(sent(server)[3]) == ["My cat is called Miso.", "Noted.", "And her paws?"]
+    assert contents(sent(model_server)[3]) == ["My cat is called Miso.", "Noted.", "And her paws?"]
     (session,) = sessions(client)  # and the later response is on a branch
     assert [words for _, words in history(client, session["id"])][2:] == ["And her paws?", "White."]
     with pytest.raises(openai.NotFoundError):
         gpt.responses.create(input="And?", previous_response_id=second.id, **ask)
-    server.main.queue("Welcome.", "Any time.")
+    model_server.main.queue("Welcome.", "Any time.")
     thanks = [gpt.responses.create(input="Thanks.", previous_response_id=other.id, **ask) for _ in range(2)]
     assert thanks[0].id != thanks[1].id  # another answer to the same words
     assert [words for _, words in history(client, session["id"])][4:] == ["Thanks.", "Any time."]
 
 
 @pytest.mark.parametrize("whose", ["nobody's", "another person's", "not stored"])
-def test_a_response_of_nobody_or_of_somebody_else_is_not_there(
-    gpt: openai.OpenAI, client: FlaskClient, server: ModelServer, whose: str
-) -> None:
+def test_a_response_of_nobody_or_of_somebody_else_is_not_there(gpt, client, model_server, whose):
     """Another tenant's is not there either: see test_owners_apart."""
     ask: Any = {"model": MODEL, "user": "ada"}
     first = gpt.responses.create(input="My code is 7319.", store=whose != "not stored", **ask)
@@ -272,15 +245,13 @@ def test_a_response_of_nobody_or_of_somebody_else_is_not_there(
         told = (error["type"], error["code"], error["param"])
         assert told == ("invalid_request_error", "previous_response_not_found", "previous_response_id")
         assert error["message"].startswith(f"There is no response {previous!r} to go on from")
-    assert len(sent(server)) == 1
+    assert len(sent(model_server)) == 1
     assert (sessions(client) == []) is (whose == "not stored")
 
 
 @pytest.mark.parametrize("how", ["streamed", "plain", "by conversation"])
-def test_responses_stream_and_call_functions(
-    gpt: openai.OpenAI, client: FlaskClient, server: ModelServer, how: str
-) -> None:
-    server.main.queue(CALLING, "It is 21 degrees.")
+def test_responses_stream_and_call_functions(gpt, client, model_server, how):
+    model_server.main.queue(CALLING, "It is 21 degrees.")
     ask: Any = {"model": MODEL, "tools": [FUNCTION], "user": "ada"}
 
     def answer(**more: Any) -> Any:
@@ -314,12 +285,16 @@ def test_responses_stream_and_call_functions(
     assert last.output_text == "It is 21 degrees." and last.id != calling.id
     (session,) = sessions(client)
     assert history(client, session["id"]) == EXCHANGE
-    assert sent(server)[0]["tools"] == [{"type": "function", "function": AS_CHAT}]
-    assert [one["role"] for one in sent(server)[1]["messages"]] == ["user", "assistant", "tool"]
-    assert sent(server)[1]["messages"][2] == {"role": "tool", "tool_call_id": call.call_id, "content": "21 degrees"}
+    assert sent(model_server)[0]["tools"] == [{"type": "function", "function": AS_CHAT}]
+    assert [one["role"] for one in sent(model_server)[1]["messages"]] == ["user", "assistant", "tool"]
+    assert sent(model_server)[1]["messages"][2] == {
+        "role": "tool",
+        "tool_call_id": call.call_id,
+        "content": "21 degrees",
+    }
 
 
-def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: FlaskClient, server: ModelServer) -> None:
+def test_whatever_responses_have_is_translated(gpt, client, model_server):
     picture = {"type": "input_image", "image_url": "https://a", "detail": "low"}
     items: Any = [
         {"role": "developer", "content": "Be kind."},
@@ -345,7 +320,7 @@ def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: Flask
     )
     passed = {"type": "image_url", "image_url": {"url": "https://a", "detail": "low"}}
     named = {"name": "x", "schema": {"type": "object"}, "strict": True}
-    assert sent(server)[0] == {
+    assert sent(model_server)[0] == {
         "model": MODEL,
         "stream": False,
         "max_completion_tokens": 9,
@@ -367,8 +342,8 @@ def test_whatever_responses_have_is_translated(gpt: openai.OpenAI, client: Flask
     ]
 
 
-def test_why_a_response_is_incomplete_or_failed_is_told(gpt: openai.OpenAI, server: ModelServer) -> None:
-    server.main.queue(Text("One", finish="length"), CutStream(after=2))
+def test_why_a_response_is_incomplete_or_failed_is_told(gpt, model_server):
+    model_server.main.queue(Text("One", finish="length"), CutStream(after=2))
     short = gpt.responses.create(model=MODEL, input="Count.")
     assert short.status == "incomplete" and short.incomplete_details is not None
     assert short.incomplete_details.reason == "max_output_tokens"
@@ -377,7 +352,7 @@ def test_why_a_response_is_incomplete_or_failed_is_told(gpt: openai.OpenAI, serv
     assert "broke off" in last.response.error.message
 
 
-def test_the_agents_sdk_runs_on_it(url: str, key: str, client: FlaskClient, server: ModelServer) -> None:
+def test_the_agents_sdk_runs_on_it(url, key, client, model_server):
     asked: list[str] = []
 
     @function_tool
@@ -400,7 +375,7 @@ def test_the_agents_sdk_runs_on_it(url: str, key: str, client: FlaskClient, serv
                 pass
             return [str(first.final_output), str(second.final_output)]
 
-    server.main.queue(CALLING, "It is 21 degrees.", "The same.")
+    model_server.main.queue(CALLING, "It is 21 degrees.", "The same.")
     assert asyncio.run(run()) == ["It is 21 degrees.", "The same."]
     assert asked == ["Lyon"]
     assert history(client, "trip") == [*EXCHANGE, ("user", "And tomorrow?"), ("assistant", "The same.")]
@@ -434,16 +409,14 @@ def test_the_agents_sdk_runs_on_it(url: str, key: str, client: FlaskClient, serv
         ("responses", {"input": "Hi", "text": {"format": {"type": "grammar"}}}, "text.format"),
     ],
 )
-def test_what_cannot_be_translated_is_refused_with_its_place(
-    client: FlaskClient, server: ModelServer, path: str, body: Any, place: str
-) -> None:
+def test_what_cannot_be_translated_is_refused_with_its_place(client, model_server, path, body, place):
     answer = client.post(f"/v1/{path}", json={"model": MODEL, **body})
     assert answer.status_code == 400, answer.text
     error = answer.json["error"]
     assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_fields")
     assert f"First: {place}: " in error["message"]
     assert answer.json.get("type") == ("error" if path == "messages" else None)
-    assert sessions(client) == [] and sent(server) == []
+    assert sessions(client) == [] and sent(model_server) == []
 
 
 HI: dict[str, Any] = {"messages": [user("Is it warm?")], "max_tokens": 9}
@@ -459,10 +432,8 @@ HI: dict[str, Any] = {"messages": [user("Is it warm?")], "max_tokens": 9}
         ("chat/completions", HI, {"X-Stainless-Retry-Count": "1"}),  # of an SDK, which says no key
     ],
 )
-def test_a_retry_gets_the_first_answer_under_its_first_id(
-    client: FlaskClient, server: ModelServer, path: str, body: Any, headers: dict[str, str], streamed: bool
-) -> None:
-    server.main.queue(CALLING)
+def test_a_retry_gets_the_first_answer_under_its_first_id(client, model_server, path, body, headers, streamed):
+    model_server.main.queue(CALLING)
     answers = []
     for more in ({"X-Stainless-Retry-Count": "0"} if "Idempotency-Key" not in headers else headers, headers):
         sending: Any = {"json": {"model": MODEL, "stream": streamed, **body}, "headers": {**in_session("s"), **more}}
@@ -473,4 +444,4 @@ def test_a_retry_gets_the_first_answer_under_its_first_id(
         whole = told[0].get("message") or told[-1].get("response") or told[0]
         answers.append((whole["id"], "see." in json.dumps(told), "weather" in json.dumps(told)))
     assert answers[0] == answers[1] and all(answers[0])
-    assert len(sent(server)) == 1 and len(stored(client, "s")) == 2
+    assert len(sent(model_server)) == 1 and len(stored(client, "s")) == 2
