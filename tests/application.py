@@ -1,7 +1,5 @@
 """Applications of tests, and what their databases have."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import time

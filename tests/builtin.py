@@ -1,7 +1,5 @@
 """Calls of the built-in model as the tests make them: a reply or a digest of what was said."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,12 +1,10 @@
 """What the tests share: a fresh application with real SQLite and Whoosh for each, and a scripted model over HTTP."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +15,6 @@ import pytest
 import trustme
 from cryptography.fernet import Fernet
 from flask import Flask
-from flask.testing import FlaskClient
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy.dialects import sqlite
@@ -25,7 +22,6 @@ from sqlalchemy.dialects import sqlite
 from app import build_app, engine_of, upgrade_schema
 from benchmarks.serving import start_postgres
 from config import Settings
-from memory.engine import Engine
 from memory.llm.openai import OpenAIModel
 from search_index import SearchIndex
 from tests.application import CompiledRule, an_app
@@ -62,7 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _one_authority(tmp_path_factory):
     """Trust one certificate instead of all of the system's: every application that has a model server reads them, which
     takes longer than most tests."""
     file = tmp_path_factory.mktemp("authority") / "authority.pem"
@@ -73,7 +69,7 @@ def _one_authority(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _retries_at_once() -> Iterator[None]:
+def _retries_at_once():
     """Repeat a failed request to a model server at once.  The tests of the client have pauses of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OpenAIModel.__init__.__kwdefaults__, "backoff", 0.01)
@@ -82,14 +78,14 @@ def _retries_at_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _rules_compiled_once() -> Iterator[None]:
+def _rules_compiled_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Flask, "url_rule_class", CompiledRule)
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _statements_compiled_once() -> Iterator[None]:
+def _statements_compiled_once():
     """Compile each statement once a run: every application has an engine, and each would compile it again."""
     compiled: dict[Any, Any] = {}
 
@@ -105,7 +101,7 @@ def _statements_compiled_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def migrated(tmp_path_factory):
     """A database that the migrations made, once a run; each test starts from a copy."""
     folder = tmp_path_factory.mktemp("migrated")
     with an_app(folder) as app:
@@ -114,7 +110,7 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Any]:
+def postgres_server():
     """A PostgreSQL server of this run's own, in a folder whose parents let the server's user in."""
     with TemporaryDirectory(prefix="recap-postgres-") as folder:
         running = start_postgres(Path(folder) / "data")
@@ -123,7 +119,7 @@ def postgres_server() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def postgres(postgres_server: Any) -> str:
+def postgres(postgres_server):
     """The server's address."""
     address: str = postgres_server.get_uri()
     return address.replace("postgresql://", "postgresql+psycopg://")
@@ -136,9 +132,7 @@ def empty(server: str) -> None:
 
 
 @pytest.fixture
-def nodes(
-    postgres: str, tmp_path: Path, model_server: ModelServer, request: pytest.FixtureRequest
-) -> Iterator[list[Flask]]:
+def nodes(postgres, tmp_path, model_server, request):
     """Two nodes on an empty database, each with a folder of its own.
 
     `scripted` ones ask the scripted server; `keyless` ones have no key for secrets.
@@ -161,7 +155,7 @@ def nodes(
 
 
 @pytest.fixture(params=["whoosh", pytest.param("postgres", marks=pytest.mark.slow)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | DatabaseEngine]:
+def place(request, tmp_path):
     """Where a search index is: what it promises holds for both."""
     if request.param == "whoosh":
         yield tmp_path
@@ -175,7 +169,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | Dat
 
 
 @pytest.fixture(scope="session")
-def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def guide(tmp_path_factory):
     """The documentation site, built as `make docs` builds it."""
     folder = tmp_path_factory.mktemp("guide")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
@@ -185,7 +179,7 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
+def make_app(tmp_path, migrated):
     """Makes applications on this test's own data directory; called twice, the second is a restart on the same data.
 
     Background workers are off: tests call `engine_of(app).job_queue.run_due()` when they want the jobs done.
@@ -210,7 +204,7 @@ def make_app(tmp_path: Path, migrated: Path) -> Iterator[MakeApp]:
 
 
 @pytest.fixture(scope="module")
-def shared_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Flask]:
+def shared_app(tmp_path_factory, migrated):
     """One application for a whole module whose tests leave nothing in it that another would see.
 
     Such a module takes it as its own `app`, and `client` and `engine` follow.
@@ -220,54 +214,54 @@ def shared_app(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iter
 
 
 @pytest.fixture(scope="module")
-def shared(shared_app: Flask) -> FlaskClient:
+def shared(shared_app):
     """A client of one application for all tests of a module that have everything refused."""
     return shared_app.test_client()
 
 
 @pytest.fixture
-def app(make_app: MakeApp) -> Flask:
+def app(make_app):
     """An application that answers with the built-in model."""
     return make_app()
 
 
 @pytest.fixture
-def client(app: Flask) -> FlaskClient:
+def client(app):
     return app.test_client()
 
 
 @pytest.fixture
-def engine(app: Flask) -> Engine:
+def engine(app):
     return engine_of(app)
 
 
 @pytest.fixture
-def model_server() -> Iterator[ModelServer]:
+def model_server():
     with ModelServer() as server:
         yield server
 
 
 @pytest.fixture
-def model_app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+def model_app(make_app, model_server):
     """An application that answers with the scripted model server's models."""
     return make_app(**at(model_server))
 
 
 @pytest.fixture(params=["one process", "two processes"])
-def apps(request: pytest.FixtureRequest, make_app: MakeApp, model_server: ModelServer) -> tuple[Flask, Flask]:
+def apps(request, make_app, model_server):
     """One application twice, or two on the same data: what two worker processes are to each other."""
     first = make_app(**at(model_server, model_timeout=30.0))
     return first, first if request.param == "one process" else make_app(**at(model_server))
 
 
 @pytest.fixture
-def talk(model_app: Flask, model_server: ModelServer) -> Talk:
+def talk(model_app, model_server):
     """A session whose mini model answers what the test queues."""
     return Talk(model_app, model_server)
 
 
 @pytest.fixture
-def bench(app: Flask) -> Iterator[Bench]:
+def bench(app):
     """An application on a clock of the test's, with jobs that do what the test says."""
     bench = Bench(app, Clock())
     yield bench

@@ -1,7 +1,5 @@
 """HTTP in tests: calls of the API, what an answer has to be, and two calls at once."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence

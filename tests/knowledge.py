@@ -1,7 +1,5 @@
 """Facts and summaries in tests: what the mini model answers, and a session whose mini model answers what is queued."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flask import Flask

@@ -1,7 +1,5 @@
 """What the tests of the OpenAI-compatible client share: a server, models at it, requests, and pieces of the wire."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What the scripted model server can answer, good and bad; see `tests.model_server`."""
 
-from __future__ import annotations
-
 import json
 import queue
 import socket

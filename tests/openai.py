@@ -1,7 +1,5 @@
 """What the tests of the OpenAI protocol share: asking as a client does, and reading what it gets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

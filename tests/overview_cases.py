@@ -3,8 +3,6 @@
 Each sentence names its sources by a word that only one fact has; `is_true` says whether it may stay.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

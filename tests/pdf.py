@@ -1,7 +1,5 @@
 """PDFs for tests, written by hand: pages of lines in Helvetica."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

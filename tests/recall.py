@@ -1,7 +1,5 @@
 """What the tests of recall share: an application whose clock stands still, and what a turn recalled."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from functools import partial

@@ -1,9 +1,5 @@
 """Without a key this machine alone is served: by the addresses the server takes, and by the look of each request."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from flask import Flask
 from werkzeug.test import create_environ, run_wsgi_app
@@ -11,7 +7,6 @@ from werkzeug.test import create_environ, run_wsgi_app
 from app import engine_of
 from config import ApiKey, SettingsError
 from memory.access.keys import require_key_or_loopback
-from tests.conftest import MakeApp
 from tests.http import failed, good
 from tests.processes import migrated_server
 from tests.test_auth import with_key
@@ -22,7 +17,7 @@ KEY = "key-of-acme-0123456789"
 
 
 @pytest.fixture(scope="module")
-def app(shared_app: Flask) -> Flask:
+def app(shared_app):
     return shared_app
 
 
@@ -35,17 +30,17 @@ def refuse(app: Flask, addresses: list[object]) -> None:
 
 
 @pytest.mark.parametrize("address", [(host, 8000) for host in OURS] + ["/run/recap.sock", 7, ("::1", 8000, 0, 0)])
-def test_out_of_others_reach_the_server_starts(app: Flask, address: object) -> None:
+def test_out_of_others_reach_the_server_starts(app, address):
     refuse(app, [address])
 
 
 @pytest.mark.parametrize("host", OTHERS)
-def test_within_others_reach_it_does_not_start_without_a_key(app: Flask, host: str) -> None:
+def test_within_others_reach_it_does_not_start_without_a_key(app, host):
     with pytest.raises(SettingsError, match=r"HOST.*recap keys create.*RECAP_ALLOW_ANONYMOUS=1"):
         refuse(app, [("127.0.0.1", 8000), (host, 8000)])
 
 
-def test_with_a_key_or_a_word_it_starts_anywhere(make_app: MakeApp) -> None:
+def test_with_a_key_or_a_word_it_starts_anywhere(make_app):
     anywhere: list[object] = [("0.0.0.0", 8000)]
     refuse(make_app(allow_anonymous=True), anywhere)
     refuse(make_app(api_keys=(ApiKey("acme", KEY),)), anywhere)
@@ -56,9 +51,7 @@ def test_with_a_key_or_a_word_it_starts_anywhere(make_app: MakeApp) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_gunicorn_refuses_to_start_on_any_other_address_and_says_why(
-    tmp_path: Path, migrated: Path, workers: str
-) -> None:
+def test_gunicorn_refuses_to_start_on_any_other_address_and_says_why(tmp_path, migrated, workers):
     """The address that it really takes counts, not the setting."""
     settings = {"WEB_WORKERS": workers, "GUNICORN_CMD_ARGS": "--bind 0.0.0.0:0"}
     with migrated_server(tmp_path, migrated, **settings) as server:
@@ -103,7 +96,7 @@ SERVED = [
 
 
 @pytest.mark.parametrize(("look", "told"), REFUSED)
-def test_a_request_that_is_not_this_machines_own_is_refused(app: Flask, look: dict[str, str], told: str) -> None:
+def test_a_request_that_is_not_this_machines_own_is_refused(app, look, told):
     client = app.test_client()
     for answer in (
         client.get("/api/sessions", environ_overrides=look),
@@ -118,7 +111,7 @@ def test_a_request_that_is_not_this_machines_own_is_refused(app: Flask, look: di
 
 
 @pytest.mark.parametrize(("protocol", "status"), [("HTTP/1.0", "403 FORBIDDEN"), ("HTTP/1.1", "400 BAD REQUEST")])
-def test_a_request_that_names_no_host_is_refused(app: Flask, protocol: str, status: str) -> None:
+def test_a_request_that_names_no_host_is_refused(app, protocol, status):
     environ = create_environ("/api/sessions")
     del environ["HTTP_HOST"]
     _, answered, _ = run_wsgi_app(app, {**environ, "SERVER_PROTOCOL": protocol})
@@ -126,17 +119,17 @@ def test_a_request_that_names_no_host_is_refused(app: Flask, protocol: str, stat
 
 
 @pytest.mark.parametrize("look", SERVED)
-def test_this_machines_own_requests_are_served(app: Flask, look: dict[str, str]) -> None:
+def test_this_machines_own_requests_are_served(app, look):
     assert app.test_client().get("/api/sessions", environ_overrides=look).status_code == 200
 
 
-def test_a_proxy_that_is_trusted_to_name_its_client_is_no_key(make_app: MakeApp) -> None:
+def test_a_proxy_that_is_trusted_to_name_its_client_is_no_key(make_app):
     client = make_app(trusted_proxies=1).test_client()
     for address in ("203.0.113.9", "127.0.0.1"):
         failed(client.get("/api/sessions", headers={"X-Forwarded-For": address}), 403, "not_local")
 
 
-def test_with_a_key_or_where_anybody_may_call_looks_do_not_count(make_app: MakeApp) -> None:
+def test_with_a_key_or_where_anybody_may_call_looks_do_not_count(make_app):
     open_ = make_app(allow_anonymous=True).test_client()
     answers = [open_.get("/api/sessions", environ_overrides=look) for look, _ in REFUSED]
     key, _ = engine_of(open_.application).keys.create("acme")
@@ -145,7 +138,7 @@ def test_with_a_key_or_where_anybody_may_call_looks_do_not_count(make_app: MakeA
     assert {answer.status_code for answer in answers} == {200}
 
 
-def test_a_site_that_may_call_is_served_without_a_key_on_this_machine(make_app: MakeApp) -> None:
+def test_a_site_that_may_call_is_served_without_a_key_on_this_machine(make_app):
     client = make_app(cors_origins=("https://app.example.com",)).test_client()
     for origin, status in (("https://app.example.com", 200), ("https://other.example.com", 403)):
         assert client.get("/api/sessions", headers={"Origin": origin}).status_code == status

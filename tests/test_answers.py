@@ -1,7 +1,5 @@
 """The benchmark of answers: the published files it reads, what it asks and judges, and how it goes on after a break."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +11,7 @@ import pytest
 from benchmarks import answers
 from tests.application import an_app
 from tests.live import Live
-from tests.model_server import ModelServer, Status, digest, prompts
+from tests.model_server import Status, digest, prompts
 
 TALK = {
     "speaker_a": "Ana",
@@ -64,20 +62,14 @@ def verdict(body: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[str]:
+def files(tmp_path):
     for name, content in (("locomo", LOCOMO), ("longmemeval", LONGMEMEVAL)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content), "utf-8")
     return [str(tmp_path / "locomo.json"), str(tmp_path / "longmemeval.json")]
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path,
-    migrated: Path,
-    model_server: ModelServer,
-    files: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Run:
+def run(tmp_path, migrated, model_server, files, monkeypatch):
     """Runs the benchmark on both files and the scripted models.  Its Recap runs in this process, on fresh data."""
 
     @contextmanager
@@ -112,9 +104,7 @@ def lines(tmp_path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_a_run_that_breaks_off_goes_on_where_it_ended(
-    run: Run, tmp_path: Path, model_server: ModelServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_breaks_off_goes_on_where_it_ended(run, tmp_path, model_server, capsys):
     model_server.main.queue("On 7 May 2023.", "He has a beagle.", Status(401))
     model_server.mini.queue("Hm.", '{"correct": "perhaps"}', "So:", '```json\n{"reason": "Yes.", "correct": true}\n```')
     with pytest.raises(SystemExit, match=r"The benchmark failed: .*401") as ended:
@@ -146,7 +136,7 @@ def test_a_run_that_breaks_off_goes_on_where_it_ended(
     assert "50.0" in capsys.readouterr().out
 
 
-def test_a_question_gets_what_was_said_and_its_own_day(run: Run, model_server: ModelServer) -> None:
+def test_a_question_gets_what_was_said_and_its_own_day(run, model_server):
     run()
     cello, dog, _, violins, _ = prompts(model_server)
     assert "14 September 2023" in cello[0]["content"] and 'user "Ana": I bought a cello' in cello[-1]["content"]
@@ -158,7 +148,7 @@ def test_a_question_gets_what_was_said_and_its_own_day(run: Run, model_server: M
     assert {request.headers["authorization"] for request in model_server.requests} == {"Bearer sk-of-the-user"}
 
 
-def test_summaries_are_made_and_counted_if_wanted(run: Run, tmp_path: Path, model_server: ModelServer) -> None:
+def test_summaries_are_made_and_counted_if_wanted(run, tmp_path, model_server):
     results = run("--summaries", "--limit", "1")
     assert results["all"]["questions"] == 1 and results["tokens"]["summary"] > 0
     assert [request.body["model"] for request in model_server.requests][-2:] == ["main-model", "mini-judge"]

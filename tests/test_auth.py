@@ -1,7 +1,5 @@
 """API keys: who may call, whose data they see, and that no key is ever shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +8,6 @@ from flask.testing import FlaskClient
 from mcp_types import INVALID_REQUEST
 
 from config import Settings
-from tests.conftest import MakeApp
 from tests.http import error, good
 
 ADA, ADAS_SECOND, BOB = "key-of-acme-0123456789", "another-of-acme-0123456789", "key-of-globex=0123456789"
@@ -20,7 +17,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 @pytest.fixture
-def app(make_app: MakeApp) -> Flask:
+def app(make_app):
     settings = Settings.from_env({"RECAP_API_KEYS": KEYS}, None)
     return make_app(api_keys=settings.api_keys)
 
@@ -48,7 +45,7 @@ def routes(app: Flask) -> Iterator[tuple[str, str]]:
 # -- the middleware
 
 
-def test_without_a_key_every_address_is_closed_but_the_open_ones(app: Flask, client: FlaskClient) -> None:
+def test_without_a_key_every_address_is_closed_but_the_open_ones(app, client):
     closed, open_ = set(), set()
     for method, address in routes(app):
         answer = client.open(address, method=method, json={} if method != "GET" else None)
@@ -72,7 +69,7 @@ def test_without_a_key_every_address_is_closed_but_the_open_ones(app: Flask, cli
 @pytest.mark.parametrize(
     "address", ["/api/nothing", "/nothing", "//api/jobs", "/apix", "/healthx", "/docsx", "/openapi.jsonx", "/API/jobs"]
 )
-def test_what_is_not_known_to_be_open_is_closed(client: FlaskClient, address: str) -> None:
+def test_what_is_not_known_to_be_open_is_closed(client, address):
     assert error(client.get(address), 401)["code"] == "api_key_missing"
     for open_ in ("/static", "/health", "/docs"):
         assert client.get(f"{open_}/..{address}").status_code == 404, "no way leads through an open address"
@@ -92,7 +89,7 @@ def test_what_is_not_known_to_be_open_is_closed(client: FlaskClient, address: st
         ("Bearer clé-à-molette-0123", "api_key_unknown"),
     ],
 )
-def test_a_key_that_does_not_open(client: FlaskClient, header: str, code: str) -> None:
+def test_a_key_that_does_not_open(client, header, code):
     answer = client.get("/api/sessions", headers={"Authorization": header})
     found = error(answer, 401)
     assert (found["code"], found["type"]) == (code, "authentication_error")
@@ -108,7 +105,7 @@ def test_a_key_that_does_not_open(client: FlaskClient, header: str, code: str) -
         ("x-api-key", ADA),
     ],
 )
-def test_each_key_opens(client: FlaskClient, header: str, sent: str) -> None:
+def test_each_key_opens(client, header, sent):
     assert client.get("/api/sessions", headers={header: sent}).status_code == 200
     assert error(client.get("/api/sessions", headers={header: f"{sent}x"}), 401)["code"] == "api_key_unknown"
 
@@ -116,7 +113,7 @@ def test_each_key_opens(client: FlaskClient, header: str, sent: str) -> None:
 # -- the document
 
 
-def test_the_document_says_which_calls_ask_for_a_key(client: FlaskClient) -> None:
+def test_the_document_says_which_calls_ask_for_a_key(client):
     document = good(client.get("/openapi.json"))
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
     for path, calls in document["paths"].items():

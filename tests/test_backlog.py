@@ -1,7 +1,5 @@
 """What was imported is summarised when the person asks for it, and not before."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,10 +7,9 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory import jobs as jobs_module
-from tests.conftest import MakeApp
 from tests.http import Body, chat, failed, good, said
 from tests.knowledge import digest_of
-from tests.model_server import ModelServer, Status, Text, at, prompts
+from tests.model_server import Status, Text, at, prompts
 
 ADDRESS = "/api/users/ada/summaries"
 WORDS = "I drink tea in the morning. " * 60
@@ -26,7 +23,7 @@ def an_import(sessions: int) -> bytes:
 
 
 @pytest.fixture
-def imported(make_app: MakeApp, model_server: ModelServer) -> FlaskClient:
+def imported(make_app, model_server):
     """A client, of whose person four sessions were imported."""
     client = make_app(**at(model_server)).test_client()
     answer = client.post("/api/import?user_id=ada", data=an_import(4), content_type="application/json")
@@ -42,9 +39,7 @@ def run(client: FlaskClient) -> None:
     engine_of(client.application).job_queue.run_due(["summary"])
 
 
-def test_an_import_calls_no_model_and_tells_what_its_summaries_would_take(
-    imported: FlaskClient, model_server: ModelServer
-) -> None:
+def test_an_import_calls_no_model_and_tells_what_its_summaries_would_take(imported, model_server):
     engine_of(imported.application).job_queue.run_due()
     assert not model_server.requests
     there = backlog(imported)
@@ -58,7 +53,7 @@ def test_an_import_calls_no_model_and_tells_what_its_summaries_would_take(
     assert spent < there["tokens"] < 4 * spent, "the prompt of a real model has more beside the messages"
 
 
-def test_it_can_be_cancelled_and_resumed(imported: FlaskClient, model_server: ModelServer) -> None:
+def test_it_can_be_cancelled_and_resumed(imported, model_server):
     good(imported.post(ADDRESS))
     model_server.mini.queue(*[digest_of(topic="Tea")] * 4)
     done: list[str] = []
@@ -76,9 +71,7 @@ def test_it_can_be_cancelled_and_resumed(imported: FlaskClient, model_server: Mo
     assert len(prompts(model_server, "mini")) == 4, "what was summarised is not summarised again"
 
 
-def test_what_has_failed_is_tried_again_when_it_is_asked_for(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_has_failed_is_tried_again_when_it_is_asked_for(make_app, model_server, monkeypatch):
     monkeypatch.setattr(jobs_module, "ATTEMPTS", 1)
     client = make_app(**at(model_server)).test_client()
     good(client.post("/api/import?user_id=ada", data=an_import(1), content_type="application/json"))
@@ -91,7 +84,7 @@ def test_what_has_failed_is_tried_again_when_it_is_asked_for(
     assert backlog(client)["sessions"] == 0
 
 
-def test_it_keeps_within_the_persons_day(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_it_keeps_within_the_persons_day(make_app, model_server):
     client = make_app(**at(model_server, daily_tokens=6_000)).test_client()
     good(client.post("/api/import?user_id=ada", data=an_import(6), content_type="application/json"))
     assert 1 <= good(client.post(ADDRESS))["waiting"] < 6
@@ -102,6 +95,6 @@ def test_it_keeps_within_the_persons_day(make_app: MakeApp, model_server: ModelS
     failed(client.post(ADDRESS), 429, "daily_tokens_spent")
 
 
-def test_nobody_is_summarised_of_whom_nothing_is_stored(client: FlaskClient) -> None:
+def test_nobody_is_summarised_of_whom_nothing_is_stored(client):
     for call in (client.get, client.post, client.delete):
         failed(call(ADDRESS), 404, "user_not_found")

@@ -1,7 +1,5 @@
 """`recap backup` and `recap restore`: a copy of a live database, and a way back to it."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import stat
@@ -17,7 +15,6 @@ from app import engine_of
 from cli import register_commands
 from memory.ops.backup import DataLock, examine
 from tests.application import execute
-from tests.conftest import MakeApp
 from tests.faults.chatters import Chatter
 from tests.http import chat, stored
 from tests.jobs import jobs_done
@@ -27,7 +24,7 @@ Flasks = Callable[..., Result]
 
 
 @pytest.fixture
-def run(make_app: MakeApp) -> Flasks:
+def run(make_app):
     """Runs a flask command in an application of its own, as another process would: `run("backup", file)`."""
 
     def run(*command: object, app: Flask | None = None) -> Result:
@@ -42,7 +39,7 @@ def run(make_app: MakeApp) -> Flasks:
 
 
 @pytest.fixture
-def backup(app: Flask, run: Flasks, tmp_path: Path) -> Path:
+def backup(app, run, tmp_path):
     """A backup of one session with one turn, `before`."""
     chat(app.test_client(), "My cat is called Miso.", session_id="before", user_id="ada")
     file = tmp_path / "backup.db"
@@ -52,7 +49,7 @@ def backup(app: Flask, run: Flasks, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def stopped(app: Flask, backup: Path) -> Flask:
+def stopped(app, backup):
     """The application the backup is of, with nobody connected any more."""
     engine_of(app).stop()
     engine_of(app).database.engine.dispose()
@@ -67,7 +64,7 @@ def messages(file: Path) -> list[str]:
 # -- taking one
 
 
-def test_a_backup_holds_what_was_said_and_is_for_its_owners_eyes(backup: Path) -> None:
+def test_a_backup_holds_what_was_said_and_is_for_its_owners_eyes(backup):
     assert messages(backup)[0] == "My cat is called Miso."
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     found = examine(backup)
@@ -75,7 +72,7 @@ def test_a_backup_holds_what_was_said_and_is_for_its_owners_eyes(backup: Path) -
     assert sorted(path.name for path in backup.parent.glob("*backup*")) == ["backup.db"], "one file, and no leftovers"
 
 
-def test_a_backup_is_never_written_over_another_unless_that_is_said(app: Flask, run: Flasks, backup: Path) -> None:
+def test_a_backup_is_never_written_over_another_unless_that_is_said(app, run, backup):
     before = backup.read_bytes()
     chat(app.test_client(), "And my dog Rex.", session_id="after")
     result = run("backup", backup)
@@ -88,14 +85,14 @@ def test_a_backup_is_never_written_over_another_unless_that_is_said(app: Flask, 
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 
 
-def test_a_backup_that_cannot_be_written_leaves_nothing(run: Flasks, app: Flask, tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_written_leaves_nothing(run, app, tmp_path):
     chat(app.test_client(), "Hello")
     result = run("backup", tmp_path / "missing" / "b.db")
     assert result.exit_code == 1 and "No such file or directory" in result.output
     assert not (tmp_path / "missing").exists()
 
 
-def test_nothing_that_was_erased_before_is_in_a_backup(app: Flask, run: Flasks, tmp_path: Path) -> None:
+def test_nothing_that_was_erased_before_is_in_a_backup(app, run, tmp_path):
     """Not in a free page either, as it may be in the database until that is written anew."""
     client = app.test_client()
     chat(client, "quicksilver " * 2000, session_id="s", user_id="ada")
@@ -110,9 +107,7 @@ def test_nothing_that_was_erased_before_is_in_a_backup(app: Flask, run: Flasks, 
 # -- bringing one back
 
 
-def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_it(
-    app: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
-) -> None:
+def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_it(app, make_app, run, backup, tmp_path):
     """The index, which knows what was said since, goes; rows are searched at once and indexed again."""
     chat(app.test_client(), "My dog is called Rex.", session_id="after", user_id="ada")
     engine = engine_of(app)
@@ -139,9 +134,7 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     assert backup.exists(), "the backup is still there"
 
 
-def test_what_was_being_done_is_nobodys_after_a_restore(
-    stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
-) -> None:
+def test_what_was_being_done_is_nobodys_after_a_restore(stopped, make_app, run, backup, tmp_path):
     execute(
         backup,
         "UPDATE sessions SET lease_token = 't', lease_until = '2999-01-01 00:00:00', stop_token = 't'",
@@ -153,7 +146,7 @@ def test_what_was_being_done_is_nobodys_after_a_restore(
     chat(restored.test_client(), "And where does it sleep?", session_id="before", user_id="ada")
 
 
-def test_a_damaged_backup_is_refused(stopped: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
+def test_a_damaged_backup_is_refused(stopped, run, backup, tmp_path):
     _damage(backup)
     _refused(run("restore", backup), tmp_path, "damaged")
 
@@ -174,9 +167,7 @@ PAST = "UPDATE alembic_version SET version_num = '0019'"
         (None, PAST, "too old"),
     ],
 )
-def test_what_is_no_backup_of_this_recap_is_refused(
-    stopped: Flask, run: Flasks, backup: Path, tmp_path: Path, content: bytes | None, statement: str | None, why: str
-) -> None:
+def test_what_is_no_backup_of_this_recap_is_refused(stopped, run, backup, tmp_path, content, statement, why):
     if content is not None:
         backup.write_bytes(content)
     if statement is not None:
@@ -186,7 +177,7 @@ def test_what_is_no_backup_of_this_recap_is_refused(
     _refused(run("restore", backup), tmp_path, why)
 
 
-def test_nothing_is_restored_under_a_running_server(app: Flask, run: Flasks, backup: Path, tmp_path: Path) -> None:
+def test_nothing_is_restored_under_a_running_server(app, run, backup, tmp_path):
     engine_of(app).start()
     _refused(run("restore", backup), tmp_path, "runs on")
     engine_of(app).stop()
@@ -194,16 +185,14 @@ def test_nothing_is_restored_under_a_running_server(app: Flask, run: Flasks, bac
     assert run("restore", backup).exit_code == 0
 
 
-def test_no_server_starts_while_a_restore_is_under_way(make_app: MakeApp, tmp_path: Path) -> None:
+def test_no_server_starts_while_a_restore_is_under_way(make_app, tmp_path):
     app = make_app()
     with DataLock(tmp_path / "data").alone(), pytest.raises(Exception, match="is being restored"):
         engine_of(app).start()
     engine_of(app).start()
 
 
-def test_a_damaged_database_gives_no_backup_and_is_replaced_and_kept(
-    stopped: Flask, make_app: MakeApp, run: Flasks, backup: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_database_gives_no_backup_and_is_replaced_and_kept(stopped, make_app, run, backup, tmp_path):
     database = tmp_path / "data" / "recap.db"
     _damage(database)
     damaged = database.read_bytes()
@@ -240,9 +229,7 @@ def _damage(database: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began(
-    tmp_path: Path, migrated: Path
-) -> None:
+def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began(tmp_path, migrated):
     file = tmp_path / "backup.db"
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
         server.start()

@@ -1,7 +1,5 @@
 """The benchmarks: a whole run of each, made small, and how they count."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -22,7 +20,7 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path, capsys, monkeypatch):
     """Return a function that runs a benchmark and returns its results.  `prints`: what the table has to contain."""
     monkeypatch.setattr(scale, "SEARCHES", 5)
     monkeypatch.setattr(scale, "TURNS", 3)
@@ -38,7 +36,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 @pytest.mark.faults
-def test_turns(run: Run) -> None:
+def test_turns(run):
     small = ["--turns", "8", "--conversations", "2", "--each", "2", "--slow-turns", "2", "--latency", "0.1", *SOON]
     results = run(
         turns.main, *small, prints=("8 turns", "2 conversations", "a model of 100 ms", "SUMMARY_DEBOUNCE=0.1")
@@ -50,7 +48,7 @@ def test_turns(run: Run) -> None:
     assert 100 <= recap["slow"]["first_text_ms"]["p50"] <= recap["slow"]["turn_ms"]["p95"]
 
 
-def test_consolidation(run: Run) -> None:
+def test_consolidation(run):
     results = run(consolidation.main, "--facts", "80", prints=("80 facts",))
     builtin, right, careless = results["models"].values()
     assert (results["facts"], results["duplicates"], results["near_misses"]) == (80, 24, 8)
@@ -58,7 +56,7 @@ def test_consolidation(run: Run) -> None:
     assert careless["precision"] < 1 and careless["near_misses_merged"] == 0
 
 
-def test_meaning_and_references(run: Run, tmp_path: Path) -> None:
+def test_meaning_and_references(run, tmp_path):
     corpus = {"messages": [f"Remark {number}." for number in range(11)], "replies": ["I see."], "sessions_of": 5}
     sets = {"corpus": corpus, "references": ["Where did we leave off?", "Good morning!"]}
     sets |= {"short": [{"q": "remark 3", "a": ["Remark 3."]}], "general": ["Who wrote Faust?"]}
@@ -71,7 +69,7 @@ def test_meaning_and_references(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_prefix(run: Run) -> None:
+def test_prefix(run):
     newest, whole, alone = run(prefix.main, OURS, "--limit", "20", prints=("prefix, median",))["clients"].values()
     assert newest["prompts"] == whole["prompts"] == alone["prompts"] == 20 and alone["median"] > 0.99
     for recap in (newest, whole):
@@ -79,7 +77,7 @@ def test_prefix(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_recall(run: Run, tmp_path: Path) -> None:
+def test_recall(run, tmp_path):
     (tmp_path / "talks").mkdir()
     for name in ("one", "two"):
         shutil.copy(OURS, tmp_path / "talks" / f"{name}.json")
@@ -91,12 +89,12 @@ def test_recall(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-def test_store(run: Run) -> None:
+def test_store(run):
     run(store.main, "--items", "200", "600", "--calls", "5", prints=("SqliteStore, 600",))
 
 
 @pytest.mark.faults
-def test_cluster_goes_on_where_a_filling_stopped(run: Run) -> None:
+def test_cluster_goes_on_where_a_filling_stopped(run):
     with TemporaryDirectory(prefix="recap-postgres-") as folder:  # the server's user must reach it
         small = ["--clients", "3", "--turns", "2", "--owners", "4", "--data", f"{folder}/data", *SOON]
         prints = "PostgreSQL, 2", "SQLite, 60", "`search_messages` | ix_search_messages_terms"
@@ -112,7 +110,7 @@ def test_cluster_goes_on_where_a_filling_stopped(run: Run) -> None:
     assert derived in results["printed"], "the page derives from what is printed"
 
 
-def test_a_question_about_a_speaker_becomes_one_in_the_first_person() -> None:
+def test_a_question_about_a_speaker_becomes_one_in_the_first_person():
     said = [RecordedMessage("1", "s", "user", "Ana", "Hi", ""), RecordedMessage("2", "s", "assistant", "Ben", "Hi", "")]
     texts = ("What did Ana buy?", "What is Ben's dog called?", "What did Ben tell Ana?", "Who barks?")
     talk = Conversation("talk", tuple(said), tuple(Question(text, frozenset("1"), 1) for text in texts))

@@ -1,7 +1,5 @@
 """Messages that are replaced: kept on a branch, and from then on as if they had never been said."""
 
-from __future__ import annotations
-
 import random
 import re
 import threading
@@ -9,12 +7,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from models import TurnRow
-from tests.conftest import MakeApp
 from tests.http import append, ask, chat, failed, find, good, history, meanwhile, read_all, stored, stream, summary
 from tests.http import said as words
 from tests.knowledge import digest_of, fact
@@ -24,7 +20,7 @@ URL = "/api/sessions/s"
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+def app(make_app, model_server):
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
     return make_app(**at(model_server))
 
@@ -58,9 +54,7 @@ def version(client: FlaskClient) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_message_takes_the_place_of_another_and_of_all_after_it(
-    client: FlaskClient, model_server: ModelServer, streaming: bool
-) -> None:
+def test_a_message_takes_the_place_of_another_and_of_all_after_it(client, model_server, streaming):
     ids = talk(client, "one", "two", "three")
     if streaming:
         first = stream(client, "deux", session_id="s", replaces=ids[1])[0]
@@ -77,7 +71,7 @@ def test_a_message_takes_the_place_of_another_and_of_all_after_it(
     assert session["tokens"] == sum(message["tokens"] for message in messages)
 
 
-def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client: FlaskClient) -> None:
+def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client):
     ids = talk(client, "one", "two")
     (second,) = talk(client, "deux", replaces=ids[1])
     talk(client, "zwei", replaces=second)
@@ -89,7 +83,7 @@ def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client: FlaskClie
     assert history(client, "s", branch=4) == []
 
 
-def test_a_title_goes_with_what_it_was_taken_from(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_title_goes_with_what_it_was_taken_from(client, model_server):
     def title(topic: str = "") -> Any:
         if topic:
             digest_with(model_server, client, topic=topic)
@@ -113,7 +107,7 @@ def test_a_title_goes_with_what_it_was_taken_from(client: FlaskClient, model_ser
     assert title(topic="Fountains") == "Drinks"
 
 
-def test_imported_messages_can_be_replaced_and_are_not_imported_again(client: FlaskClient) -> None:
+def test_imported_messages_can_be_replaced_and_are_not_imported_again(client):
     talked = [words("one", external_id="1"), words("Yes.", "assistant", external_id="2")]
     done = append(client, "s", talked)
     talk(client, "uno", replaces=done["message_ids"][0])
@@ -122,7 +116,7 @@ def test_imported_messages_can_be_replaced_and_are_not_imported_again(client: Fl
     assert history(client, "s") == line("uno")
 
 
-def test_turns_of_replaced_messages_are_kept_but_not_listed(app: Flask, client: FlaskClient) -> None:
+def test_turns_of_replaced_messages_are_kept_but_not_listed(app, client):
     ids = talk(client, "one", "two")
     (new,) = talk(client, "deux", replaces=ids[1])
     listed = read_all(client, f"{URL}/turns")
@@ -146,7 +140,7 @@ def restore(client: FlaskClient, message_id: int) -> dict[str, Any]:
     return session
 
 
-def test_every_version_comes_back_with_what_followed_it(client: FlaskClient) -> None:
+def test_every_version_comes_back_with_what_followed_it(client):
     one, two, three = talk(client, "one", "two", "three")
     assert versions(client) == {}
     (deux,) = talk(client, "deux", replaces=two)
@@ -177,9 +171,7 @@ def test_every_version_comes_back_with_what_followed_it(client: FlaskClient) -> 
 # -- what can't be replaced
 
 
-def test_only_a_user_message_of_this_session_can_be_replaced_once(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_only_a_user_message_of_this_session_can_be_replaced_once(client, model_server):
     answer = chat(client, "one", session_id="s")
     elsewhere = chat(client, "two", session_id="t")["user_message_id"]
     (gone,) = talk(client, "three")
@@ -204,9 +196,7 @@ def test_only_a_user_message_of_this_session_can_be_replaced_once(
 
 
 @pytest.mark.parametrize("key", [None, "k"])
-def test_a_retry_after_the_model_failed_replaces_nothing_more(
-    client: FlaskClient, model_server: ModelServer, key: str | None
-) -> None:
+def test_a_retry_after_the_model_failed_replaces_nothing_more(client, model_server, key):
     ids = talk(client, "one", "two", "three")
     model_server.main.queue(Status(401), Status(401))
     for _ in range(2):
@@ -217,7 +207,7 @@ def test_a_retry_after_the_model_failed_replaces_nothing_more(
     assert history(client, "s", branch=1) == line("two", "three") and history(client, "s", branch=2) == []
 
 
-def test_a_retry_may_name_the_message_that_got_no_reply(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_retry_may_name_the_message_that_got_no_reply(client, model_server):
     model_server.main.queue(Status(401))
     failed(ask(client, "one", session_id="s"), 502, "model_key_refused")
     (unanswered,) = stored(client, "s")
@@ -225,7 +215,7 @@ def test_a_retry_may_name_the_message_that_got_no_reply(client: FlaskClient, mod
     assert history(client, "s") == line("one") and history(client, "s", branch=1) == []
 
 
-def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client: FlaskClient) -> None:
+def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client):
     ids = talk(client, "one", "two")
     answer = chat(client, "deux", session_id="s", replaces=ids[1], key="k")
     again = chat(client, "deux", session_id="s", replaces=ids[1], key="k")
@@ -235,9 +225,7 @@ def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client: Fl
     assert history(client, "s") == line("one", "deux")
 
 
-def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(client, model_server):
     model_server.main.queue(Status(401))
     failed(ask(client, "one", session_id="s", key="k"), 502, "model_key_refused")
     (unanswered,) = stored(client, "s")
@@ -250,9 +238,7 @@ def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(
 
 
 @pytest.mark.parametrize("indexed", [False, True])
-def test_replaced_words_are_not_recalled_by_words_time_or_neighbourhood(
-    make_app: MakeApp, model_server: ModelServer, indexed: bool
-) -> None:
+def test_replaced_words_are_not_recalled_by_words_time_or_neighbourhood(make_app, model_server, indexed):
     client = make_app(**at(model_server, recall_window=3)).test_client()
     model_server.main.default = lambda body: "Noted."
     first = chat(client, "My zeppelin is called Hindenburg", session_id="s", user_id="ada")["user_message_id"]
@@ -274,7 +260,7 @@ def digest_with(server: ModelServer, client: FlaskClient, *facts: Any, **section
     work(client, "summary")
 
 
-def test_a_summary_that_covers_only_what_stays_is_in_use_again(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_summary_that_covers_only_what_stays_is_in_use_again(client, model_server):
     ids = []
     for number, message in enumerate(("one", "two", "three"), start=1):
         ids += talk(client, message)
@@ -291,9 +277,7 @@ def test_a_summary_that_covers_only_what_stays_is_in_use_again(client: FlaskClie
     assert "up to 1" in material and "deux" in material and "two" not in material and "up to 2" not in material
 
 
-def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(make_app, model_server):
     client = make_app(**at(model_server, tail_messages_max=4, tail_messages_min=0)).test_client()
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
     ids = []
@@ -311,7 +295,7 @@ def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(
     assert summary(client, "s")["head_version"] == version(client)["version"]
 
 
-def test_a_summary_the_person_wrote_stays_theirs(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_summary_the_person_wrote_stays_theirs(client, model_server):
     ids = talk(client, "one", "two")
     digest_with(model_server, client, data=["as the model sees it"])
     client.put(f"{URL}/summary", json={"sections": {"topic": "As I see it"}})
@@ -323,9 +307,7 @@ def test_a_summary_the_person_wrote_stays_theirs(client: FlaskClient, model_serv
     assert version(client)["through"] == 4
 
 
-def test_a_version_made_from_replaced_messages_can_not_be_brought_back(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_version_made_from_replaced_messages_can_not_be_brought_back(client, model_server):
     ids = talk(client, "one", "two")
     digest_with(model_server, client, data=["two"])
     talk(client, "deux", replaces=ids[1])
@@ -334,9 +316,7 @@ def test_a_version_made_from_replaced_messages_can_not_be_brought_back(
 
 
 @pytest.mark.parametrize("summarised", [False, True])
-def test_a_summary_that_was_being_made_of_replaced_messages_is_not_stored(
-    app: Flask, client: FlaskClient, model_server: ModelServer, summarised: bool
-) -> None:
+def test_a_summary_that_was_being_made_of_replaced_messages_is_not_stored(app, client, model_server, summarised):
     ids = talk(client, "one", "two")
     if summarised:
         digest_with(model_server, client, data=["one and two"])
@@ -360,9 +340,7 @@ def facts(client: FlaskClient) -> dict[str, dict[str, Any]]:
     return {item["text"]: item for item in read_all(client, "/api/facts", session_id="s")}
 
 
-def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_holds_again(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_holds_again(client, model_server):
     (first,) = talk(client, "I live in Bergen")
     digest_with(model_server, client, fact("Lives in Bergen", 1, "I live in Bergen"))
     old = facts(client)["Lives in Bergen"]["id"]
@@ -376,7 +354,7 @@ def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_hol
     assert kept["source_message_id"] == first
 
 
-def test_the_same_words_keep_their_facts_and_pins(client: FlaskClient, model_server: ModelServer) -> None:
+def test_the_same_words_keep_their_facts_and_pins(client, model_server):
     (first,) = talk(client, "I live in Bergen")
     digest_with(model_server, client, fact("Lives in Bergen", 1, "I live in Bergen"))
     known = facts(client)["Lives in Bergen"]["id"]
@@ -411,9 +389,7 @@ def said_words(client: FlaskClient, **query: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
-def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(
-    make_app: MakeApp, model_server: ModelServer, seed: int
-) -> None:
+def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(make_app, model_server, seed):
     """Messages are sent, replaced, brought back, summarised and rolled back, and models fail or take their time.  Each
     message has a word of its own: it is in the summary or the tail of every prompt, as long as it is in the line."""
     limits = {"tail_messages_max": 5, "tail_messages_min": 2, "tail_tokens_max": 300, "summary_debounce": 60.0}

@@ -1,12 +1,9 @@
 """Budgets: what model calls took is counted for the owner and the day, and above DAILY_TOKENS nothing new is begun."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from flask import Flask
@@ -15,10 +12,9 @@ from werkzeug.test import TestResponse
 
 from app import engine_of
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import answering, append, ask, chat, error, failed, good, jobs, said, stored, stream
 from tests.knowledge import digest_of
-from tests.model_server import ModelServer, Status, Text, ToolCalls, at
+from tests.model_server import Status, Text, ToolCalls, at
 from tests.openai import post, talk
 
 COST = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
@@ -34,7 +30,7 @@ def today(app: Flask, user_id: str) -> int:
     return tokens
 
 
-def test_a_day_that_is_spent_refuses_before_anything_is_stored(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_day_that_is_spent_refuses_before_anything_is_stored(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=100))
     client = app.test_client()
     model_server.main.queue(HUNDRED)
@@ -52,7 +48,7 @@ def test_a_day_that_is_spent_refuses_before_anything_is_stored(make_app: MakeApp
     assert rows_of(engine_of(app)) == before and len(model_server.requests) == asked
 
 
-def test_another_person_session_or_day_is_not_touched(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_another_person_session_or_day_is_not_touched(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=100))
     client = app.test_client()
     model_server.main.queue(*[HUNDRED] * 5)
@@ -69,7 +65,7 @@ def test_another_person_session_or_day_is_not_touched(make_app: MakeApp, model_s
 # -- what counts
 
 
-def test_a_temporary_turn_counts_for_whom_it_names(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_temporary_turn_counts_for_whom_it_names(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=100))
     model_server.main.queue(HUNDRED, HUNDRED)
     chat(app.test_client(), "Hello", user_id="ada", temporary=True)
@@ -86,9 +82,7 @@ GOOD, REFUSED = (Text(text, usage=COST) for text in (json.dumps(digest_of()), '{
     ("answers", "spent"),
     [([GOOD], 200), ([REFUSED] * 2, 300), ([REFUSED, Status(400)], 200)],
 )
-def test_summaries_count_also_those_refused(
-    make_app: MakeApp, model_server: ModelServer, answers: list[Any], spent: int
-) -> None:
+def test_summaries_count_also_those_refused(make_app, model_server, answers, spent):
     app = make_app(**at(model_server, daily_tokens=0))
     model_server.main.queue(HUNDRED)
     model_server.mini.queue(*answers)
@@ -98,7 +92,7 @@ def test_summaries_count_also_those_refused(
     assert today(app, "ada") == spent
 
 
-def test_every_round_of_looking_back_counts_even_if_one_fails(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_every_round_of_looking_back_counts_even_if_one_fails(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=0))
     client = app.test_client()
     model_server.main.queue(ToolCalls((("conversation_search", {"query": "cat"}),)), HUNDRED)
@@ -110,7 +104,7 @@ def test_every_round_of_looking_back_counts_even_if_one_fails(make_app: MakeApp,
     assert today(app, "ada") > before
 
 
-def test_a_turn_that_is_stopped_before_its_first_word_counts(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_turn_that_is_stopped_before_its_first_word_counts(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=0))
     client = app.test_client()
     append(client, "s", [said("My cat is called Miso.")], user_id="ada")
@@ -123,7 +117,7 @@ def test_a_turn_that_is_stopped_before_its_first_word_counts(make_app: MakeApp, 
     assert today(app, "ada") > before
 
 
-def test_a_preview_counts_and_is_refused_when_the_day_is_spent(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_preview_counts_and_is_refused_when_the_day_is_spent(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=1))
     client = app.test_client()
     append(client, "s", [said("My cat is called Miso.")], user_id="ada")
@@ -138,7 +132,7 @@ def test_a_preview_counts_and_is_refused_when_the_day_is_spent(make_app: MakeApp
 # -- clients of the OpenAI protocol
 
 
-def test_a_client_does_not_get_past_a_spent_day(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_client_does_not_get_past_a_spent_day(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=200))
     client = app.test_client()
     model_server.main.queue(HUNDRED, HUNDRED)
@@ -155,9 +149,7 @@ def test_a_client_does_not_get_past_a_spent_day(make_app: MakeApp, model_server:
     assert len(stored(client, good(client.get("/api/sessions"))["items"][0]["id"])) == 2
 
 
-def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(make_app, model_server, monkeypatch):
     monkeypatch.setattr("api.client_requests.CLIENT_LOCK_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr("memory.access.budgets.USAGE_LOCK_SECONDS", 0.05)
     app = make_app(**at(model_server, daily_tokens=100))

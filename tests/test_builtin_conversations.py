@@ -1,7 +1,5 @@
 """The built-in model behind the API: what was said is answered, there and in a later chat, and corrections hold."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -183,7 +181,7 @@ DATES = "Actually, we changed the dates: 10 to 24 April."
 
 
 @pytest.mark.parametrize("talk", [TOMASZ, PRIYA, JON, BEN, RUTH], ids=["tomasz", "priya", "jon", "ben", "ruth"])
-def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client: FlaskClient, talk: str) -> None:
+def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client, talk):
     said, _, facts = talk.strip().partition("\n= ")
     rows = [row.partition(" | ") for row in said.splitlines()]
     replies = [(expected, say(client, words)) for words, _, expected in rows]
@@ -192,13 +190,13 @@ def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client: FlaskClient,
     assert known == facts.replace("\n= ", " | ").split(" | ")
 
 
-def test_a_change_that_is_not_understood_is_told_with_the_answer(client: FlaskClient) -> None:
+def test_a_change_that_is_not_understood_is_told_with_the_answer(client):
     say(client, "We're going to Japan from 3 to 17 April.")
     assert "can't tell what it changes" in say(client, DATES)
     assert ask(client, "When are we going to Japan?").endswith(f'After that you said: "{DATES}"')
 
 
-def test_what_the_person_edited_is_answered(client: FlaskClient) -> None:
+def test_what_the_person_edited_is_answered(client):
     say(client, "We're going to Japan from 3 to 17 April.")
     (fact,) = read_all(client, "/api/facts", user_id="ada")
     edited = {"text": "Going to Japan from 12 to 26 April", "pinned": True}
@@ -206,7 +204,7 @@ def test_what_the_person_edited_is_answered(client: FlaskClient) -> None:
     assert "12 to 26 April" in ask(client, "When are we going to Japan?")
 
 
-def test_a_first_message_replaces_nothing_and_the_same_message_again_neither(client: FlaskClient) -> None:
+def test_a_first_message_replaces_nothing_and_the_same_message_again_neither(client):
     said = "I live in Rome. Actually, I moved to Lyon. No wait, the dentist is Tuesday at 11."
     first = say(client, said)
     assert "replaces" not in first and "ruled out" not in first
@@ -221,8 +219,6 @@ The hall is booked. The oven comes on the 4th. | When does the oven come? | : "T
 
 
 @pytest.mark.parametrize(("said", "question", "expected"), [row.split(" | ") for row in REFERRING.strip().splitlines()])
-def test_a_sentence_that_refers_is_quoted_with_its_neighbour(
-    client: FlaskClient, said: str, question: str, expected: str
-) -> None:
+def test_a_sentence_that_refers_is_quoted_with_its_neighbour(client, said, question, expected):
     say(client, said)
     assert expected in ask(client, question)

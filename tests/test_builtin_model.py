@@ -1,7 +1,5 @@
 """The built-in model: few facts and true ones, corrections that hold, answers in the person's own words."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -82,11 +80,11 @@ from tests.builtin import (
         ("我不喜欢咖啡", ["不喜欢咖啡"]),
     ],
 )
-def test_takes_few_facts_and_complete_ones(said: str, expected: list[str]) -> None:
+def test_takes_few_facts_and_complete_ones(said, expected):
     assert sorted(texts(digest([said])[1])) == sorted(expected)
 
 
-def test_a_fact_quotes_its_source_and_says_what_it_replaces() -> None:
+def test_a_fact_quotes_its_source_and_says_what_it_replaces():
     known = [fact(7, "Lives in Tallinn", "I live in Tallinn"), fact(8, "Likes tea", "I like tea")]
     previous = Sections(data=("Lives in Tallinn", "Likes tea"))
     summary, facts = digest(["No, I moved to Lyon. I like coffee."], previous, known)
@@ -112,7 +110,7 @@ def test_a_fact_quotes_its_source_and_says_what_it_replaces() -> None:
         ("住在上海", "我住在上海", "我搬到北京了", "住在北京"),
     ],
 )  # fmt: skip
-def test_corrections_of_known_facts(known: str, quote: str, said: str, text: str) -> None:
+def test_corrections_of_known_facts(known, quote, said, text):
     _, facts = digest([said], known=[fact(3, known, quote)])
     assert [(one["text"], one["supersedes"]) for one in facts] == [(text, [3])]
 
@@ -121,7 +119,7 @@ def test_corrections_of_known_facts(known: str, quote: str, said: str, text: str
     "said",
     ["make that 15", "I meant Thursday", "No, 19 Elm Road", "We named her Nala, not Luna", "Let's use Kafka instead"],
 )
-def test_no_sentence_is_put_into_another_one(said: str) -> None:
+def test_no_sentence_is_put_into_another_one(said):
     facts = [fact(3, "Max 10 people per class", ""), fact(4, "Pup called Luna", "")]
     facts.append(fact(5, "Lives in Bristol, at 17 Marlow Road", ""))
     assert digest([said], known=facts)[1] == []
@@ -138,7 +136,7 @@ def test_no_sentence_is_put_into_another_one(said: str) -> None:
         ("forget that I live in Oslo", "Lives in Oslo"),
     ],
 )
-def test_what_ends_nothing_closes_nothing(said: str, kept: str) -> None:
+def test_what_ends_nothing_closes_nothing(said, kept):
     assert digest([said], known=[fact(3, kept, "")])[1] == []
 
 
@@ -146,12 +144,12 @@ ASIDE = ["make me a cake", "let's say goodbye", "not today, thanks", "I have 15 
 
 
 @pytest.mark.parametrize("said", ASIDE)
-def test_what_only_looks_like_a_correction_takes_nothing_back(said: str) -> None:
+def test_what_only_looks_like_a_correction_takes_nothing_back(said):
     known = [fact(3, "Budget: 800 euros", "The budget is 800 euros")]
     assert all(not one["supersedes"] for one in digest([said], known=known)[1])
 
 
-def test_words_older_than_what_is_known_take_nothing_back_and_nothing_is_told_twice() -> None:
+def test_words_older_than_what_is_known_take_nothing_back_and_nothing_is_told_twice():
     assert digest(["I live in Tallinn"], known=[fact(3, "Lives in Lyon", "I live in Lyon", day=5)])[1] == []
     known = [fact(3, "Lives in Tallinn, Estonia", "I live in Tallinn, Estonia")]
     assert digest(["I live in Tallinn."], known=known)[1] == []
@@ -164,7 +162,7 @@ def test_words_older_than_what_is_known_take_nothing_back_and_nothing_is_told_tw
 # -- the summary
 
 
-def test_each_clause_goes_to_its_section() -> None:
+def test_each_clause_goes_to_its_section():
     said = ["We need a venue for 40 people in Lisbon, at most 500 euros a head."]
     said += ["I don't want the beach because of the wind."]
     said += ["It took 3 hours to find a jazz trio.", "What does a caterer cost?"]
@@ -177,14 +175,14 @@ def test_each_clause_goes_to_its_section() -> None:
     assert {one["scope"] for one in facts} == {"session"}
 
 
-def test_options_are_ruled_out_and_put_back() -> None:
+def test_options_are_ruled_out_and_put_back():
     previous = digest(["React is out, it's too heavy.", "No PHP, please.", "不考虑海边，风太大"])[0]
     assert previous.excluded == (Excluded("React", "it's too heavy"), Excluded("PHP"), Excluded("海边", "风太大"))
     assert digest(["Let's reconsider React."], previous)[0].excluded == previous.excluded[1:]
     assert digest(["No wait, the dentist is at 11"])[0].excluded == ()
 
 
-def test_open_questions_close_when_they_are_answered() -> None:
+def test_open_questions_close_when_they_are_answered():
     asked = "What does a caterer in Lisbon cost?"
     nothing = reply(asked, ["I live in Rome"])
     summary = digest([asked])[0]
@@ -196,7 +194,7 @@ def test_open_questions_close_when_they_are_answered() -> None:
     assert digest(["When is my flight?", message(2, nothing, "assistant")])[0].open_questions == ("When is my flight?",)
 
 
-def test_the_assistants_words_are_never_memory() -> None:
+def test_the_assistants_words_are_never_memory():
     other = message(2, "The budget for the party could be 900 euros. I live in Oslo.", "assistant")
     for question in ("What about the party budget?", "Where do I live?"):
         assert "900" not in reply(question, ["Hello", other]) and "Oslo" not in reply(question, ["Hello", other])
@@ -204,7 +202,7 @@ def test_the_assistants_words_are_never_memory() -> None:
     assert not facts and summary == Sections(topic="Where do I live?")
 
 
-def test_people_of_an_imported_conversation_are_named() -> None:
+def test_people_of_an_imported_conversation_are_named():
     said = message(1, "I adopted a cat called Fig on 3 May.", "assistant", "Mia")
     summary, facts = digest([said])
     assert facts == [] and summary.data == ("Mia: I adopted a cat called Fig on 3 May.",)
@@ -212,7 +210,7 @@ def test_people_of_an_imported_conversation_are_named() -> None:
     assert answered == 'Mia said on 20 November 2026: "I adopted a cat called Fig on 3 May."'
 
 
-def test_sections_are_bounded_and_a_long_summary_keeps_its_length() -> None:
+def test_sections_are_bounded_and_a_long_summary_keeps_its_length():
     said = [f"We need {number} chairs made of oak." for number in range(60)]
     long = Sections(topic="The move", requirements=tuple(f"Requirement {n} of the person" for n in range(20)))
     after = read(complete(MODEL, request(said, long))[0], long)
@@ -229,7 +227,7 @@ def test_sections_are_bounded_and_a_long_summary_keeps_its_length() -> None:
         (["Hello!", "The roof leaks."], "The roof leaks."),
     ],
 )
-def test_the_topic_is_what_the_person_is_up_to(said: list[str], topic: str) -> None:
+def test_the_topic_is_what_the_person_is_up_to(said, topic):
     summary = digest(said)[0]
     assert summary.topic == topic and digest(["I work as a cook."], summary)[0].topic == topic
     known = [fact(7, "Name: Bea", "My name is Bea"), fact(8, "Planning a trip to Rome", "I'm planning a trip to Rome")]
@@ -255,12 +253,12 @@ My name is Ada and I live in Tallinn. I'm allergic to nuts. | Noted: name Ada; l
 
 
 @pytest.mark.parametrize(("said", "expected"), [row.split(" | ") for row in re.split(" ;; |\n", TALK.strip())])
-def test_acknowledges_greets_and_says_what_is_beyond_it(said: str, expected: str) -> None:
+def test_acknowledges_greets_and_says_what_is_beyond_it(said, expected):
     assert reply("").startswith("I did not find any words")
     assert reply(said).startswith(expected)
 
 
-def test_answers_what_holds_now() -> None:
+def test_answers_what_holds_now():
     assert reply("Where do I live?", ADA) == 'You told me: "I live in Tallinn."'
     answered = reply("No, I moved to Lyon", facts=[fact(1, "Lives in Tallinn", "I live in Tallinn")])
     assert answered == ('Noted: moved to Lyon.\nThis takes the place of: "Lives in Tallinn"')
@@ -272,7 +270,7 @@ def test_answers_what_holds_now() -> None:
     assert both.startswith("Noted: has a cat called Fig.\n\nYou told me: ") and "I live in Tallinn" in both
 
 
-def test_lists_what_it_knows_and_what_the_summary_holds() -> None:
+def test_lists_what_it_knows_and_what_the_summary_holds():
     said = [
         "My name is Ada and I live in Tallinn.",
         "We moved: I live in Lyon now.",
@@ -295,7 +293,7 @@ Should I use Kubernetes? Who won the world cup in 2018? What is my brother's nam
 
 
 @pytest.mark.parametrize("question", [f"{question.strip()}?" for question in BESIDE.split("?")[:-1]])
-def test_says_so_rather_than_quote_what_is_beside_the_point(question: str) -> None:
+def test_says_so_rather_than_quote_what_is_beside_the_point(question):
     said = [
         "We fly to Lisbon on 3 June.",
         "My sister Mia lives in Oslo.",
@@ -325,9 +323,7 @@ MESSAGES = st.lists(st.tuples(SAID, st.sampled_from(["user", "assistant", "syste
 
 @settings(deadline=None, max_examples=60)
 @given(MESSAGES, st.lists(SAID, max_size=3), st.lists(SAID, max_size=3), SAID)
-def test_every_message_is_digested_and_answered(
-    drawn: list[tuple[str, str]], items: list[str], known: list[str], question: str
-) -> None:
+def test_every_message_is_digested_and_answered(drawn, items, known, question):
     messages = [message(n, text, role) for n, (text, role) in enumerate(drawn, 1)]
     facts = [fact(n, text, text) for n, text in enumerate(known, 1)]
     previous = Sections(topic=" ".join(items), data=tuple(items), excluded=tuple(Excluded(text) for text in items))
@@ -360,7 +356,7 @@ HOSTILE += ["My name is A", "I live in Ab Cd ", "in on at not ", "1 to 2 "]
 
 
 @pytest.mark.parametrize("repeated", HOSTILE)
-def test_long_and_hostile_texts_are_read_in_no_time(repeated: str) -> None:
+def test_long_and_hostile_texts_are_read_in_no_time(repeated):
     text = repeated * (100_000 // len(repeated))
     with soon_over():
         digest([text])
@@ -381,12 +377,12 @@ def test_long_and_hostile_texts_are_read_in_no_time(repeated: str) -> None:
         ("I like tea. My sister is a doctor.", []),
     ],
 )
-def test_ties_people_and_places_together(said: str, expected: list[str]) -> None:
+def test_ties_people_and_places_together(said, expected):
     found = [one for drafted in digest([said])[1] for one in drafted["links"]]
     assert [f"{one['subject']} {one['relation']} {one['object']}" for one in found] == expected
 
 
-def test_reads_what_quoting_writes() -> None:
+def test_reads_what_quoting_writes():
     hostile = 'a <b> & [INST] "q"\nof two lines'
     summary = Sections(topic="T: x", data=("1 < 2",), excluded=(Excluded("boat", "slow"),))
     old = Excerpt("old", "", (message(1, hostile), message(2, "Fine.", "assistant"), message(3, "Then.")), (1,), 1.0)

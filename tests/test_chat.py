@@ -1,38 +1,31 @@
 """POST /api/chat: the contract, as an application sees it."""
 
-from __future__ import annotations
-
 import sqlite3
 from typing import Any
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 from sqlalchemy import event
 
 from app import engine_of
-from tests.conftest import MakeApp
 from tests.http import ask, chat, failed, history, sessions, stored, summary
-from tests.model_server import ModelServer, Status, Text, at, prompts, question
+from tests.model_server import Status, Text, at, prompts, question
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
 @pytest.mark.parametrize(
     "message", ["I like green tea.", {"role": "user", "content": "I like green tea."}, {"content": "I like green tea."}]
 )
-def test_message_may_be_a_string_or_an_object(client: FlaskClient, model_server: ModelServer, message: Any) -> None:
+def test_message_may_be_a_string_or_an_object(client, model_server, message):
     answer = chat(client, message, session_id="tea")
     assert question(prompts(model_server)[0]) == "I like green tea."
     assert history(client, "tea") == [("user", "I like green tea."), ("assistant", answer["reply"])]
 
 
-def test_answers_an_openai_completion_with_session_reply_and_memory(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_answers_an_openai_completion_with_session_reply_and_memory(client, model_server):
     model_server.main.queue(Text("Green, then."))
     answer = chat(client, "Which tea?", session_id="tea")
     user, assistant = stored(client, "tea")
@@ -68,7 +61,7 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(
     assert usage["saved_tokens"] == usage["full_history_tokens"] - usage["prompt_tokens"]
 
 
-def test_a_session_is_made_when_none_is_named(client: FlaskClient) -> None:
+def test_a_session_is_made_when_none_is_named(client):
     first, second = chat(client, "My dog is Rex."), chat(client, "What is my dog called?")
     assert first["session_id"] != second["session_id"]
     third = chat(client, "And now?", session_id=first["session_id"])
@@ -76,7 +69,7 @@ def test_a_session_is_made_when_none_is_named(client: FlaskClient) -> None:
     assert {session["id"] for session in sessions(client)} == {first["session_id"], second["session_id"]}
 
 
-def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_temporary_chat_sends_along_what_was_said_in_it(client, model_server):
     history = [{"role": "user", "content": "My locker code is 7319"}, {"role": "assistant", "content": "Noted."}]
     answer = chat(client, "And the floor?", user_id="ann", temporary=True, history=history)
     prompt = prompts(model_server)[-1]
@@ -90,7 +83,7 @@ def test_a_temporary_chat_sends_along_what_was_said_in_it(client: FlaskClient, m
     assert told["param"] == "history.0.role"
 
 
-def test_a_temporary_turn_stores_nothing_at_all(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_temporary_turn_stores_nothing_at_all(client, model_server):
     chat(client, "My locker code is 7319.", session_id="a", user_id="ann")
     engine_of(client.application).job_queue.run_due()
 
@@ -111,9 +104,7 @@ def test_a_temporary_turn_stores_nothing_at_all(client: FlaskClient, model_serve
     failed(ask(client, "Hi", session_id="nowhere", temporary=True), 404, "session_not_found")
 
 
-def test_the_system_prompt_of_the_turn_the_session_or_the_service(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_the_system_prompt_of_the_turn_the_session_or_the_service(client, model_server):
     assert client.post("/api/sessions", json={"session_id": "s", "system_prompt": "Be a pirate."}).status_code == 201
     chat(client, "Hello", session_id="s")
     chat(client, "Hello", session_id="s", system_prompt="Be a bard.")
@@ -126,9 +117,7 @@ def test_the_system_prompt_of_the_turn_the_session_or_the_service(
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize("answered", [True, False])
-def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(
-    make_app: MakeApp, model_server: ModelServer, streaming: bool, answered: bool
-) -> None:
+def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(make_app, model_server, streaming, answered):
     app = make_app(**at(model_server))
     synced: list[bool] = []
 

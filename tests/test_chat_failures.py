@@ -1,21 +1,15 @@
 """Bad input and faults: the right status, a sentence that says what to do, the message kept once and nothing lost."""
 
-from __future__ import annotations
-
 import json
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.application import an_app
-from tests.conftest import MakeApp
 from tests.http import ask, chat, failed, history, jobs, sessions, stream, streamed_text, summary
 from tests.model_server import CutStream, Delay, Html, ModelServer, Status, Text, at, digest, prompts
 
@@ -23,12 +17,12 @@ QUICK = 0.9  # seconds a model may take here
 
 
 @pytest.fixture
-def client(make_app: MakeApp, model_server: ModelServer) -> FlaskClient:
+def client(make_app, model_server):
     return make_app(**at(model_server, model_timeout=QUICK)).test_client()
 
 
 @pytest.fixture(scope="module")
-def one_app(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Flask, ModelServer]]:
+def one_app(migrated, tmp_path_factory):
     """One application and server for the tables below: whatever one case left behind, the next would find."""
     settings = tmp_path_factory.mktemp("failures"), migrated
     with ModelServer() as server, an_app(*settings, **at(server, model_timeout=QUICK)) as app:
@@ -36,7 +30,7 @@ def one_app(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture
-def shared(one_app: tuple[Flask, ModelServer]) -> tuple[FlaskClient, ModelServer]:
+def shared(one_app):
     app, server = one_app
     server.reset()
     return app.test_client(), server
@@ -87,9 +81,7 @@ BAD_REQUESTS: list[Any] = [
 
 
 @pytest.mark.parametrize(("request_", "status", "code", "param"), BAD_REQUESTS)
-def test_a_request_that_cannot_be_taken_is_told_why_and_leaves_nothing(
-    shared: tuple[FlaskClient, ModelServer], request_: dict[str, Any], status: int, code: str, param: str | None
-) -> None:
+def test_a_request_that_cannot_be_taken_is_told_why_and_leaves_nothing(shared, request_, status, code, param):
     client, server = shared
     before = (sessions(client), client.get("/api/jobs").json)
     error = failed(client.post("/api/chat", **request_), status, code)
@@ -109,13 +101,11 @@ def test_a_request_that_cannot_be_taken_is_told_why_and_leaves_nothing(
         ("POST", "/api/jobs/-1/retry", 404, "not_found"),
     ],
 )
-def test_what_is_not_there_is_told_in_the_same_shape(
-    client: FlaskClient, method: str, path: str, status: int, code: str
-) -> None:
+def test_what_is_not_there_is_told_in_the_same_shape(client, method, path, status, code):
     failed(client.open(path, method=method), status, code)
 
 
-def test_the_callers_request_id_comes_back(client: FlaskClient) -> None:
+def test_the_callers_request_id_comes_back(client):
     for given, back in (("abc-1", True), ("x" * 129, False), ("a b", False)):
         response = client.post("/api/chat", json={}, headers={"X-Request-ID": given})
         assert (response.headers["X-Request-ID"] == given) is back and response.headers["X-Request-ID"]
@@ -135,9 +125,7 @@ MAIN_FAILURES: list[Any] = [
 
 @pytest.mark.parametrize("streaming", [False, True])
 @pytest.mark.parametrize(("reply", "status", "code", "advice"), MAIN_FAILURES)
-def test_a_model_that_fails_costs_no_message_and_a_retry_adds_none(
-    shared: tuple[FlaskClient, ModelServer], reply: Any, status: int, code: str, advice: str, streaming: bool
-) -> None:
+def test_a_model_that_fails_costs_no_message_and_a_retry_adds_none(shared, reply, status, code, advice, streaming):
     client, model_server = shared
     session_id = uuid.uuid4().hex
     model_server.main.default = lambda _: reply
@@ -157,7 +145,7 @@ def test_a_model_that_fails_costs_no_message_and_a_retry_adds_none(
     assert [message["role"] for message in prompts(model_server)[-1]] == ["system", "user"]
 
 
-def test_a_failure_names_the_session_that_the_turn_made(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_failure_names_the_session_that_the_turn_made(client, model_server):
     model_server.main.queue(Status(401))
     error = failed(ask(client, "Hello"), 502, "model_key_refused")
     (made,) = sessions(client)
@@ -170,9 +158,7 @@ def test_a_failure_names_the_session_that_the_turn_made(client: FlaskClient, mod
     assert "kept" not in error["message"] and len(sessions(client)) == 1, "a temporary turn keeps nothing"
 
 
-def test_another_message_after_a_failure_goes_with_the_unanswered_one(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_another_message_after_a_failure_goes_with_the_unanswered_one(client, model_server):
     model_server.main.queue(Status(401))
     failed(ask(client, "Is it raining?", session_id="s"), 502, "model_key_refused")
     chat(client, "Or snowing?", session_id="s")
@@ -200,8 +186,8 @@ def filled(client: FlaskClient, model_server: ModelServer) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("reply", "told"), MINI_FAILURES)
 def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can_be_retried(
-    client: FlaskClient, model_server: ModelServer, reply: Any, told: str
-) -> None:
+    client, model_server, reply, told
+):
     good = filled(client, model_server)
     model_server.mini.default = lambda body: reply
     chat(client, "And black tea.", session_id="s")
@@ -221,9 +207,7 @@ def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can
     failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")
 
 
-def test_inline_the_summary_is_there_with_the_reply_which_comes_though_the_mini_model_fails(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_inline_the_summary_is_there_with_the_reply_which_comes_though_the_mini_model_fails(make_app, model_server):
     client = make_app(**at(model_server, summary_mode="inline", summary_debounce=3.0)).test_client()
     model_server.mini.default = lambda body: Status(401)
     assert chat(client, "I like green tea.", session_id="s")["reply"]

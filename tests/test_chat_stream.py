@@ -1,28 +1,21 @@
 """Streaming, and retries by Idempotency-Key: the same turn, told in another way or another time."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 
-from tests.conftest import MakeApp
 from tests.http import ask, chat, events, failed, history, jobs, sessions, stored, stream, streamed_text
 from tests.http import summary as summary_of
-from tests.model_server import CutStream, Dictation, ModelServer, SseError, Status, Text, at, prompts
+from tests.model_server import CutStream, Dictation, SseError, Status, Text, at, prompts
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
-def test_the_memory_comes_first_then_pieces_then_usage_then_done(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_the_memory_comes_first_then_pieces_then_usage_then_done(client, model_server):
     model_server.main.queue(Text("Green tea, then."))
     first, *pieces, last, done = stream(client, "Which tea?", session_id="s")
     user, assistant = stored(client, "s")
@@ -38,7 +31,7 @@ def test_the_memory_comes_first_then_pieces_then_usage_then_done(
     assert assistant["content"] == "Green tea, then."
 
 
-def test_streamed_and_plain_say_the_same(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_streamed_and_plain_say_the_same(make_app, model_server):
     client = make_app(**at(model_server, summary_mode="inline")).test_client()
     for session in ("plain", "streamed"):
         chat(client, "I have a dog called Rex.", session_id=session, name="Ann")
@@ -52,7 +45,7 @@ def test_streamed_and_plain_say_the_same(make_app: MakeApp, model_server: ModelS
     assert summary_of(client, "plain")["latest"]["version"] == summary_of(client, "streamed")["latest"]["version"] == 2
 
 
-def test_pieces_leave_the_moment_they_are_written(client: FlaskClient, model_server: ModelServer) -> None:
+def test_pieces_leave_the_moment_they_are_written(client, model_server):
     """The first piece is here while the model still holds back the rest."""
     reply = Dictation()
     model_server.main.queue(reply)
@@ -70,9 +63,7 @@ def test_pieces_leave_the_moment_they_are_written(client: FlaskClient, model_ser
 
 
 @pytest.mark.parametrize("heard", [0, 1, 2])
-def test_a_reply_is_finished_and_stored_when_its_listener_has_gone(
-    client: FlaskClient, model_server: ModelServer, heard: int
-) -> None:
+def test_a_reply_is_finished_and_stored_when_its_listener_has_gone(client, model_server, heard):
     model_server.main.queue(Text("One two three four five."))
     response = ask(client, "Count.", session_id="s", stream=True, key="k")
     parts = response.iter_encoded()
@@ -86,9 +77,7 @@ def test_a_reply_is_finished_and_stored_when_its_listener_has_gone(
     assert len(prompts(model_server)) == 2
 
 
-def test_a_model_that_fails_after_the_listener_has_gone_harms_nobody(
-    client: FlaskClient, model_server: ModelServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_model_that_fails_after_the_listener_has_gone_harms_nobody(client, model_server, caplog):
     model_server.main.queue(CutStream(after=3))
     response = ask(client, "Count.", session_id="s", stream=True)
     next(response.iter_encoded())
@@ -109,9 +98,7 @@ def test_a_model_that_fails_after_the_listener_has_gone_harms_nobody(
     ],
     ids=["cut", "error", "no end"],
 )
-def test_a_reply_in_whose_middle_the_model_fails_stays_and_says_so(
-    client: FlaskClient, model_server: ModelServer, caplog: pytest.LogCaptureFixture, reply: Any, code: str
-) -> None:
+def test_a_reply_in_whose_middle_the_model_fails_stays_and_says_so(client, model_server, caplog, reply, code):
     model_server.main.queue(reply)
     with caplog.at_level(logging.WARNING):
         parts = stream(client, "Count.", session_id="s")
@@ -134,7 +121,7 @@ def retried(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name != "memory"}
 
 
-def test_a_key_gets_the_first_answer_again_also_after_a_restart(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_key_gets_the_first_answer_again_also_after_a_restart(make_app, model_server):
     client = make_app(**at(model_server)).test_client()
     chat(client, "My dog is called Rex.", session_id="old", user_id="ann")
     body = {"session_id": "s", "user_id": "ann", "key": "k-1"}
@@ -155,7 +142,7 @@ def test_a_key_gets_the_first_answer_again_also_after_a_restart(make_app: MakeAp
     assert parts[-1] == "[DONE]"
 
 
-def test_a_key_without_a_session_makes_one_session(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_key_without_a_session_makes_one_session(client, model_server):
     model_server.main.queue(Status(401))
     failed(ask(client, "Hello", key="k"), 502, "model_key_refused")
     (made,) = [session["id"] for session in sessions(client)]
@@ -167,7 +154,7 @@ def test_a_key_without_a_session_makes_one_session(client: FlaskClient, model_se
 
 
 @pytest.mark.parametrize("other", [{"message": "Bye"}, {"session_id": "t"}, {"system_prompt": "Rhyme."}])
-def test_a_key_of_another_request_is_a_conflict(client: FlaskClient, other: dict[str, Any]) -> None:
+def test_a_key_of_another_request_is_a_conflict(client, other):
     body = {"message": "Hello", "session_id": "s", "user_id": "ann"}
     chat(client, key="k", **body)
     error = failed(ask(client, key="k", **{**body, **other}), 409, "idempotency_key_reused")
@@ -175,9 +162,7 @@ def test_a_key_of_another_request_is_a_conflict(client: FlaskClient, other: dict
     assert [session["id"] for session in sessions(client)] == ["s"] and len(history(client, "s")) == 2
 
 
-def test_an_unfinished_turn_is_taken_up_though_others_came_between(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_an_unfinished_turn_is_taken_up_though_others_came_between(client, model_server):
     model_server.main.queue(Status(401))
     failed(ask(client, "Is it raining?", session_id="s", key="k"), 502, "model_key_refused")
     model_server.main.queue("Hello.", "No.")

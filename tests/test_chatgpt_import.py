@@ -1,7 +1,5 @@
 """ChatGPT's conversations.json: what was said on the branch last seen, once, with its times and titles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -79,7 +77,7 @@ def texts(client: FlaskClient, *nodes: Body) -> list[tuple[str, str]]:
     return stored(client, "6f2b-tea")
 
 
-def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
+def test_the_branch_last_seen_becomes_a_session(client):
     done = bring_in(client, tea())
     assert done["format"] == "chatgpt"
     assert {name: count for name, count in done["created"].items() if count} == {"sessions": 1, "messages": 4}
@@ -97,7 +95,7 @@ def test_the_branch_last_seen_becomes_a_session(client: FlaskClient) -> None:
     assert messages[3]["created_at"] == "2023-11-14T22:14:30.125000+00:00"
 
 
-def test_what_was_said_since_is_added(client: FlaskClient) -> None:
+def test_what_was_said_since_is_added(client):
     bring_in(client, tea())
     append(client, "6f2b-tea", [said("Meanwhile, here.")], user_id="ada")
     longer = tea()
@@ -109,7 +107,7 @@ def test_what_was_said_since_is_added(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("current", [None, "gone", 7, ["a2"]])
-def test_without_a_current_node_the_newest_leaf_counts(client: FlaskClient, current: Any) -> None:
+def test_without_a_current_node_the_newest_leaf_counts(client, current):
     bring_in(client, {**tea(), "current_node": current})
     assert stored(client, "6f2b-tea")[-1] == ("assistant", "70 °C.")
 
@@ -155,12 +153,12 @@ LEFT_OUT = [
 ]
 
 
-def test_words_are_kept_the_rest_gets_a_placeholder_and_what_nobody_said_is_left_out(client: FlaskClient) -> None:
+def test_words_are_kept_the_rest_gets_a_placeholder_and_what_nobody_said_is_left_out(client):
     expected = [(one["message"]["author"]["role"], text) for one, text in KEPT]
     assert texts(client, *(one for one, _ in KEPT[:2]), *LEFT_OUT, *(one for one, _ in KEPT[2:])) == expected
 
 
-def test_a_message_longer_than_any_may_be_comes_in_pieces(client: FlaskClient) -> None:
+def test_a_message_longer_than_any_may_be_comes_in_pieces(client):
     long = "tea " * 60_000
     for _ in range(2):
         found = texts(client, node(None, "user", long), node(None, "assistant", "Much tea."))
@@ -169,7 +167,7 @@ def test_a_message_longer_than_any_may_be_comes_in_pieces(client: FlaskClient) -
 
 
 @pytest.mark.parametrize("at", [None, float("1e300"), "soon"])
-def test_a_message_without_a_time_has_that_of_the_one_before(client: FlaskClient, at: Any) -> None:
+def test_a_message_without_a_time_has_that_of_the_one_before(client, at):
     """The first one has that of the conversation."""
     texts(client, *(node(None, "user", f"{time}", at=time) for time in (at, 1_700_000_500.0, at)))
     times = [message["created_at"] for message in read_all(client, "/api/sessions/6f2b-tea/messages")]
@@ -184,7 +182,7 @@ def test_a_message_without_a_time_has_that_of_the_one_before(client: FlaskClient
         ({"conversation_id": "", "id": 7}, None),
     ],
 )
-def test_the_id_of_a_conversation(client: FlaskClient, changes: Body, known: str | None) -> None:
+def test_the_id_of_a_conversation(client, changes, known):
     for _ in range(2):
         bring_in(client, {**tea(), **changes})
     (session,) = read_all(client, "/api/sessions")

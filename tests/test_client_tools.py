@@ -8,8 +8,8 @@ import anthropic
 import openai
 import pytest
 from flask.testing import FlaskClient
-from model_app import engine_of
 
+from app import engine_of
 from tests.http import append, good, history, read_all, said
 from tests.live import Loopback
 from tests.model_server import Status, Text, ToolCalls

@@ -4,8 +4,6 @@ The scripts and pinned packages of the JavaScript clients are in `tests/clients`
 once npm's registry; without them these tests are skipped, unless RECAP_NEED_CLIENTS is set.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json
@@ -50,20 +48,20 @@ STORED = [
 
 
 @pytest.fixture(autouse=True)
-def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
+def _direct(monkeypatch):
     """No proxy between the clients and loopback, and no traces of them to anybody."""
     for name, value in {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "LANGSMITH_TRACING": "false"}.items():
         monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="module")
-def upstream() -> Iterator[ModelServer]:
+def upstream():
     with ModelServer() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def recap(tmp_path_factory: pytest.TempPathFactory, migrated: Path, upstream: ModelServer) -> Iterator[Server]:
+def recap(tmp_path_factory, migrated, upstream):
     """A Recap with keys, for all tests of this module: each has people and sessions of its own."""
     with served(tmp_path_factory.mktemp("clients"), migrated, upstream.url) as server:
         yield server
@@ -79,14 +77,14 @@ def served(folder: Path, migrated: Path, url: str) -> Iterator[Server]:
 
 
 @pytest.fixture
-def model(recap: Server, upstream: ModelServer) -> ModelServer:
+def model(recap, upstream):
     """The model server, with nothing scripted and nothing received."""
     upstream.reset()
     return upstream
 
 
 @pytest.fixture
-def base_url(recap: Server, model: ModelServer) -> str:
+def base_url(recap, model):
     return f"{recap.url}/v1"
 
 
@@ -98,7 +96,7 @@ def stored(base_url: str, session: str, user: str | None = None) -> list[tuple[s
     return [(message["role"], message["content"]) for message in page["items"]]
 
 
-def test_langchain_invokes_streams_and_calls_tools(base_url: str, model: ModelServer) -> None:
+def test_langchain_invokes_streams_and_calls_tools(base_url, model):
     # Here, for they take seconds to load, and most runs of the tests leave this one out.
     from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage, ToolMessage
     from langchain_openai import ChatOpenAI
@@ -141,7 +139,7 @@ def needed(found: str | None, reason: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def node() -> str:
+def node():
     """Node, once the packages of `tests/clients` are there, each at the version its lock names."""
     program = needed(shutil.which("node"), "no Node: install Node 20.15 or newer, with npm")
     npm = needed(shutil.which("npm"), "no npm: install it beside Node")
@@ -161,7 +159,7 @@ Node = Callable[..., str]
 
 
 @pytest.fixture
-def run(node: str) -> Node:
+def run(node):
     """Runs Node with the packages of `tests/clients`; gives what it printed."""
 
     def run(*command: str, **environment: str) -> str:
@@ -184,9 +182,7 @@ def evaluated(run: Node, code: str, **environment: str) -> str:
     return run("--input-type=module", "--eval", code, **environment)
 
 
-def test_the_documented_clients_are_remembered(
-    run: Node, recap: Server, model: ModelServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_documented_clients_are_remembered(run, recap, model, capsys):
     page = (HERE.parents[1] / "docs/clients.md").read_text("utf-8")
     of_protocols = page.partition("# Recap's own")[0]  # test_recap_client has what follows
     codes = re.findall(r"^```(python|js)\n(.*?)^```", of_protocols, re.M | re.S)
@@ -210,9 +206,7 @@ def test_the_documented_clients_are_remembered(
         ("ai_sdk.mjs", "ai-sdk", "vercel", "AI_APICallError", {"steps": 2}),
     ],
 )
-def test_a_package_of_npm_asks_streams_and_calls_tools(
-    run: Node, base_url: str, model: ModelServer, name: str, session: str, user: str, error: str, own: Any
-) -> None:
+def test_a_package_of_npm_asks_streams_and_calls_tools(run, base_url, model, name, session, user, error, own):
     model.main.queue(*REPLIES)
     assert json.loads(run(name, base_url, KEY)) == {
         "plain": "Noted.",
@@ -226,7 +220,7 @@ def test_a_package_of_npm_asks_streams_and_calls_tools(
     assert stored(base_url, session, user) == STORED
 
 
-def test_recaps_own_client_makes_every_call(run: Node, base_url: str, model: ModelServer) -> None:
+def test_recaps_own_client_makes_every_call(run, base_url, model):
     model.main.queue("Noted.", COUNT, "Hello.", Text(COUNT, seconds_each=0.2))
     got = json.loads(run("recap_client.mjs", base_url, KEY))
     assert got == {
@@ -260,12 +254,12 @@ def test_recaps_own_client_makes_every_call(run: Node, base_url: str, model: Mod
     assert stored(base_url, "js", "js/ada") == STORED[:4], "three attempts of the first chat are one turn"
 
 
-def test_the_types_of_recaps_own_client_fit_its_use(run: Node) -> None:
+def test_the_types_of_recaps_own_client_fit_its_use(run):
     options = "--noEmit --allowJs --checkJs --strict --module nodenext --target es2022 --lib es2023,dom,dom.iterable"
     run("node_modules/typescript/bin/tsc", *options.split(), "recap_client.mjs")
 
 
-def test_the_pages_modules_fit_the_types_of_the_api(node: str) -> None:
+def test_the_pages_modules_fit_the_types_of_the_api(node):
     """Vendored modules are not checked: they are not the page's own."""
     command = [node, "node_modules/typescript/bin/tsc", "-p", str(HERE.parents[1] / "web" / "jsconfig.json")]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -273,7 +267,7 @@ def test_the_pages_modules_fit_the_types_of_the_api(node: str) -> None:
     assert [line for line in done.stdout.splitlines() if "error TS" in line and "static/vendor/" not in line] == []
 
 
-def test_the_readme_and_the_example_of_recaps_own_client_run(run: Node, recap: Server, model: ModelServer) -> None:
+def test_the_readme_and_the_example_of_recaps_own_client_run(run, recap, model):
     package = HERE.parents[1] / "clients/js"
     readme = "".join(re.findall(r"^```js\n(.*?)^```", (package / "README.md").read_text("utf-8"), re.M | re.S))
     readme = readme.replace("http://127.0.0.1:8000", recap.url).replace("undefined", f'"{KEY}"')

@@ -1,7 +1,5 @@
 """A clock that is put back, as when a machine's was wrong: nothing stalls, hides or changes its place."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,7 +14,7 @@ RIGHT = AHEAD - timedelta(days=3)  # Sunday the 17th
 
 
 @pytest.fixture
-def bench(bench: Bench) -> Bench:
+def bench(bench):
     bench.clock.now = AHEAD
     return bench
 
@@ -38,7 +36,7 @@ def found(client: FlaskClient, q: str, **query: Any) -> list[str]:
     return [result["content"] for result in results if result["role"] == "user"]
 
 
-def test_a_correction_counts_once_the_clock_has_passed_what_it_corrects(bench: Bench) -> None:
+def test_a_correction_counts_once_the_clock_has_passed_what_it_corrects(bench):
     """Words that are older than a fact, as those of an import are, do not correct it; these can't be told from them."""
     says(bench, "I live in Tallinn.")
     bench.clock.now = RIGHT
@@ -52,7 +50,7 @@ def test_a_correction_counts_once_the_clock_has_passed_what_it_corrects(bench: B
     assert "Lyon" in says(bench, "Where do I live?", "other")["reply"]
 
 
-def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(bench: Bench) -> None:
+def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(bench):
     says(bench, "The lighthouse was painted red.")
     bench.clock.now = RIGHT
     says(bench, "The lighthouse was painted white.")
@@ -66,7 +64,7 @@ def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(benc
     assert found(bench.client, "lighthouse", **late) == ["The lighthouse was painted red."]
 
 
-def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(bench: Bench) -> None:
+def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(bench):
     for number in range(12):
         bench.clock.now = AHEAD + timedelta(hours=(-1) ** number * 7 * number)
         says(bench, f"Thing number {number} is a boat called Boat{number}.")

@@ -4,20 +4,16 @@ The requests have the form that these programs sent to a server that wrote them 
 0.171.0, OpenCode 1.18.33), but for their long instructions and lists of tools.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.transcripts.transcript import TOOL_RESULT_CHARS_MAX
-from tests.conftest import MakeApp
 from tests.http import chat, error, good, read_all
-from tests.model_server import ModelServer, Status, ToolCalls
+from tests.model_server import Status, ToolCalls
 from tests.openai import sent, user
 from tests.test_auth import with_key
 
@@ -29,7 +25,7 @@ RUN = ToolCalls((("Bash", {"command": "pytest -q tests/test_cats.py"}),))
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
@@ -69,9 +65,7 @@ def stored(client: FlaskClient, session: str, **query: Any) -> list[tuple[str, s
 # -- Claude Code
 
 
-def test_claude_code_is_answered_and_remembered_in_its_next_session(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_claude_code_is_answered_and_remembered_in_its_next_session(client, model_server):
     model_server.main.queue("Noted.", "Miso.")
     answer = claude_code(client, "My cat is called Miso.")
     assert answer.headers["X-Memory-Session-Id"] == SESSIONS[0]
@@ -98,9 +92,7 @@ def test_claude_code_is_answered_and_remembered_in_its_next_session(
         ("user_ada_session_b", "user_ada_session_b", None),
     ],
 )
-def test_the_person_and_the_session_are_told_apart(
-    client: FlaskClient, user_id: str, person: str, session: str | None
-) -> None:
+def test_the_person_and_the_session_are_told_apart(client, user_id, person, session):
     body = {"model": "recap", "max_tokens": 9, "messages": [user("Hello")], "metadata": {"user_id": user_id}}
     good(client.post("/v1/messages", json=body))
     (found,) = read_all(client, "/api/sessions")
@@ -109,7 +101,7 @@ def test_the_person_and_the_session_are_told_apart(
     assert client.post("/v1/messages", json=body).headers["X-Memory-Session-Id"] == "mine"
 
 
-def test_a_helper_of_the_agent_gets_a_session_of_its_own(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_helper_of_the_agent_gets_a_session_of_its_own(client, model_server):
     """It sends its own conversation under the session of the one who asked it."""
     model_server.main.queue("I look.", "Found it.", "It is in cats.py.")
     claude_code(client, "Where is Miso?")
@@ -121,9 +113,7 @@ def test_a_helper_of_the_agent_gets_a_session_of_its_own(client: FlaskClient, mo
     assert stored(client, helper, user_id=DEVICE)[0] == ("user", "Search the code for Miso.")
 
 
-def test_the_arguments_of_a_tool_come_in_pieces_and_a_large_result_is_stored_cut(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_the_arguments_of_a_tool_come_in_pieces_and_a_large_result_is_stored_cut(client, model_server):
     model_server.main.queue(RUN, "All pass.")
     begun = events(claude_code(client, "Run the tests."))
     pieces = [one["delta"]["partial_json"] for one in begun if one.get("delta", {}).get("type") == "input_json_delta"]
@@ -144,7 +134,7 @@ def test_the_arguments_of_a_tool_come_in_pieces_and_a_large_result_is_stored_cut
     assert len(kept) < TOOL_RESULT_CHARS_MAX + 100
 
 
-def test_tokens_are_counted_before_a_request_is_sent(client: FlaskClient, model_server: ModelServer) -> None:
+def test_tokens_are_counted_before_a_request_is_sent(client, model_server):
     def count(**body: Any) -> int:
         tokens: int = good(client.post("/v1/messages/count_tokens?beta=true", json={"model": "recap", **body}))[
             "input_tokens"
@@ -159,7 +149,7 @@ def test_tokens_are_counted_before_a_request_is_sent(client: FlaskClient, model_
     assert sent(model_server) == [] and read_all(client, "/api/sessions") == []
 
 
-def test_documents_schemas_and_search_results_are_passed_on(client: FlaskClient, model_server: ModelServer) -> None:
+def test_documents_schemas_and_search_results_are_passed_on(client, model_server):
     schema = {"type": "object", "properties": {"title": {"type": "string"}}}
     pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}
     blocks = [
@@ -198,9 +188,7 @@ def test_documents_schemas_and_search_results_are_passed_on(client: FlaskClient,
     }
 
 
-def test_an_effort_that_the_model_does_not_know_is_left_out_from_then_on(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_an_effort_that_the_model_does_not_know_is_left_out_from_then_on(client, model_server):
     refusal = {"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}
     model_server.main.queue(Status(400, refusal), "Noted.", "Again.")
     claude_code(client, "My cat is called Miso.")
@@ -245,7 +233,7 @@ def codex(client: FlaskClient, *items: Any, thread: str = SESSIONS[0], **more: A
     return answer
 
 
-def test_codex_is_answered_and_remembered_by_its_persons_key(model_app: Flask, model_server: ModelServer) -> None:
+def test_codex_is_answered_and_remembered_by_its_persons_key(model_app, model_server):
     client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
     model_server.main.queue("Noted.", "Miso.")
     answer = codex(client, "My cat is called Miso.")
@@ -258,7 +246,7 @@ def test_codex_is_answered_and_remembered_by_its_persons_key(model_app: Flask, m
     assert len(read_all(client, "/api/sessions")) == 2, "another program means store=false"
 
 
-def test_codex_calls_functions_and_tools_that_take_a_text(client: FlaskClient, model_server: ModelServer) -> None:
+def test_codex_calls_functions_and_tools_that_take_a_text(client, model_server):
     patch = "*** Begin Patch\n*** End Patch"
     calls = (("exec_command", {"cmd": "ls --all --recursive"}), ("apply_patch", {"input": patch}))
     model_server.main.queue(ToolCalls(calls), "Done.")
@@ -284,9 +272,7 @@ def test_codex_calls_functions_and_tools_that_take_a_text(client: FlaskClient, m
 # -- programs that speak chat completions
 
 
-def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(client, model_server):
     headers = {"x-session-id": "ses_dde284d13ffe", "User-Agent": "opencode/1.18.33"}
     options = {"model": "recap", "max_tokens": 32000, "stream": True, "stream_options": {"include_usage": True}}
     title = [
@@ -300,7 +286,7 @@ def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(
     assert [role for role, _ in stored(client, "ses_dde284d13ffe")] == ["user", "assistant"]
 
 
-def test_of_what_cline_sends_the_persons_words_are_stored(client: FlaskClient, model_server: ModelServer) -> None:
+def test_of_what_cline_sends_the_persons_words_are_stored(client, model_server):
     state = "<environment_details>\n# Visual Studio Code Visible Files\ncats.py\n</environment_details>"
     parts = [{"type": "text", "text": "My cat is called Miso."}, {"type": "text", "text": state}]
     body = {"model": "recap", "messages": [user(parts)], "stream": False}
@@ -311,7 +297,7 @@ def test_of_what_cline_sends_the_persons_words_are_stored(client: FlaskClient, m
     assert stored(client, "t")[0][1].startswith("<environment_details>"), "as a person said it"
 
 
-def test_of_what_aider_sends_the_persons_words_are_stored(model_app: Flask, model_server: ModelServer) -> None:
+def test_of_what_aider_sends_the_persons_words_are_stored(model_app, model_server):
     """Each conversation begins with the same example: without it, the next one would take the place of this one."""
     client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
     ok = {"role": "assistant", "content": "Ok."}
@@ -342,7 +328,7 @@ def test_of_what_aider_sends_the_persons_words_are_stored(model_app: Flask, mode
     assert "My cat is called Miso." in str(sent(model_server)[2]["messages"])
 
 
-def test_completions_and_moderations_are_passed_on(client: FlaskClient, model_server: ModelServer) -> None:
+def test_completions_and_moderations_are_passed_on(client, model_server):
     text = {"object": "text_completion", "choices": [{"text": "miso", "index": 0, "finish_reason": "stop"}]}
     model_server.pages["/v1/completions"] = text
     body = {"model": "recap", "prompt": "cat = ", "suffix": "\n", "max_tokens": 9}
@@ -354,14 +340,14 @@ def test_completions_and_moderations_are_passed_on(client: FlaskClient, model_se
     assert read_all(client, "/api/sessions") == []
 
 
-def test_the_built_in_model_says_that_it_completes_nothing(make_app: MakeApp) -> None:
+def test_the_built_in_model_says_that_it_completes_nothing(make_app):
     client = make_app().test_client()
     for path in ("completions", "moderations", "embeddings"):
         answer = client.post(f"/v1/{path}", json={"model": "recap", "prompt": "x", "input": "x"})
         assert error(answer, 501)["code"] == f"{path}_unavailable"
 
 
-def test_whatever_a_program_sends_a_key_of_one_person_counts(model_app: Flask, model_server: ModelServer) -> None:
+def test_whatever_a_program_sends_a_key_of_one_person_counts(model_app, model_server):
     client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
     for path, body in (
         ("chat/completions", {"user": "bob"}),

@@ -1,13 +1,10 @@
 """Turns and other long calls never hold all threads, nobody holds those of others, and no place is lost."""
 
-from __future__ import annotations
-
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,6 @@ from werkzeug.test import TestResponse
 from app import engine_of
 from config import ApiKey
 from tests.application import locked, rows_of
-from tests.conftest import MakeApp
 from tests.http import append, ask, chat, failed, good, said
 from tests.model_server import CutStream, Delay, ModelServer, Status, at, prompts
 from tests.processes import Api, eventually, migrated_server, model_settings
@@ -29,7 +25,7 @@ KEYS = (ApiKey("acme", ACME), ApiKey("globex", GLOBEX))
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+def app(make_app, model_server):
     """An application of two threads: one place, and one thread for the rest."""
     return make_app(**at(model_server, threads=2, model_timeout=60.0))
 
@@ -50,9 +46,7 @@ def held(server: ModelServer, *clients: FlaskClient, **more: Any) -> Iterator[No
     assert all(turn.result()["reply"] for turn in turns)
 
 
-def test_while_turns_have_all_places_long_calls_are_refused_and_others_served(
-    app: Flask, client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_while_turns_have_all_places_long_calls_are_refused_and_others_served(app, client, model_server):
     append(client, "s", [said("My cat is called Miso.")], user_id="ada")
     slow = [
         route for route in routes(app) if is_slow(app, *route) and "oauth" not in route[1]
@@ -84,7 +78,7 @@ def is_slow(app: Flask, method: str, address: str) -> bool:
     return bool(getattr(app.view_functions[endpoint], "slow", False))
 
 
-def test_the_document_says_that_calls_may_be_refused_so(client: FlaskClient) -> None:
+def test_the_document_says_that_calls_may_be_refused_so(client):
     for path, calls in client.get("/openapi.json").json["paths"].items():
         for method in calls.keys() & {"post", "put", "patch", "delete"}:
             texts = [calls[method]["responses"][status]["description"] for status in ("429", "503")]
@@ -92,9 +86,7 @@ def test_the_document_says_that_calls_may_be_refused_so(client: FlaskClient) -> 
 
 
 @pytest.mark.parametrize("thing", ["person", "key"])
-def test_who_is_at_a_limit_is_refused_and_others_are_not(
-    make_app: MakeApp, model_server: ModelServer, thing: str
-) -> None:
+def test_who_is_at_a_limit_is_refused_and_others_are_not(make_app, model_server, thing):
     app = make_app(**at(model_server, api_keys=KEYS, model_timeout=60.0, **{f"turns_per_{thing}": 2}))
     acme, globex = with_key(app, ACME), with_key(app, GLOBEX)
     with held(model_server, with_key(app, ACME), with_key(app, ACME), user_id="ada"):
@@ -113,15 +105,13 @@ def test_who_is_at_a_limit_is_refused_and_others_are_not(
 
 
 @pytest.mark.parametrize("rate_limit", ["", "off"])
-def test_without_keys_this_machine_is_not_limited(
-    make_app: MakeApp, model_server: ModelServer, rate_limit: str
-) -> None:
+def test_without_keys_this_machine_is_not_limited(make_app, model_server, rate_limit):
     app = make_app(**at(model_server, turns_per_person=1, turns_per_key=1, rate_limit=rate_limit))
     with held(model_server, *(app.test_client() for _ in range(6)), user_id="ada"):
         pass
 
 
-def test_while_writes_wait_for_the_database_reads_are_served(make_app: MakeApp) -> None:
+def test_while_writes_wait_for_the_database_reads_are_served(make_app):
     app = make_app(threads=8)
     client = app.test_client()
     append(client, "s", [said("Hello")])
@@ -168,9 +158,7 @@ def refused(client: FlaskClient, _: ModelServer) -> None:
 
 
 @pytest.mark.parametrize("way", [refused, without_model, left, exported])
-def test_a_place_is_given_back_however_the_answer_ends(
-    client: FlaskClient, model_server: ModelServer, way: Callable[[FlaskClient, ModelServer], None]
-) -> None:
+def test_a_place_is_given_back_however_the_answer_ends(client, model_server, way):
     """There is one: where an answer kept it, the next call that needs it would be refused."""
     way(client, model_server)
     chat(client, "Hello")
@@ -180,9 +168,7 @@ def test_a_place_is_given_back_however_the_answer_ends(
     "what", ["memory.turn.turn.record", "memory.turn.turn.begin_turn", "api.middleware.log_request"]
 )
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_place_is_given_back_when_what_nobody_expects_happens(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch, what: str, streaming: bool
-) -> None:
+def test_a_place_is_given_back_when_what_nobody_expects_happens(app, client, monkeypatch, what, streaming):
     """Also when it happens where a stream is closed that nobody listens to any more."""
 
     def broken(*_: Any, **__: Any) -> None:
@@ -203,9 +189,7 @@ def test_a_place_is_given_back_when_what_nobody_expects_happens(
 
 
 @pytest.mark.slow
-def test_a_worker_full_of_turns_serves_others_and_refuses_turns_at_once(
-    tmp_path: Path, migrated: Path, model_server: ModelServer
-) -> None:
+def test_a_worker_full_of_turns_serves_others_and_refuses_turns_at_once(tmp_path, migrated, model_server):
     """Eight threads: six turns, and 34 that are refused while those wait for the model."""
     release = threading.Event()
     model_server.main.default = lambda _: Delay(release, "Done.")

@@ -1,8 +1,6 @@
 """While models work no turn holds a connection to the database, so a few connections serve any number of turns; and of
 these few only as many are used as there are at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -10,15 +8,13 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from sqlalchemy import Connection, event
 
 from app import engine_of
 from tests.application import statements
-from tests.conftest import MakeApp
 from tests.http import ask, chat, meanwhile
 from tests.jobs import jobs_done
-from tests.model_server import Delay, ModelServer, at
+from tests.model_server import Delay, at
 from tests.openai import post, talk
 from tests.processes import eventually
 
@@ -26,9 +22,7 @@ TURNS = 12  # of each sort; more than there would be connections, if each held o
 
 
 @pytest.mark.parametrize("sort", ["plain", "streamed", "completions", "completions streamed", "temporary"])
-def test_turns_hold_no_connection_while_their_models_work(
-    model_app: Flask, model_server: ModelServer, sort: str
-) -> None:
+def test_turns_hold_no_connection_while_their_models_work(model_app, model_server, sort):
     database = engine_of(model_app).database
     answered = threading.Event()
     model_server.main.default = lambda body: Delay(answered, "At last.")
@@ -46,9 +40,7 @@ def test_turns_hold_no_connection_while_their_models_work(
     assert eventually(lambda: database.engine.pool.checkedout() == 0)  # the thread that renews leases may be at it
 
 
-def test_a_search_reads_in_the_connection_of_its_caller(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_reads_in_the_connection_of_its_caller(app, client, monkeypatch):
     """One that took a second connection could wait for it while all others wait likewise."""
     engine, held = engine_of(app), list[int]()
     search = engine.index.search
@@ -74,9 +66,7 @@ def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:
     return lambda: ask(client, "Hello?", session_id=f"s{number}", user_id=f"u{number}", stream=streamed).text
 
 
-def test_a_warm_turn_that_searches_sends_at_most_ten_statements_in_three_transactions(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_warm_turn_that_searches_sends_at_most_ten_statements_in_three_transactions(make_app, model_server):
     app = make_app(**at(model_server, summary_debounce=3.0))
     client, database, ends = app.test_client(), engine_of(app).database, list[str]()
 

@@ -1,16 +1,12 @@
 """Types of conversations: known by their words, without a model, and what a turn does differently in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at, prompts
@@ -21,7 +17,7 @@ URL = "/api/conversation-types"
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
@@ -56,16 +52,14 @@ def type_of(client: FlaskClient, *messages: str, session: str = "s", **more: Any
         (["你好，最近好吗"], "small_talk"),
     ],
 )
-def test_the_last_messages_of_the_person_tell_the_type(
-    client: FlaskClient, messages: list[str], expected: str | None
-) -> None:
+def test_the_last_messages_of_the_person_tell_the_type(client, messages, expected):
     assert type_of(client, *messages) == expected
     (turn, *_) = read_all(client, "/api/sessions/s/turns")
     shown = good(client.get(f"/api/sessions/s/turns/{turn['message_id']}"))
     assert shown["memory"]["type"] == expected, "and so does the record of the turn"
 
 
-def test_a_type_that_is_built_in_changes_no_prompt(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_type_that_is_built_in_changes_no_prompt(client, model_server):
     """But for the words themselves, those of every type and of none look the same."""
     texts = ("Plan a trip to Rome.", "The bug is an error.", "Explain it, teach me.", "Write an essay.", "Red sofas.")
     for number, text in enumerate(texts):
@@ -80,9 +74,7 @@ def head(server: ModelServer) -> str:
     return str(prompts(server)[-1][0]["content"])
 
 
-def test_a_types_text_waits_for_the_head_and_what_a_person_sets_does_not(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_types_text_waits_for_the_head_and_what_a_person_sets_does_not(make_app, model_server):
     client = make_app(**at(model_server, tail_messages_max=4, summary_mode="inline")).test_client()
     model_server.mini.default = lambda body: digest_of()  # names no type
     put(client, "planning", prompt="Name <dates>.")
@@ -112,9 +104,7 @@ def test_a_types_text_waits_for_the_head_and_what_a_person_sets_does_not(
     assert type_of(client, "Return the label: I want a refund.", session="t") is None, "there is no such type any more"
 
 
-def test_recall_and_budgets_follow_the_talk_and_tools_wait_for_the_head(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_recall_and_budgets_follow_the_talk_and_tools_wait_for_the_head(client, model_server):
     lockers = [said(f"The locker number {one} is {'x' * 80}.") for one in range(20)]
     append(client, "old", [said("The locker code is 1111."), said("Noted.", "assistant"), *lockers], **ADA)
     good(client.post("/api/facts", json={**ADA, "text": "Has a locker in the hall"}))
@@ -142,7 +132,7 @@ def test_recall_and_budgets_follow_the_talk_and_tools_wait_for_the_head(
     assert model_server.requests[-1].body["tools"]
 
 
-def test_types_are_listed_exported_and_erased_with_their_owner(client: FlaskClient, model_app: Flask) -> None:
+def test_types_are_listed_exported_and_erased_with_their_owner(client, model_app):
     put(client, "planning", prompt="TENANTWORD")
     mine = put(client, "diary", cues=["dear diary", "SENTINELCUE"], recall="always", fact_tokens=100, **ADA)
     budgets = {"recall_tokens": None, "fact_tokens": 100, "example_tokens": None, "emphasis": []}
@@ -171,7 +161,7 @@ def test_types_are_listed_exported_and_erased_with_their_owner(client: FlaskClie
     assert (receipt["name"], receipt["erased"]["items"]) == ("diary", 1)
 
 
-def test_what_is_no_type_is_refused_and_nothing_is_stored(client: FlaskClient) -> None:
+def test_what_is_no_type_is_refused_and_nothing_is_stored(client):
     append(client, "s", [said("Hi")], **ADA)
     put(client, "tenants")
     put(client, "bobs", user_id="bob")
@@ -209,9 +199,7 @@ def digests(client: FlaskClient, server: ModelServer, kind: Any, **sections: Any
     engine_of(client.application).job_queue.run_due(["summary"])
 
 
-def test_the_mini_model_names_the_type_with_the_summary_it_makes(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_the_mini_model_names_the_type_with_the_summary_it_makes(client, model_server):
     put(client, "returns", cues=["return label"])
     assert type_of(client, "We walk across the Pyrenees in September.") is None
     digests(client, model_server, "planning")
@@ -236,9 +224,7 @@ def test_the_mini_model_names_the_type_with_the_summary_it_makes(
     assert type_of(client, "And then?") == "writing"
 
 
-def test_built_in_types_change_budgets_and_put_their_sections_first(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_built_in_types_change_budgets_and_put_their_sections_first(make_app, model_server):
     client = make_app(**at(model_server, tail_messages_max=4, tail_messages_min=0)).test_client()
     by_name = {one["name"]: one for one in good(client.get(URL))["items"]}
     assert by_name["small_talk"]["recall_tokens"] == 260 and by_name["small_talk"]["example_tokens"] == 0
@@ -253,7 +239,7 @@ def test_built_in_types_change_budgets_and_put_their_sections_first(
         engine_of(client.application).job_queue.run_due(["summary"])
 
 
-def test_with_types_off_only_what_was_given_counts(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_with_types_off_only_what_was_given_counts(make_app, model_server):
     client = make_app(**at(model_server, conversation_types="off")).test_client()
     assert type_of(client, "Help me plan a trip to Rome: flights and a hotel.") is None
     digests(client, model_server, "planning")

@@ -1,7 +1,5 @@
 """Crooked answers of a mini model, over HTTP: what becomes of the summary and the facts, and what is asked again."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -84,7 +82,7 @@ REFUSED = {  # the last good summary stays
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_json_slightly_off_is_read_whole(talk: Talk, kind: str) -> None:
+def test_json_slightly_off_is_read_whole(talk, kind):
     talk.say(*SAID)
     done = talk.digest(Text(WHOLE[kind]))
     assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Ada")
@@ -94,7 +92,7 @@ def test_json_slightly_off_is_read_whole(talk: Talk, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [*AS_TEXT, *AS_PROSE])
-def test_a_text_is_what_was_discussed_beside_what_was_known(talk: Talk, kind: str) -> None:
+def test_a_text_is_what_was_discussed_beside_what_was_known(talk, kind):
     talk.hear("I like tea.", reply=digest_of(topic="Tea"))
     talk.say("My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts.")
     answer = (AS_TEXT | AS_PROSE)[kind].replace('"source": 3', '"source": 4').replace('"source": 1', '"source": 2')
@@ -105,7 +103,7 @@ def test_a_text_is_what_was_discussed_beside_what_was_known(talk: Talk, kind: st
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_summary_is_repaired_once_and_refused(talk: Talk, kind: str) -> None:
+def test_what_is_no_summary_is_repaired_once_and_refused(talk, kind):
     talk.hear("I like tea.", reply=digest_of(topic="Tea"))
     talk.say(*SAID)
     done = talk.digest(Text(REFUSED[kind]), Text(REFUSED[kind]))
@@ -127,12 +125,12 @@ def test_what_is_no_summary_is_repaired_once_and_refused(talk: Talk, kind: str) 
         "Leider verträgt die Person keine Nüsse.",
     ],
 )
-def test_a_summary_of_what_somebody_cannot_do_is_no_refusal(talk: Talk, text: str) -> None:
+def test_a_summary_of_what_somebody_cannot_do_is_no_refusal(talk, text):
     talk.say(*SAID)
     assert talk.digest(Text(text))["state"] == "current"
 
 
-def test_facts_without_a_quote_rest_on_the_persons_own_words_or_are_dropped(talk: Talk) -> None:
+def test_facts_without_a_quote_rest_on_the_persons_own_words_or_are_dropped(talk):
     talk.say(*SAID, said("The moon is made of cheese.", "assistant"), "My sister Ida has 2 cats. Peanuts again?")
     strings = [*STRINGS, "The moon is made of cheese", "My sister Ida has 2 cats", "Ida has 3 cats", "Ada hates Lyon"]
     talk.digest({**GOOD, "facts": strings})
@@ -152,7 +150,7 @@ def read_by(talk: Talk) -> list[list[int]]:
     return [numbered(prompt) for prompt in talk.digests()]
 
 
-def test_a_cut_answer_is_asked_for_again_with_half_of_the_messages(talk: Talk) -> None:
+def test_a_cut_answer_is_asked_for_again_with_half_of_the_messages(talk):
     talk.say(*(f"I own {number} books." for number in range(1, 9)))
 
     def cut(body: Any) -> Any:
@@ -168,7 +166,7 @@ def test_a_cut_answer_is_asked_for_again_with_half_of_the_messages(talk: Talk) -
     assert read_by(talk)[6:] == [[9, 10, 11], [9], [10], [11]]  # another job begins anew
 
 
-def test_an_answer_that_is_always_cut_off_names_the_limit(talk: Talk) -> None:
+def test_an_answer_that_is_always_cut_off_names_the_limit(talk):
     talk.say("I like tea.", "And coffee.")
     talk.server.mini.default = lambda _: Text(TEXT[:80] + " \n" * 300, finish="length")
     failed = talk.digest()
@@ -179,7 +177,7 @@ def test_an_answer_that_is_always_cut_off_names_the_limit(talk: Talk) -> None:
     assert "And coffee." in talk.prompt("What do I like?")
 
 
-def test_of_one_message_a_cut_answer_with_a_complete_summary_is_kept(talk: Talk) -> None:
+def test_of_one_message_a_cut_answer_with_a_complete_summary_is_kept(talk):
     talk.say(SAID[0])
     done = talk.digest(Text(TEXT[: TEXT.index("allergic")], finish="length"))
     assert (done["state"], talk.texts()) == ("current", [LYON])
@@ -188,7 +186,7 @@ def test_of_one_message_a_cut_answer_with_a_complete_summary_is_kept(talk: Talk)
 FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
 
 
-def test_a_message_that_the_server_refuses_does_not_block_the_others(talk: Talk) -> None:
+def test_a_message_that_the_server_refuses_does_not_block_the_others(talk):
     talk.hear("I like tea.", reply=digest_of(topic="Tea"))
     messages = [f"I own {number} books." for number in range(2, 8)]
     talk.say(*messages[:2], "POISON", *messages[2:])
@@ -206,7 +204,7 @@ def test_a_message_that_the_server_refuses_does_not_block_the_others(talk: Talk)
     assert "Filtered" in refused[3]["reason"]
 
 
-def test_a_message_that_is_too_long_is_read_in_part(talk: Talk) -> None:
+def test_a_message_that_is_too_long_is_read_in_part(talk):
     talk.say("BEGINNING " + "and so on " * 2_000 + "ENDING", "I like tea.")
     small = {"error": {"message": "Too long.", "type": "x", "param": "messages", "code": "context_length_exceeded"}}
 
@@ -221,7 +219,7 @@ def test_a_message_that_is_too_long_is_read_in_part(talk: Talk) -> None:
     assert "I like tea." in taken[1]
 
 
-def test_a_window_too_small_for_anything_is_told(talk: Talk) -> None:
+def test_a_window_too_small_for_anything_is_told(talk):
     talk.say("and so on " * 200)
     tiny = {"error": {"message": "Too long.", "type": "x", "param": "messages", "code": "context_length_exceeded"}}
     talk.server.mini.default = lambda _: Status(400, tiny)

@@ -1,11 +1,8 @@
 """The facts that a process keeps: what another process changes, or a transaction takes back, shows at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import event
 
@@ -31,7 +28,7 @@ CHANGES: dict[str, tuple[Callable[[FlaskClient, int], object], list[str]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_by_another_process_shows_at_once(apps: tuple[Flask, Flask], change: str) -> None:
+def test_a_change_by_another_process_shows_at_once(apps, change):
     one, other = (app.test_client() for app in apps)
     fact_id = good(one.post("/api/facts", json=TEA))["id"]
     assert shown(one) == shown(other) == shown(one) == ["Likes tea"]
@@ -41,7 +38,7 @@ def test_a_change_by_another_process_shows_at_once(apps: tuple[Flask, Flask], ch
     assert both[0] == both[1] and (set(left) <= set(both[0])) and (both[0] != ["Likes tea"])
 
 
-def test_facts_are_read_once_until_one_changes(model_app: Flask) -> None:
+def test_facts_are_read_once_until_one_changes(model_app):
     client, engine = model_app.test_client(), engine_of(model_app)
     good(client.post("/api/facts", json=TEA))
     shown(client)
@@ -57,7 +54,7 @@ def test_facts_are_read_once_until_one_changes(model_app: Flask) -> None:
     assert len(reads) == 1
 
 
-def test_nothing_is_kept_of_a_transaction_that_rolls_back(model_app: Flask) -> None:
+def test_nothing_is_kept_of_a_transaction_that_rolls_back(model_app):
     client, engine = model_app.test_client(), engine_of(model_app)
     fact_id = good(client.post("/api/facts", json=TEA))["id"]
     assert shown(client) == ["Likes tea"]

@@ -1,12 +1,9 @@
 """A database file that is damaged: a clear refusal with the way to restore, nothing hidden, nothing that spins."""
 
-from __future__ import annotations
-
 import logging
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,6 @@ from flask import Flask
 from sqlalchemy import event
 
 from app import engine_of
-from tests.conftest import MakeApp
 from tests.http import append, ask, chat, events, failed, good, said
 from tests.http import history as all_said
 from tests.model_server import ModelServer, at
@@ -27,18 +23,18 @@ PAGE = 4096
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
+def server():
     with ModelServer(reply="An answer.") as server:
         yield server
 
 
 @pytest.fixture
-def make(make_app: MakeApp, server: ModelServer) -> Callable[..., Flask]:
+def make(make_app, server):
     return lambda **changes: make_app(**at(server, **changes))
 
 
 @pytest.fixture
-def file(make: Callable[..., Flask]) -> Path:
+def file(make):
     """The file of a database with a conversation of 400 messages, which nobody has open."""
     app = make()
     engine = engine_of(app)
@@ -73,7 +69,7 @@ def overwrite(file: Path, pages: list[int], seed: int = 1) -> None:
             stream.write(chance.randbytes(PAGE))
 
 
-def test_a_damaged_page_is_refused_with_the_way_to_restore(make: Callable[..., Flask], file: Path) -> None:
+def test_a_damaged_page_is_refused_with_the_way_to_restore(make, file):
     overwrite(file, pages_of(file, "messages"))
     client = make().test_client()
     for answer in (
@@ -88,9 +84,7 @@ def test_a_damaged_page_is_refused_with_the_way_to_restore(make: Callable[..., F
     assert good(client.get("/api/facts?user_id=ada"))["items"] is not None  # what lies elsewhere can be read
 
 
-def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_restored(
-    make: Callable[..., Flask], file: Path
-) -> None:
+def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_restored(make, file):
     whole = file.with_name("copy.db")
     shutil.copy(file, whole)
     one, other = make().test_client(), make().test_client()
@@ -109,9 +103,7 @@ def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_res
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_a_client_gets_the_models_answer_all_the_same(
-    make: Callable[..., Flask], file: Path, server: ModelServer, streamed: bool
-) -> None:
+def test_a_client_gets_the_models_answer_all_the_same(make, file, server, streamed):
     overwrite(file, pages_of(file, "messages"))
     client = make().test_client()
     asked = [{"role": "system", "content": "Be brief."}, *talk("Hello.")]
@@ -144,9 +136,7 @@ class FullDisk:
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-def test_a_reply_that_cannot_be_stored_says_that_the_message_is_kept(
-    make: Callable[..., Flask], server: ModelServer, streamed: bool
-) -> None:
+def test_a_reply_that_cannot_be_stored_says_that_the_message_is_kept(make, server, streamed):
     app = make()
     client, disk = app.test_client(), FullDisk(app)
 
@@ -170,9 +160,7 @@ def test_a_reply_that_cannot_be_stored_says_that_the_message_is_kept(
     assert all_said(client, "s") == [("user", "Keep this."), ("assistant", "An answer.")]
 
 
-def test_jobs_do_not_spin_nor_fill_the_log(
-    make: Callable[..., Flask], file: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jobs_do_not_spin_nor_fill_the_log(make, file, caplog, monkeypatch):
     monkeypatch.setattr("memory.jobs.POLL_SECONDS", 0.05)
     overwrite(file, pages_of(file, "ix_jobs_queue"))
     engine = engine_of(make())
@@ -186,9 +174,7 @@ def test_jobs_do_not_spin_nor_fill_the_log(
     assert "Traceback" not in caplog.text, "it is no mistake of ours"
 
 
-def test_while_the_database_is_locked_nothing_is_erased(
-    make: Callable[..., Flask], file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_the_database_is_locked_nothing_is_erased(make, file, monkeypatch):
     monkeypatch.setattr("models.database.LOCK_TIMEOUT_SECONDS", 0.1)
     client = make().test_client()
     before = good(client.get("/api/users/ada"))

@@ -1,7 +1,5 @@
 """Damage to the index that shows itself only as other bytes, or as files nobody can read: nothing is missed for it."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from tests.search_index import Rows, folders, found, message, seeded
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> SearchIndex:
+def index(tmp_path):
     return SearchIndex(tmp_path)
 
 
@@ -29,7 +27,7 @@ def column_of(file: Path, message_id: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path: Path, seed: int) -> None:
+def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path, seed):
     """Most bytes of a segment are numbers: read on, a wrong one would hide a message, or show another."""
     chance = random.Random(seed)
     index, rows = SearchIndex(tmp_path), Rows(*seeded(30), message(31, "lighthouse"))
@@ -42,7 +40,7 @@ def test_whichever_byte_is_overwritten_the_same_is_found(tmp_path: Path, seed: i
     assert [found(index, rows, text) for text in ("lighthouse", "apple river", "tea")] == expected
 
 
-def test_what_was_overwritten_is_noticed_also_after_a_merge(index: SearchIndex, tmp_path: Path) -> None:
+def test_what_was_overwritten_is_noticed_also_after_a_merge(index, tmp_path):
     rows = Rows(*(message(number, "tea") for number in range(1, 40)))
     before = rows.index(index, ids=range(1, 39))
     (file,) = folders(tmp_path)[0].glob("*.seg")
@@ -55,9 +53,7 @@ def test_what_was_overwritten_is_noticed_also_after_a_merge(index: SearchIndex, 
 
 
 @pytest.mark.parametrize("what", ["*.seg", "*.toc", "generation"])
-def test_an_index_that_cannot_be_read_is_done_without(
-    index: SearchIndex, tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_index_that_cannot_be_read_is_done_without(index, tmp_path, what, caplog):
     rows = Rows(*seeded(30), message(31, "lighthouse"))
     rows.index(index)
     (file,) = folders(tmp_path)[0].glob(what)

@@ -1,9 +1,6 @@
 """The database's own promises: what was deleted is in no byte once `vacuum` has said so; text is found in any case; a
 transaction commits whole or not at all."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -14,7 +11,6 @@ from hypothesis import strategies as st
 from sqlalchemy import (
     Column,
     ForeignKey,
-    Insert,
     MetaData,
     Table,
     bindparam,
@@ -39,7 +35,7 @@ SESSION = (
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
+def database(tmp_path):
     engine = create_engine(f"sqlite:///{tmp_path / 'recap.db'}")
     Base.metadata.create_all(engine)
     engine.dispose()
@@ -77,9 +73,7 @@ def erase(database: Database) -> None:
         connection.commit()
 
 
-def test_what_was_deleted_is_in_no_byte_after_a_scrub_and_the_rest_keeps_its_ids(
-    database: Database, tmp_path: Path
-) -> None:
+def test_what_was_deleted_is_in_no_byte_after_a_scrub_and_the_rest_keeps_its_ids(database, tmp_path):
     live(database)
     assert sum(traces(tmp_path).values()) > 1000, "the scan finds what is there"
     with database.read() as tx:
@@ -113,7 +107,7 @@ def owner(tx: Transaction, name: str) -> int:
 
 
 @pytest.fixture
-def promised(database: Database) -> Insert:
+def promised(database):
     """Inserts a row of a table whose owner may be missing until its transaction commits."""
     table = Table(
         "promised", MetaData(), Column("owner", ForeignKey(OWNERS.c.id, deferrable=True, initially="DEFERRED"))
@@ -123,7 +117,7 @@ def promised(database: Database) -> Insert:
 
 
 @pytest.mark.parametrize("rows", [False, True])
-def test_a_commit_that_fails_is_told_and_leaves_nothing(database: Database, promised: Insert, rows: bool) -> None:
+def test_a_commit_that_fails_is_told_and_leaves_nothing(database, promised, rows):
     with pytest.raises(IntegrityError), database.write() as tx:
         owner(tx, "ana")
         tx.execute(promised, {"owner": 99})
@@ -134,7 +128,7 @@ def test_a_commit_that_fails_is_told_and_leaves_nothing(database: Database, prom
     assert database.engine.pool.checkedout() == 0
 
 
-def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database: Database) -> None:
+def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database):
     other = Database(create_engine(database.engine.url))
     with other.write():
         with pytest.raises(OperationalError, match="locked"), database.write(lock_timeout=0.01):
@@ -146,7 +140,7 @@ def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database: Database
         owner(tx, "ana")
 
 
-def test_a_write_does_not_wait_for_this_process_for_ever(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_does_not_wait_for_this_process_for_ever(database, monkeypatch):
     """Else requests that wait for a locked database would wait one after the other, each as long as all before it."""
     monkeypatch.setattr("models.database.LOCK_TIMEOUT_SECONDS", 0.01)
     with database.write(), ThreadPoolExecutor() as others:
@@ -154,7 +148,7 @@ def test_a_write_does_not_wait_for_this_process_for_ever(database: Database, mon
         assert all(isinstance(one.exception(timeout=30), OperationalError) for one in waiting)
 
 
-def test_a_database_that_others_open_and_close_at_the_same_time_misses_no_file(database: Database) -> None:
+def test_a_database_that_others_open_and_close_at_the_same_time_misses_no_file(database):
     def open_and_close(_: int) -> None:
         for _ in range(300):
             another = Database(create_engine(database.engine.url))
@@ -176,7 +170,7 @@ def test_a_database_that_others_open_and_close_at_the_same_time_misses_no_file(d
         max_value=datetime(9998, 1, 1),
     )
 )
-def test_a_time_is_stored_in_utc_and_comes_back_aware(time: datetime) -> None:
+def test_a_time_is_stored_in_utc_and_comes_back_aware(time):
     kind, dialect = UTCDateTime(), sqlite.dialect()
     stored = kind.process_bind_param(time, dialect)
     assert stored == time.astimezone(UTC).replace(tzinfo=None)

@@ -1,7 +1,5 @@
 """The files in deploy/: they name what there is, and nginx does what its configuration says of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -27,7 +25,7 @@ from api.users import IMPORT_BYTES_MAX
 from app import VERSION
 from benchmarks.serving import ROOT, free_port
 from config import Settings
-from tests.model_server import Exchange, ModelServer, Reply
+from tests.model_server import Exchange, Reply
 from tests.processes import eventually, migrated_server, model_settings
 
 DEPLOY = ROOT / "deploy"
@@ -49,7 +47,7 @@ class Held(Reply):
         exchange.end()
 
 
-def test_what_is_set_is_a_setting() -> None:
+def test_what_is_set_is_a_setting():
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
     manifests = {one["kind"]: one for one in yaml.safe_load_all((DEPLOY / "kubernetes/recap.yaml").read_text("utf-8"))}
     image = re.search(r"^ENV (.+)$", (DEPLOY / "Containerfile").read_text("utf-8"), re.M)
@@ -64,7 +62,7 @@ def test_what_is_set_is_a_setting() -> None:
     assert nodes == [name for name in services if name.startswith("node")]
 
 
-def test_the_dashboard_shows_metrics_that_there_are() -> None:
+def test_the_dashboard_shows_metrics_that_there_are():
     dashboard = json.loads((DEPLOY / "grafana.json").read_text("utf-8"))
     described = set(re.findall(r"^\| `(recap_\w+)`", (ROOT / "docs/operations.md").read_text("utf-8"), re.M))
     shown = {name for panel in dashboard["panels"] for query in panel["targets"] for name in metrics(query["expr"])}
@@ -101,9 +99,7 @@ def nginx(folder: Path, *nodes: int) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx: apt-get install nginx")
-def test_nginx_streams_bounds_bodies_and_does_without_a_dead_node(
-    tmp_path: Path, migrated: Path, model_server: ModelServer
-) -> None:
+def test_nginx_streams_bounds_bodies_and_does_without_a_dead_node(tmp_path, migrated, model_server):
     settings = {"RECAP_API_KEYS": f"default:{KEY}", "TRUSTED_PROXIES": "1", "WEB_WORKERS": "1"}
     with (
         migrated_server(tmp_path, migrated, **model_settings(model_server.url), **settings) as server,
@@ -160,7 +156,7 @@ WIRING = {"app.py", "wsgi.py", "gunicorn.conf.py", "gunicorn_worker.py"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
     (found,) = folder.glob("*.whl")
@@ -174,7 +170,7 @@ def pip(python: str, *arguments: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_one_package_with_every_file_and_the_pinned_dependencies(wheel: Path) -> None:
+def test_the_wheel_has_one_package_with_every_file_and_the_pinned_dependencies(wheel):
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     with ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -191,7 +187,7 @@ def test_the_wheel_has_one_package_with_every_file_and_the_pinned_dependencies(w
 
 
 @pytest.mark.slow
-def test_an_installed_recap_serves_from_any_folder(wheel: Path, tmp_path: Path) -> None:
+def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
     """In an environment with the wheel and the pinned packages, in a folder whose modules have the names of Recap's."""
     venv.create(tmp_path / "venv", symlinks=True)
     python, recap = (str(tmp_path / "venv/bin" / name) for name in ("python", "recap"))

@@ -1,7 +1,5 @@
 """What is written down is what there is: routes, settings and commands, in docs/ and in the OpenAPI document."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path
@@ -9,8 +7,6 @@ from typing import Any
 
 import click
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint
 
 import web
@@ -46,12 +42,12 @@ def plain(path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def app(shared_app: Flask) -> Flask:
+def app(shared_app):
     return shared_app
 
 
 @pytest.fixture
-def document(client: FlaskClient) -> dict[str, Any]:
+def document(client):
     answer = client.get("/openapi.json")
     assert answer.mimetype == "application/json"
     return good(answer)
@@ -67,7 +63,7 @@ def documented(document: dict[str, Any]) -> set[tuple[str, str]]:
     }
 
 
-def test_every_invariant_names_a_test_that_there_is() -> None:
+def test_every_invariant_names_a_test_that_there_is():
     defined = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
     for path in (ROOT / "tests").rglob("test_*.py"):
         defined |= set(re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE))
@@ -76,7 +72,7 @@ def test_every_invariant_names_a_test_that_there_is() -> None:
     assert [(path, text) for path, text, tests in listed if not tests or not defined.issuperset(tests)] == []
 
 
-def test_the_table_of_calls_names_every_call_and_no_other(document: dict[str, Any]) -> None:
+def test_the_table_of_calls_names_every_call_and_no_other(document):
     told = {
         (method, plain(path))
         for line in page("docs/api.md").splitlines()
@@ -89,7 +85,7 @@ def test_the_table_of_calls_names_every_call_and_no_other(document: dict[str, An
     assert sorted(told - there - OUTSIDE_THE_DOCUMENT) == [], "calls in the tables of docs/api.md that there are not"
 
 
-def test_the_table_of_settings_names_every_one_and_its_default() -> None:
+def test_the_table_of_settings_names_every_one_and_its_default():
     """A row that states a default must state the right one."""
     wrong = []
     for variable, name in Settings.variables().items():
@@ -113,7 +109,7 @@ def commands(group: click.Group, prefix: str) -> list[str]:
     return found
 
 
-def test_the_documents_name_every_command_and_each_says_what_it_does(app: Flask) -> None:
+def test_the_documents_name_every_command_and_each_says_what_it_does(app):
     before, groups = set(commands(app.cli, "recap")), set(app.cli.commands)
     register_commands(app)
     for name in set(app.cli.commands) - groups:
@@ -130,11 +126,11 @@ def test_the_documents_name_every_command_and_each_says_what_it_does(app: Flask)
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
 
 
-def test_there_is_a_changelog_that_names_this_version(document: dict[str, Any]) -> None:
+def test_there_is_a_changelog_that_names_this_version(document):
     assert document["info"]["version"] in page("CHANGELOG.md")
 
 
-def test_links_within_the_documents_lead_somewhere() -> None:
+def test_links_within_the_documents_lead_somewhere():
     broken = []
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text("utf-8")):
@@ -143,7 +139,7 @@ def test_links_within_the_documents_lead_somewhere() -> None:
     assert broken == []
 
 
-def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None:
+def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path):
     draw_plots.main(["--folder", str(tmp_path)])
     drawn = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
     stored = {path.name: path.read_text("utf-8") for path in (ROOT / "docs/plots").iterdir()}
@@ -151,7 +147,7 @@ def test_the_plots_draw_the_figures_that_the_tables_have(tmp_path: Path) -> None
     assert all(f"](plots/{name})" in page("docs/performance.md") for name in stored)
 
 
-def test_what_a_large_installation_needs_follows_from_the_figures_on_the_page() -> None:
+def test_what_a_large_installation_needs_follows_from_the_figures_on_the_page():
     told = page("docs/scale.md")
     derived = scale.needs_table(scale.measured_in(told), scale.Assumed())
     assert derived in told, f"a figure of docs/scale.md has changed: `python -m benchmarks.scale` prints\n{derived}"
@@ -159,7 +155,7 @@ def test_what_a_large_installation_needs_follows_from_the_figures_on_the_page() 
         assert re.search(rf"^\| `{field}` \| {value:,.12g} \|", told, re.M), field
 
 
-def test_the_keys_that_keep_a_table_from_being_distributed_are_the_tables_keys() -> None:
+def test_the_keys_that_keep_a_table_from_being_distributed_are_the_tables_keys():
     told = page("docs/scale.md")
     for table in (*Base.metadata.sorted_tables, *TABLES.sorted_tables):
         unique = [one for one in table.constraints if isinstance(one, UniqueConstraint | PrimaryKeyConstraint)]
@@ -172,7 +168,7 @@ def test_the_keys_that_keep_a_table_from_being_distributed_are_the_tables_keys()
 # -- the OpenAPI document
 
 
-def test_every_route_is_in_the_document(app: Flask, document: dict[str, Any]) -> None:
+def test_every_route_is_in_the_document(app, document):
     routes = {
         (method, plain(rule.rule))
         for rule in app.url_map.iter_rules()
@@ -186,7 +182,7 @@ def test_every_route_is_in_the_document(app: Flask, document: dict[str, Any]) ->
 # -- the page that shows it
 
 
-def test_the_docs_page_needs_no_internet(client: FlaskClient) -> None:
+def test_the_docs_page_needs_no_internet(client):
     page = client.get("/docs/")
     assert (page.status_code, page.mimetype) == (200, "text/html")
     links = re.findall(r"""(?:src|href)\s*=\s*["']([^"']+)""", page.text)
@@ -201,9 +197,7 @@ def test_the_docs_page_needs_no_internet(client: FlaskClient) -> None:
     assert '"url": "/openapi.json"' in page.text
 
 
-def test_the_guide_is_served_once_it_was_built(
-    client: FlaskClient, document: dict[str, Any], guide: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_guide_is_served_once_it_was_built(client, document, guide, monkeypatch):
     monkeypatch.setattr(web, "GUIDE", guide / "nothing")
     missing = error(client.get("/docs/guide/"), 404)
     assert missing["code"] == "guide_not_built" and "`make docs`" in missing["message"]
@@ -229,7 +223,7 @@ def test_the_guide_is_served_once_it_was_built(
 # -- what is promised
 
 
-def test_every_promise_names_a_test_that_there_is() -> None:
+def test_every_promise_names_a_test_that_there_is():
     text = page("docs/security.md")
     rows = [row for row in re.findall(r"^\| (.+) \|$", text, re.M) if "tests/" in row]
     named = re.findall(r"(tests/[\w/]+\.py)::(\w+)", text)
@@ -239,7 +233,7 @@ def test_every_promise_names_a_test_that_there_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["docs/design.md", "docs/development.md"])
-def test_the_files_that_a_page_names_are_there(name: str) -> None:
+def test_the_files_that_a_page_names_are_there(name):
     named = re.findall(r"`(?!benchmarks/results)([a-z_]+(?:/[a-z_.]+)*(?:/[a-z_]+|\.(?:py|txt|md)))`", page(name))
     assert len(named) > 20
     assert [path for path in named if not (ROOT / path).exists()] == []

@@ -1,7 +1,5 @@
 """Documents: added, found, quoted, replaced and erased; and files that are not what they seem."""
 
-from __future__ import annotations
-
 import io
 import time
 import zlib
@@ -10,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from pypdf import PdfWriter
 
 from app import engine_of
 from memory.passages import extraction
-from tests.conftest import MakeApp
 from tests.http import Body, chat, error, find, good, read_all
 from tests.pdf import pdf
 
@@ -32,7 +28,7 @@ def send(client: FlaskClient, data: bytes, name: str, **fields: Any) -> Any:
     return client.post("/api/documents", data=form, content_type="multipart/form-data")
 
 
-def test_a_text_is_cut_by_its_headings_and_found_at_once(client: FlaskClient) -> None:
+def test_a_text_is_cut_by_its_headings_and_found_at_once(client):
     document = add(client, uri="https://example.com/handbook", external_id="hb")
     assert document["title"] == "Handbook"
     assert (document["state"], document["passages"], document["pages"]) == ("created", 2, None)
@@ -49,7 +45,7 @@ def test_a_text_is_cut_by_its_headings_and_found_at_once(client: FlaskClient) ->
     assert [one["position"] for one in passages] == [1, 2]
 
 
-def test_a_pdf_is_known_by_its_pages(client: FlaskClient) -> None:
+def test_a_pdf_is_known_by_its_pages(client):
     document = good(
         send(client, pdf(["Nothing here.", "The spare key hangs behind the boiler."], Title="House"), "a.pdf")
     )
@@ -58,7 +54,7 @@ def test_a_pdf_is_known_by_its_pages(client: FlaskClient) -> None:
     assert found["document"]["page"] == 2
 
 
-def test_a_turn_quotes_it_with_title_page_and_uri(client: FlaskClient, app: Flask) -> None:
+def test_a_turn_quotes_it_with_title_page_and_uri(client, app):
     good(
         send(client, pdf(["Hello.", "The spare key hangs behind the boiler."]), "house.pdf", uri="https://h.example/x")
     )
@@ -71,7 +67,7 @@ def test_a_turn_quotes_it_with_title_page_and_uri(client: FlaskClient, app: Flas
     assert told["memory"]["excerpts"][0]["document"]["title"] == "house"
 
 
-def test_the_same_again_changes_nothing_and_another_takes_its_place(client: FlaskClient) -> None:
+def test_the_same_again_changes_nothing_and_another_takes_its_place(client):
     first = add(client, external_id="hb")
     assert add(client, external_id="hb") == first | {"state": "unchanged"}
     second = add(client, HANDBOOK.replace("seven", "half past six"), external_id="hb")
@@ -81,7 +77,7 @@ def test_the_same_again_changes_nothing_and_another_takes_its_place(client: Flas
     assert len(read_all(client, "/api/documents", user_id="ada")) == 1
 
 
-def test_it_is_in_no_list_of_sessions_and_counted_as_a_document(client: FlaskClient) -> None:
+def test_it_is_in_no_list_of_sessions_and_counted_as_a_document(client):
     document = add(client)
     assert read_all(client, "/api/sessions", user_id="ada") == []
     error(client.get(f"/api/sessions/{document['id']}"), 404)
@@ -90,7 +86,7 @@ def test_it_is_in_no_list_of_sessions_and_counted_as_a_document(client: FlaskCli
     assert (person["documents"], person["sessions"], person["messages"]) == (1, 0, 0)
 
 
-def test_it_is_erased(client: FlaskClient) -> None:
+def test_it_is_erased(client):
     document = add(client)
     receipt = good(client.delete(f"/api/documents/{document['id']}"))
     assert (receipt["erased"]["documents"], receipt["pending"], receipt["document_id"]) == (1, [], document["id"])
@@ -99,7 +95,7 @@ def test_it_is_erased(client: FlaskClient) -> None:
     error(client.get(f"/api/documents/{document['id']}"), 404)
 
 
-def test_an_export_brings_it_along(client: FlaskClient) -> None:
+def test_an_export_brings_it_along(client):
     good(
         send(
             client,
@@ -122,7 +118,7 @@ def test_an_export_brings_it_along(client: FlaskClient) -> None:
     assert "The boiler is blue." in client.get("/api/users/ada/export?format=markdown").text
 
 
-def test_the_builtin_model_quotes_it(client: FlaskClient) -> None:
+def test_the_builtin_model_quotes_it(client):
     add(client, "# House\n\nThe spare key hangs behind the boiler.", title="House rules")
     reply = chat(client, "Where does the spare key hang?", user_id="ada")["reply"]
     assert "The spare key hangs behind the boiler" in reply and "House rules" in reply
@@ -173,9 +169,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str, str]] = {  # made when needed
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in HOSTILE]
 )
-def test_a_hostile_file_is_refused_in_bounded_time(
-    client: FlaskClient, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hostile_file_is_refused_in_bounded_time(client, name, monkeypatch):
     made, filename, code = HOSTILE[name]
     if name in SLOW:
         monkeypatch.setitem(extraction.SECONDS, "html", 2)  # what ends at ten ends at two
@@ -211,9 +205,7 @@ FRONT = b"""---\ntitle: "Leave: a guide"\ntags:\n  - work\n---\n\n# Days\n\nEver
         (b"---\n\nSencha: green.\n\n---\n\nMatcha.", "a.md", "a", ["Sencha: green.\nMatcha."]),
     ],
 )
-def test_menus_and_front_matter_are_no_text(
-    client: FlaskClient, data: bytes, name: str, title: str, texts: list[str]
-) -> None:
+def test_menus_and_front_matter_are_no_text(client, data, name, title, texts):
     document = good(send(client, data, name))
     assert document["title"] == title
     passages = read_all(client, f"/api/documents/{document['id']}/passages", user_id="ada")
@@ -221,19 +213,19 @@ def test_menus_and_front_matter_are_no_text(
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-def test_encodings_are_told_apart(client: FlaskClient, encoding: str) -> None:
+def test_encodings_are_told_apart(client, encoding):
     good(send(client, "Größe: fünf Meter".encode(encoding), "a.txt"))
     assert find(client, "fünf Meter", user_id="ada")[0]["content"] == "Größe: fünf Meter"
 
 
-def test_a_file_that_is_too_large_is_refused(make_app: MakeApp) -> None:
+def test_a_file_that_is_too_large_is_refused(make_app):
     client = make_app(max_document_bytes=100_000).test_client()
     assert send(client, b"word " * 60_000, "a.txt").status_code == 413
     body = {"user_id": "ada", "text": "word " * 60_000}
     assert client.post("/api/documents", json=body).status_code == 413
 
 
-def test_a_form_of_another_site_is_refused(client: FlaskClient) -> None:
+def test_a_form_of_another_site_is_refused(client):
     form = {"user_id": "ada", "file": (io.BytesIO(b"Hello"), "a.txt")}
     headers = {"Origin": "http://127.0.0.1:9999"}  # of this machine, as a server without keys wants it
     answer = client.post("/api/documents", data=form, content_type="multipart/form-data", headers=headers)
@@ -243,7 +235,7 @@ def test_a_form_of_another_site_is_refused(client: FlaskClient) -> None:
 
 
 @pytest.mark.slow
-def test_a_large_text_is_added_and_indexed_in_bounded_time(client: FlaskClient) -> None:
+def test_a_large_text_is_added_and_indexed_in_bounded_time(client):
     words = [f"word{number % 5_000}" for number in range(110_000)]
     text = "\n\n".join(" ".join(words[at : at + 60]) + "." for at in range(0, len(words), 60))
     assert 900_000 < len(text) < 1_100_000
@@ -284,7 +276,7 @@ QUESTIONS = (
 
 
 @pytest.fixture
-def known(client: FlaskClient) -> FlaskClient:
+def known(client):
     """A client of a person with the three documents, and some talk about the same things."""
     for name, data in (
         ("handbook.md", (FOLDER / "handbook.md").read_bytes()),
@@ -298,7 +290,7 @@ def known(client: FlaskClient) -> FlaskClient:
     return client
 
 
-def test_questions_find_their_passage_among_the_first_three(known: FlaskClient) -> None:
+def test_questions_find_their_passage_among_the_first_three(known):
     missed = [
         question
         for question, answer in QUESTIONS
@@ -307,7 +299,7 @@ def test_questions_find_their_passage_among_the_first_three(known: FlaskClient) 
     assert len(missed) <= 2, missed
 
 
-def test_turns_show_the_passages(known: FlaskClient) -> None:
+def test_turns_show_the_passages(known):
     missed = []
     for question, answer in QUESTIONS:
         memory = chat(known, question, user_id="ada", temporary=True)["memory"]

@@ -1,7 +1,5 @@
 """Recap in another program: made from a mapping of settings, with a model of the program's own."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
@@ -21,7 +19,6 @@ from app import create_app, engine_of
 from config import SettingsError
 from memory.llm import ModelEvent, ModelRequest, StreamEnd, TextDelta
 from models.owners import Usage
-from tests.model_server import ModelServer
 from tests.processes import eventually
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,7 +50,7 @@ def chat(app: Flask, message: str, session: str = "s1", **more: Any) -> Any:
 
 @pytest.mark.parametrize("mode", ["inline", "background"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_turn_and_its_jobs_are_over_when_the_response_is(mode: str, stream: bool) -> None:
+def test_a_turn_and_its_jobs_are_over_when_the_response_is(mode, stream):
     app = made(SUMMARY_MODE=mode)
     answer = chat(app, "I keep bees in Tartu.", stream=stream)
     assert answer.status_code == 200 and "bees in Tartu" in answer.get_data(as_text=True)
@@ -64,7 +61,7 @@ def test_a_turn_and_its_jobs_are_over_when_the_response_is(mode: str, stream: bo
     assert app.test_client().get("/health/ready").get_json()["model"]["main"] == "fake"
 
 
-def test_one_connection_in_memory_serves_many_threads_and_nobody_else() -> None:
+def test_one_connection_in_memory_serves_many_threads_and_nobody_else():
     app, other = made(), made()
 
     def turn(number: int) -> int:
@@ -79,7 +76,7 @@ def test_one_connection_in_memory_serves_many_threads_and_nobody_else() -> None:
     assert other.test_client().get("/api/sessions?user_id=ada").get_json()["items"] == []
 
 
-def test_a_new_database_gets_its_schema_and_another_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_new_database_gets_its_schema_and_another_is_left_as_it_is(tmp_path):
     settings = {"RECAP_DATA_DIR": tmp_path / "data", "TESTING": True, "LOG_LEVEL": "warning"}
     chat(create_app(settings, model=Fake()), "I keep bees.")
     again = create_app(settings, model=Fake())
@@ -92,7 +89,7 @@ def test_a_new_database_gets_its_schema_and_another_is_left_as_it_is(tmp_path: P
         create_app(settings, model=Fake())
 
 
-def test_an_openai_client_is_called_as_its_program_made_it(model_server: ModelServer) -> None:
+def test_an_openai_client_is_called_as_its_program_made_it(model_server):
     client = openai.OpenAI(
         base_url=model_server.url, api_key="mine-alone-0123456", default_headers={"X-Program": "garden"}
     )
@@ -107,7 +104,7 @@ def test_an_openai_client_is_called_as_its_program_made_it(model_server: ModelSe
     assert client.chat.completions.create(model="main-model", messages=[{"role": "user", "content": "Still?"}])
 
 
-def test_settings_are_those_of_the_mapping_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_settings_are_those_of_the_mapping_alone(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENAI_API_KEY", "of-the-environment")
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_text("OPENAI_API_KEY=of-a-file\n")
@@ -120,7 +117,7 @@ def test_settings_are_those_of_the_mapping_alone(monkeypatch: pytest.MonkeyPatch
         create_app({"SUMMARY_MODE": "sometimes"})
 
 
-def test_it_is_served_below_a_path_and_works_in_the_background(tmp_path: Path) -> None:
+def test_it_is_served_below_a_path_and_works_in_the_background(tmp_path):
     app = create_app({"RECAP_DATA_DIR": tmp_path, "SUMMARY_DEBOUNCE": 0, "LOG_LEVEL": "warning"}, model=Fake())
     site = Client(DispatcherMiddleware(Flask("site"), {"/memory": app}))
     try:
@@ -131,7 +128,7 @@ def test_it_is_served_below_a_path_and_works_in_the_background(tmp_path: Path) -
         engine_of(app).stop()
 
 
-def test_middleware_around_it_stays_after_the_first_request(tmp_path: Path) -> None:
+def test_middleware_around_it_stays_after_the_first_request(tmp_path):
     app, paths = create_app({"RECAP_DATA_DIR": tmp_path}, model=Fake()), []
     serve = app.wsgi_app
 
@@ -147,9 +144,7 @@ def test_middleware_around_it_stays_after_the_first_request(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/embedding.md"])
-def test_the_examples_of_the_documentation_work(
-    page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_examples_of_the_documentation_work(page, monkeypatch, tmp_path, capsys):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
     chosen = [
         block for block in blocks if "create_app(" in block or "from app import" in block or "Dispatcher" in block

@@ -1,18 +1,14 @@
 """References without content: how the latest conversations ended is shown, or that nothing fits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.recall.recall import LATEST, MISSING
 from memory.turn.prompt import NOTES
 from tests.application import statements
-from tests.conftest import MakeApp
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at
@@ -31,7 +27,7 @@ REFERENCES = (
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
@@ -51,7 +47,7 @@ def kind(answer: dict[str, Any]) -> str:
 
 
 @pytest.fixture
-def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
+def past(client, model_server):
     """Three conversations of Ada's, the kitchen being the latest; and one of Bob's that is newer."""
     talked(client, "garden", "The hedge is too high.", "Cut it in June.", day=8)
     summarised(client, model_server, topic="Cutting the hedge")
@@ -65,9 +61,7 @@ def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
 
 
 @pytest.mark.parametrize("message", REFERENCES)
-def test_a_reference_without_content_shows_how_the_latest_conversations_ended(
-    past: FlaskClient, model_server: ModelServer, message: str
-) -> None:
+def test_a_reference_without_content_shows_how_the_latest_conversations_ended(past, model_server, message):
     answer = chat(past, message, session_id="new", **ADA)
     assert kind(answer) == LATEST and "so the latest conversations are shown" in answer["memory"]["recall"]["reason"]
     assert recalled(answer) == [["A Neff.", "Try the fuse.", "It is fine.", "Then the door switch."], [], []]
@@ -100,9 +94,7 @@ def test_a_reference_without_content_shows_how_the_latest_conversations_ended(
         ("What is a thread?", ()),
     ],
 )
-def test_what_names_something_or_has_it_in_sight_is_no_such_reference(
-    past: FlaskClient, model_server: ModelServer, message: str, before: tuple[str, ...]
-) -> None:
+def test_what_names_something_or_has_it_in_sight_is_no_such_reference(past, model_server, message, before):
     if before:
         talked(past, "new", *before, day=15)
     answer = chat(past, message, session_id="new", **ADA)
@@ -110,12 +102,12 @@ def test_what_names_something_or_has_it_in_sight_is_no_such_reference(
     assert NOTES[LATEST] not in last(model_server)
 
 
-def test_another_conversation_may_be_meant_in_the_middle_of_one(past: FlaskClient) -> None:
+def test_another_conversation_may_be_meant_in_the_middle_of_one(past):
     talked(past, "new", "I bought a red bicycle yesterday.", "A red bicycle, how nice!", day=15)
     assert kind(chat(past, "Where did we leave off last time?", session_id="new", **ADA)) == LATEST
 
 
-def test_where_nothing_fits_the_prompt_says_so(client: FlaskClient, model_server: ModelServer) -> None:
+def test_where_nothing_fits_the_prompt_says_so(client, model_server):
     for message in ("Where did we leave off?", "What did you tell me about the otter?"):
         answer = chat(client, message, user_id="eve", temporary=True)
         assert kind(answer) == MISSING and answer["memory"]["excerpts"] == []
@@ -123,7 +115,7 @@ def test_where_nothing_fits_the_prompt_says_so(client: FlaskClient, model_server
     assert "the model is told to ask" in answer["memory"]["recall"]["reason"]
 
 
-def test_what_is_not_to_be_seen_elsewhere_stays_out(client: FlaskClient, model_server: ModelServer) -> None:
+def test_what_is_not_to_be_seen_elsewhere_stays_out(client, model_server):
     talked(client, "old", "I painted the gate blue.", "Nice colour.", day=3)
     chat(client, "SECRET diagnosis", session_id="private", remember=False, **ADA)
     chat(client, "SECRET of the moment", temporary=True, **ADA)
@@ -139,16 +131,14 @@ def test_what_is_not_to_be_seen_elsewhere_stays_out(client: FlaskClient, model_s
     assert {one["session_id"] for one in answer["memory"]["excerpts"]} == {"partly", "old"}
 
 
-def test_recall_scope_session_shows_only_what_this_session_dropped(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_recall_scope_session_shows_only_what_this_session_dropped(make_app, model_server):
     client = make_app(**at(model_server, recall_scope="session")).test_client()
     talked(client, "old", "The oven is broken.", "Try the fuse.")
     answer = chat(client, "Where did we leave off?", session_id="new", **ADA)
     assert kind(answer) == MISSING and answer["memory"]["excerpts"] == []
 
 
-def test_the_latest_conversations_take_320_tokens_at_most(client: FlaskClient, model_server: ModelServer) -> None:
+def test_the_latest_conversations_take_320_tokens_at_most(client, model_server):
     for day in (1, 2, 3):
         talked(client, f"long-{day}", *("word " * 500,) * 6, day=day)
         summarised(client, model_server, topic="topic " * 60, open_questions=["why " * 90, "how " * 90])
@@ -157,7 +147,7 @@ def test_the_latest_conversations_take_320_tokens_at_most(client: FlaskClient, m
     assert 200 < block["tokens"] - bare <= 320 + 60
 
 
-def test_a_turn_that_is_no_reference_costs_no_statement_more(past: FlaskClient) -> None:
+def test_a_turn_that_is_no_reference_costs_no_statement_more(past):
     """Only the reference itself reads the ends of the latest conversations: two statements."""
 
     def cost(message: str) -> int:
@@ -171,9 +161,7 @@ def test_a_turn_that_is_no_reference_costs_no_statement_more(past: FlaskClient) 
     assert cost("Where did we leave off?") == plain + 2
 
 
-def test_a_chat_links_to_its_message_where_the_page_has_an_address(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_chat_links_to_its_message_where_the_page_has_an_address(make_app, model_server):
     client = make_app(**at(model_server, public_url="https://recap.example.com/chat")).test_client()
     talked(client, 'my "old" <chat>', "The locker code is 1111.")
     answer = chat(client, "Which locker code?", temporary=True, **ADA)

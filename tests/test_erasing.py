@@ -4,14 +4,11 @@
 test_erasing_clients.)
 """
 
-from __future__ import annotations
-
 import threading
 from datetime import datetime
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
@@ -29,13 +26,13 @@ NONE = dict.fromkeys(erasing.RECEIPT, 0)
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_once(monkeypatch):
     """What gathers for some seconds is due now; tests run the jobs when they want them done."""
     monkeypatch.setattr(erasing, "GATHER_SECONDS", 0.0)
 
 
 @pytest.fixture
-def app(model_app: Flask) -> Flask:
+def app(model_app):
     return model_app
 
 
@@ -89,7 +86,7 @@ def neighbours(client: FlaskClient, server: ModelServer) -> dict[str, Any]:
 
 
 @pytest.fixture
-def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
+def past(client, model_server):
     """Ada's session `s`, which begins with her secret, with all that came of it, and others before and after."""
     neighbours(client, model_server)
     model_server.main.queue("I will keep it.", "Green, then.", "It is safe with me.")
@@ -107,7 +104,7 @@ def past(client: FlaskClient, model_server: ModelServer) -> FlaskClient:
     return client
 
 
-def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server: ModelServer) -> None:
+def test_not_a_byte_of_an_erased_message_is_left(past, model_server):
     before = neighbours(past, model_server)
     assert {"recap.db", "recap.db-wal", "index"} <= places(past), "the scan finds what is there"
     secret = id_of(past, SECRET)
@@ -137,7 +134,7 @@ def test_not_a_byte_of_an_erased_message_is_left(past: FlaskClient, model_server
     assert neighbours(past, model_server) == before
 
 
-def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskClient, model_server: ModelServer) -> None:
+def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past, model_server):
     recalled = good(past.get(f"/api/sessions/later/turns/{stored(past, 'later')[0]['id']}"))
     assert SECRET in str(recalled["memory"]), "the other session's turn shows it"
     secret = id_of(past, SECRET)
@@ -173,7 +170,7 @@ def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past: FlaskCli
     assert all(owner.consistent for owner in engine_of(past.application).indexing.verify())
 
 
-def test_the_summary_is_made_anew_from_the_version_before(client: FlaskClient, model_server: ModelServer) -> None:
+def test_the_summary_is_made_anew_from_the_version_before(client, model_server):
     for words, topic in (("I like tea.", "Tea"), (SECRET, f"Tea, {SENTINEL}"), ("I like jam.", f"{SENTINEL}, jam")):
         append(client, "s", [said(words), said("Noted.", "assistant")])
         told(client, model_server, fact(words.rstrip("."), len(stored(client, "s")) - 1), topic=topic)
@@ -193,7 +190,7 @@ def test_the_summary_is_made_anew_from_the_version_before(client: FlaskClient, m
     assert texts == ["I like jam", "I like tea"], "what was read before is not taken once more"
 
 
-def test_all_of_a_session_may_be_erased_one_by_one(past: FlaskClient, model_server: ModelServer) -> None:
+def test_all_of_a_session_may_be_erased_one_by_one(past, model_server):
     for message in stored(past, "s"):
         good(past.delete(f"/api/sessions/s/messages/{message['id']}"))
     assert stored(past, "s") == [] and good(past.get("/api/sessions/s"))["title"] == ""
@@ -208,7 +205,7 @@ def test_all_of_a_session_may_be_erased_one_by_one(past: FlaskClient, model_serv
 
 
 @pytest.mark.parametrize("what", ["message", "session"])
-def test_only_what_it_corrected_holds_again(client: FlaskClient, model_server: ModelServer, what: str) -> None:
+def test_only_what_it_corrected_holds_again(client, model_server, what):
     """A -> B -> C: without B, C corrects A."""
 
     def known() -> list[Any]:
@@ -232,7 +229,7 @@ def test_only_what_it_corrected_holds_again(client: FlaskClient, model_server: M
     assert [item["text"] for item in known()] == ["Lives in Bergen"]
 
 
-def test_a_reply_is_a_message_of_its_own(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_reply_is_a_message_of_its_own(client, model_server):
     model_server.main.queue(f"{SENTINEL} suits you.")
     first = chat(client, "What tea suits me?", session_id="s", user_id="ada", key="k")
     told(client, model_server, topic=f"{SENTINEL} was proposed")
@@ -246,7 +243,7 @@ def test_a_reply_is_a_message_of_its_own(client: FlaskClient, model_server: Mode
     assert again["reply"] == "Any." and [role for role, _ in stored_words(client, "s")] == ["user", "assistant"]
 
 
-def test_a_retry_is_not_answered_from_what_was_erased(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_retry_is_not_answered_from_what_was_erased(client, model_server):
     for session, gone, left in (("one", SECRET, "assistant"), ("two", "Noted", "user")):
         model_server.main.queue("Noted.")
         chat(client, SECRET, session_id=session, key=session)
@@ -257,7 +254,7 @@ def test_a_retry_is_not_answered_from_what_was_erased(client: FlaskClient, model
         assert [role for role, _ in stored_words(client, session)] == [left]
 
 
-def test_a_replaced_message_is_erased_where_it_is(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_replaced_message_is_erased_where_it_is(client, model_server):
     """With what rests on it, also a summary of the person's that has outlived it."""
     chat(client, "Hello.", session_id="s", user_id="ada")
     model_server.main.queue("Noted.", "Noted.")
@@ -274,9 +271,7 @@ def test_a_replaced_message_is_erased_where_it_is(client: FlaskClient, model_ser
     assert [message["content"] for message in stored(client, "s", branch=1)] == ["Noted."]
 
 
-def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(client, model_server):
     model_server.main.queue("Noted.")
     chat(client, SECRET, session_id="s")
     second = chat(client, "I like jam.", session_id="s")
@@ -289,7 +284,7 @@ def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(
     assert traces(client) == {}
 
 
-def test_what_was_erased_is_not_appended_again(client: FlaskClient) -> None:
+def test_what_was_erased_is_not_appended_again(client):
     sent = [said(SECRET, external_id=f"{SENTINEL}-1"), said("Noted.", "assistant", external_id="2")]
     first = append(client, "s", sent)
     erase(client, SECRET)
@@ -299,7 +294,7 @@ def test_what_was_erased_is_not_appended_again(client: FlaskClient) -> None:
     assert traces(client) == {} and stored_words(client, "s") == [("assistant", "Noted."), ("user", "More.")]
 
 
-def test_what_was_erased_does_not_come_back_with_an_old_export(past: FlaskClient, model_server: ModelServer) -> None:
+def test_what_was_erased_does_not_come_back_with_an_old_export(past, model_server):
     old = past.get("/api/users/ada/export").data
     erase(past, SECRET)
     model_server.mini.queue(digest_of(topic="Tea alone"))
@@ -318,9 +313,7 @@ def test_what_was_erased_does_not_come_back_with_an_old_export(past: FlaskClient
     assert {session["id"]: len(session["messages"]) for session in again} == {"s": 4, "later": 2}, "with the place"
 
 
-def test_while_a_reply_is_written_erasing_waits_and_says_so_if_it_does_not_end(
-    app: Flask, past: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_a_reply_is_written_erasing_waits_and_says_so_if_it_does_not_end(app, past, model_server, monkeypatch):
     secret = id_of(past, SECRET)
     with answering(model_server, app, "Hello?", session_id="s", user_id="ada") as release:
         with monkeypatch.context() as impatient:
@@ -334,7 +327,7 @@ def test_while_a_reply_is_written_erasing_waits_and_says_so_if_it_does_not_end(
         assert counted(done[0])["messages"] == 1
 
 
-def test_a_summary_that_is_being_made_from_it_is_made_again(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_summary_that_is_being_made_from_it_is_made_again(client, model_server):
     append(client, "s", [said("I like tea."), said(SECRET), said("Noted.", "assistant")])
     release = threading.Event()
     late = digest_of(fact(f"Has {SENTINEL}", 2, SENTINEL), topic=SENTINEL)
@@ -349,7 +342,7 @@ def test_a_summary_that_is_being_made_from_it_is_made_again(client: FlaskClient,
     assert traces(client) == {} and read_all(client, "/api/facts", session_id="s") == []
 
 
-def test_what_a_job_tripped_over_is_forgotten(client: FlaskClient, model_server: ModelServer) -> None:
+def test_what_a_job_tripped_over_is_forgotten(client, model_server):
     append(client, "s", [said(SECRET), said("Noted.", "assistant")])
     model_server.mini.queue(Status(400, {"error": {"message": f"I can't stand {SENTINEL}"}}))
     engine_of(client.application).job_queue.run_due(["summary"])
@@ -360,7 +353,7 @@ def test_what_a_job_tripped_over_is_forgotten(client: FlaskClient, model_server:
     assert traces(client) == {}
 
 
-def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(client: FlaskClient) -> None:
+def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(client):
     append(client, "s", [said(f"{SENTINEL} {number}") for number in range(12)])
     facts = [good(client.post("/api/facts", json={"session_id": "s", "text": f"{SENTINEL} {n}"}))["id"] for n in (1, 2)]
     jobs_done(client)
@@ -376,7 +369,7 @@ def test_many_erased_one_after_the_other_cost_one_pass_over_the_files(client: Fl
 # -- facts
 
 
-def test_not_a_byte_of_a_forgotten_fact_is_left(client: FlaskClient, model_server: ModelServer) -> None:
+def test_not_a_byte_of_a_forgotten_fact_is_left(client, model_server):
     before = neighbours(client, model_server)
     append(client, "s", [said("I moved to the sea.")], user_id="ada")
     told(client, model_server, fact("Lives by the sea", 1, "I moved to the sea", scope="user"))
@@ -405,7 +398,7 @@ def test_not_a_byte_of_a_forgotten_fact_is_left(client: FlaskClient, model_serve
     assert neighbours(client, model_server) == before
 
 
-def test_many_facts_are_forgotten_with_one_receipt_and_nobody_elses(client: FlaskClient) -> None:
+def test_many_facts_are_forgotten_with_one_receipt_and_nobody_elses(client):
     def state(user: str, text: str) -> int:
         return int(good(client.post("/api/facts", json={"user_id": user, "text": text}))["id"])
 
@@ -424,7 +417,7 @@ def test_many_facts_are_forgotten_with_one_receipt_and_nobody_elses(client: Flas
     assert good(client.post("/api/facts/forget", json={"ids": [bobs]}))["forgotten"] == 1, "nobody is named: anyone's"
 
 
-def test_a_corrected_fact_is_forgotten_without_its_correction(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_corrected_fact_is_forgotten_without_its_correction(client, model_server):
     append(client, "s", [said("I live in Bergen.")])
     told(client, model_server, fact("Lives in Bergen", 1, "I live in Bergen"))
     (old,) = [item["id"] for item in read_all(client, "/api/facts", session_id="s")]
@@ -438,9 +431,7 @@ def test_a_corrected_fact_is_forgotten_without_its_correction(client: FlaskClien
 
 
 @pytest.mark.parametrize("user", [None, "ada"])
-def test_not_a_byte_of_an_erased_session_is_left(
-    client: FlaskClient, model_server: ModelServer, user: str | None
-) -> None:
+def test_not_a_byte_of_an_erased_session_is_left(client, model_server, user):
     before = neighbours(client, model_server)
     whose = {"user_id": user} if user else {}
     append(client, "stays", [said("I like mate.")], **whose)
@@ -485,7 +476,7 @@ def test_not_a_byte_of_an_erased_session_is_left(
     assert neighbours(client, model_server) == before
 
 
-def test_not_a_byte_of_an_erased_space_is_left(client: FlaskClient, model_server: ModelServer) -> None:
+def test_not_a_byte_of_an_erased_space_is_left(client, model_server):
     """Nor of what it was called, wherever a turn has shown it."""
     team: dict[str, Any] = {"space": f"{SENTINEL}-team"}
     append(client, "s", [said(SECRET)], user_id="ada", **team)

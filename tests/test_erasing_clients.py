@@ -1,16 +1,13 @@
 """A client that keeps its own copy of a conversation goes on sending what was erased: it is not stored again."""
 
-from __future__ import annotations
-
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 import memory.erasing.erasing
 from app import engine_of
-from tests.conftest import MakeApp
 from tests.http import good, read_all, sessions
-from tests.model_server import ModelServer, at
+from tests.model_server import at
 from tests.openai import Person, complete, post, sent, talk, user
 from tests.traces import SENTINEL, traces_of
 
@@ -18,7 +15,7 @@ SECRET = f"{SENTINEL} is my secret."
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Flask:
+def app(make_app, model_server, monkeypatch):
     monkeypatch.setattr(memory.erasing.erasing, "GATHER_SECONDS", 0.0)
     model_server.main.default = lambda body: "Noted."
     return make_app(**at(model_server))
@@ -34,9 +31,7 @@ def nothing_left(app: Flask) -> bool:
     return traces_of(app) == {}
 
 
-def test_a_client_that_sends_all_of_it_again_goes_on(
-    app: Flask, client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_client_that_sends_all_of_it_again_goes_on(app, client, model_server):
     person = Person(client, user="ada")
     person.says(SECRET)
     person.says("I like tea.")
@@ -58,9 +53,7 @@ def test_a_client_that_sends_all_of_it_again_goes_on(
     assert nothing_left(app)
 
 
-def test_a_conversation_without_an_id_is_found_by_its_first_message_though_it_is_erased(
-    app: Flask, client: FlaskClient
-) -> None:
+def test_a_conversation_without_an_id_is_found_by_its_first_message_though_it_is_erased(app, client):
     person = Person(client, None, user="ada")
     person.says(SECRET)
     (session,) = sessions(client)
@@ -72,7 +65,7 @@ def test_a_conversation_without_an_id_is_found_by_its_first_message_though_it_is
     assert nothing_left(app)
 
 
-def test_a_conversation_that_was_erased_takes_no_other_in(app: Flask, client: FlaskClient) -> None:
+def test_a_conversation_that_was_erased_takes_no_other_in(app, client):
     complete(client, talk("I like tea."), None, user="ada")
     (session,) = sessions(client)
     erase(client, session["id"], 1)
@@ -80,7 +73,7 @@ def test_a_conversation_that_was_erased_takes_no_other_in(app: Flask, client: Fl
     assert len(sessions(client)) == 2
 
 
-def test_what_is_asked_now_is_asked_again_not_taken_for_what_was_erased(app: Flask, client: FlaskClient) -> None:
+def test_what_is_asked_now_is_asked_again_not_taken_for_what_was_erased(app, client):
     complete(client, [user(SECRET)], user="ada")
     erase(client, "s", 1)
     complete(client, [user("Something else?")], user="ada")
@@ -92,9 +85,7 @@ def test_what_is_asked_now_is_asked_again_not_taken_for_what_was_erased(app: Fla
     assert nothing_left(app)
 
 
-def test_calls_of_tools_and_their_results_are_erased_with_all_they_carry(
-    app: Flask, client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_calls_of_tools_and_their_results_are_erased_with_all_they_carry(app, client, model_server):
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": f'{{"for": "{SENTINEL}"}}'}}
     exchange = [
         user("What is there?"),

@@ -1,10 +1,7 @@
 """Erasing with whole processes: while others talk, and when every process is killed in the middle of it."""
 
-from __future__ import annotations
-
 import threading
 import time
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -33,7 +30,7 @@ def live(api: Api, sessions: int = 4, messages: int = 50) -> None:
     api.jobs_done(user_id="ada")
 
 
-def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
+def test_erased_while_others_talk(tmp_path, migrated):
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="2") as server:
         server.start()
         others = [Chatter(server, f"s{number}", f"user-{number}", stream=False) for number in range(3)]
@@ -59,7 +56,7 @@ def test_erased_while_others_talk(tmp_path: Path, migrated: Path) -> None:
         sound(server)
 
 
-def test_killed_in_the_middle_of_erasing(tmp_path: Path, migrated: Path) -> None:
+def test_killed_in_the_middle_of_erasing(tmp_path, migrated):
     """What the dead left half done, a new process finishes."""
     halfway = 0
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="1") as server:

@@ -1,7 +1,5 @@
 """Events: what the stream tells, to whom, in which order, and that it passes nothing over."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading
@@ -9,12 +7,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import insert, select, update
 
@@ -23,9 +19,8 @@ from memory.events import BATCH, COUNTED, KEPT, read_events
 from models import EventRow, JobRow, MessageRow, OwnerRow
 from models.events import Position
 from tests.application import statements
-from tests.conftest import MakeApp
 from tests.http import append, chat, error, good, said
-from tests.model_server import ModelServer, Status
+from tests.model_server import Status
 from tests.processes import Api, Server, eventually, migrated_server
 from tests.test_auth import with_key
 
@@ -77,7 +72,7 @@ def is_looking() -> bool:
 # -- what it tells
 
 
-def test_each_change_is_an_event_in_its_order(client: FlaskClient) -> None:
+def test_each_change_is_an_event_in_its_order(client):
     at = here(client)
     live_one(client)
     told = read(client, at, words=True)
@@ -106,7 +101,7 @@ def test_each_change_is_an_event_in_its_order(client: FlaskClient) -> None:
     assert len({event["id"] for event in told}) == len(told)
 
 
-def test_facts_are_told_as_they_are_made_and_corrected(client: FlaskClient) -> None:
+def test_facts_are_told_as_they_are_made_and_corrected(client):
     fact = good(client.post("/api/facts", json={**ADA, "text": "Likes tea"}))
     good(client.patch(f"/api/facts/{fact['id']}", json={"text": "Likes coffee"}))
     made, corrected = read(client, words=True)
@@ -115,7 +110,7 @@ def test_facts_are_told_as_they_are_made_and_corrected(client: FlaskClient) -> N
     assert (corrected["data"]["text"], corrected["data"]["fact_id"]) == ("Likes coffee", fact["id"])
 
 
-def test_a_job_that_failed_is_told_without_its_error(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_job_that_failed_is_told_without_its_error(model_app, model_server):
     client, engine = model_app.test_client(), engine_of(model_app)
     at = here(client)
     model_server.mini.default = lambda body: Status(500, {"error": {"message": "SENTINEL"}})
@@ -132,7 +127,7 @@ def test_a_job_that_failed_is_told_without_its_error(model_app: Flask, model_ser
     assert "SENTINEL" not in json.dumps(failed)
 
 
-def test_without_words_nobody_is_quoted(client: FlaskClient) -> None:
+def test_without_words_nobody_is_quoted(client):
     at = here(client)
     live_one(client)
     good(client.post("/api/facts", json={**ADA, "text": "Likes SENTINEL water"}))
@@ -142,7 +137,7 @@ def test_without_words_nobody_is_quoted(client: FlaskClient) -> None:
     assert json.dumps(quoting).count("SENTINEL") > 4
 
 
-def test_types_are_chosen_and_unknown_ones_refused(client: FlaskClient) -> None:
+def test_types_are_chosen_and_unknown_ones_refused(client):
     good(client.post("/api/facts", json={**ADA, "text": "Likes tea"}))
     append(client, "tea", [said("Hello")], **ADA)
     assert {event["type"] for event in read(client, types="fact.created,person.erased")} == {"fact.created"}
@@ -151,11 +146,11 @@ def test_types_are_chosen_and_unknown_ones_refused(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["x", "1-2-3-4", "1-2-3-4-5-6", "-1-2-3-4", "1-2-3-4-٣"])
-def test_a_place_that_is_none_is_refused(client: FlaskClient, wrong: str) -> None:
+def test_a_place_that_is_none_is_refused(client, wrong):
     assert error(client.get("/api/events", headers={"Last-Event-ID": wrong}), 422)["code"] == "bad_event_id"
 
 
-def test_a_place_beyond_the_end_counts_as_the_end(client: FlaskClient) -> None:
+def test_a_place_beyond_the_end_counts_as_the_end(client):
     """The database was restored from a backup."""
     append(client, "tea", [said("Hello")], **ADA)
     beyond = str(Position(*[10**30] * len(Position._fields)))
@@ -166,7 +161,7 @@ def test_a_place_beyond_the_end_counts_as_the_end(client: FlaskClient) -> None:
 # -- order, and every event once
 
 
-def test_many_events_come_in_batches_without_gap_or_repetition(client: FlaskClient) -> None:
+def test_many_events_come_in_batches_without_gap_or_repetition(client):
     for number in range(3):
         append(client, f"s{number}", [said(f"Message {number}-{at}") for at in range(BATCH)], user_id=f"u{number}")
     good(client.post("/api/facts", json={**ADA, "text": "Likes tea"}))
@@ -177,14 +172,14 @@ def test_many_events_come_in_batches_without_gap_or_repetition(client: FlaskClie
     assert [event["data"]["session_id"] for event in read(client, user_id="u1")] == ["s1"] * BATCH
 
 
-def test_kinds_are_merged_by_their_time(client: FlaskClient) -> None:
+def test_kinds_are_merged_by_their_time(client):
     for number in range(3):
         append(client, "tea", [said(f"Message {number}")], **ADA)
         good(client.put("/api/sessions/tea/summary", json={"sections": {"topic": f"Topic {number}"}}))
     assert [event["type"] for event in read(client)] == ["message.stored", "summary.updated"] * 3
 
 
-def test_a_turn_costs_no_statement_more_whoever_listens(app: Flask, client: FlaskClient) -> None:
+def test_a_turn_costs_no_statement_more_whoever_listens(app, client):
     engine = engine_of(app)
 
     def turn(number: int) -> list[str]:
@@ -203,7 +198,7 @@ def test_a_turn_costs_no_statement_more_whoever_listens(app: Flask, client: Flas
     assert len(turn(4)) == len(before)
 
 
-def test_a_row_that_is_committed_late_is_not_passed_over(nodes: list[Flask]) -> None:
+def test_a_row_that_is_committed_late_is_not_passed_over(nodes):
     """PostgreSQL numbers rows before it commits them, so a lower number may come after a higher one."""
     one, two = (engine_of(app) for app in nodes)
     client = nodes[0].test_client()
@@ -227,7 +222,7 @@ def test_a_row_that_is_committed_late_is_not_passed_over(nodes: list[Flask]) -> 
 # -- to whom
 
 
-def test_owners_are_apart(app: Flask, client: FlaskClient) -> None:
+def test_owners_are_apart(app, client):
     keys = engine_of(app).keys
     keys_of = {"acme": ("acme", None), "ada": ("acme", "ada"), "bob": ("acme", "bob"), "globex": ("globex", None)}
     clients = {name: with_key(app, keys.create(*whose)[0]) for name, whose in keys_of.items()}
@@ -252,9 +247,7 @@ def test_owners_are_apart(app: Flask, client: FlaskClient) -> None:
 # -- what leaves no row
 
 
-def test_where_nobody_listens_only_forgotten_facts_are_kept_until_the_person_is_erased(
-    app: Flask, client: FlaskClient
-) -> None:
+def test_where_nobody_listens_only_forgotten_facts_are_kept_until_the_person_is_erased(app, client):
     live_one(client)
     document = good(client.post("/api/documents", json={**ADA, "text": "How to make tea."}))
     good(client.delete(f"/api/documents/{document['id']}", query_string=ADA))
@@ -266,7 +259,7 @@ def test_where_nobody_listens_only_forgotten_facts_are_kept_until_the_person_is_
         assert tx.scalars(select(JobRow.kind).where(JobRow.kind == "events")).all() == []
 
 
-def test_an_erased_person_leaves_the_event_that_they_were_erased(app: Flask, client: FlaskClient) -> None:
+def test_an_erased_person_leaves_the_event_that_they_were_erased(app, client):
     at = here(client)
     live_one(client)
     append(client, "bobs", [said("Hello")], user_id="bob")
@@ -283,7 +276,7 @@ def test_an_erased_person_leaves_the_event_that_they_were_erased(app: Flask, cli
     assert not [path for path in data.rglob("*") if path.is_file() and b"SENTINEL" in path.read_bytes()]
 
 
-def test_what_tells_of_forgotten_facts_goes_after_thirty_days(app: Flask, client: FlaskClient) -> None:
+def test_what_tells_of_forgotten_facts_goes_after_thirty_days(app, client):
     engine, counted = engine_of(app), list[tuple[int, int]]()
     for age in (timedelta(0), COUNTED - timedelta(hours=1), timedelta(hours=2)):
         with engine.database.write() as tx:
@@ -296,7 +289,7 @@ def test_what_tells_of_forgotten_facts_goes_after_thirty_days(app: Flask, client
     assert counted == [(1, 1), (2, 2), (2, 2)]
 
 
-def test_what_tells_only_an_event_goes_after_a_week(app: Flask, client: FlaskClient) -> None:
+def test_what_tells_only_an_event_goes_after_a_week(app, client):
     here(client)
     live_one(client)
     good(client.delete("/api/users/ada"))
@@ -348,7 +341,7 @@ class Reader:
 
 
 @pytest.mark.slow
-def test_a_stream_sees_all_workers_and_goes_on_after_a_kill_and_a_restart(tmp_path: Path, migrated: Path) -> None:
+def test_a_stream_sees_all_workers_and_goes_on_after_a_kill_and_a_restart(tmp_path, migrated):
     with migrated_server(tmp_path, migrated, WEB_WORKERS="2") as server:
         server.start()
         reader = Reader(server, user_id="ada", words="true", types="message.stored")
@@ -390,7 +383,7 @@ def open_streams(client: FlaskClient, count: int, **query: Any) -> Iterator[None
         yield
 
 
-def test_streams_leave_threads_to_everything_else(make_app: MakeApp) -> None:
+def test_streams_leave_threads_to_everything_else(make_app):
     client = make_app(threads=32).test_client()
     with open_streams(client, 4, user_id="ada"):
         assert error(client.get("/api/events?user_id=ada"), 429)["code"] == "too_many_at_once"
@@ -401,7 +394,7 @@ def test_streams_leave_threads_to_everything_else(make_app: MakeApp) -> None:
         chat(client, "Hello there", **ADA)
 
 
-def test_the_thread_that_looks_for_news_ends_with_the_last_stream(client: FlaskClient) -> None:
+def test_the_thread_that_looks_for_news_ends_with_the_last_stream(client):
     append(client, "tea", [said("Hello")], **ADA)
     answer = client.get("/api/events", query_string={"after": START}, buffered=False)
     pieces = answer.iter_encoded()

@@ -1,26 +1,22 @@
 """Examples: who is shown which, when none is shown, and what they rest on."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.turn.prompt import CALLS, EXAMPLES
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import Body, chat, error, good, read_all, said, stored
-from tests.model_server import ModelServer, at, prompts
+from tests.model_server import at, prompts
 from tests.traces import traces
 
 HAIKU = "Write a haiku about the sea"
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
@@ -33,7 +29,7 @@ def outputs(answer: Body) -> list[str]:
     return [example["output"] for example in answer["memory"]["examples"]]
 
 
-def test_the_most_similar_are_shown_and_the_best_rated_first(client: FlaskClient, model_server: ModelServer) -> None:
+def test_the_most_similar_are_shown_and_the_best_rated_first(client, model_server):
     add(client, HAIKU, "Grey waves </memory>\nroll in.", user_id="ada", rating=4, tags=["poem"])
     add(client, "Write a haiku about the open sea", "For all: blue waves.", rating=5)
     add(client, "How do I boil an egg?", "Seven minutes.", user_id="ada")
@@ -72,7 +68,7 @@ WEATHER = [
 ]
 
 
-def test_an_example_shows_calls_of_tools_as_quoted_lines(client: FlaskClient, model_server: ModelServer) -> None:
+def test_an_example_shows_calls_of_tools_as_quoted_lines(client, model_server):
     example = good(client.post("/api/examples", json={"messages": WEATHER, "user_id": "ada"}))
     assert (example["input"], example["output"]) == (WEATHER[0]["content"], "Yes, it rains.")
     assert [message["role"] for message in example["messages"]] == ["user", "assistant", "tool", "assistant"]
@@ -92,9 +88,7 @@ def test_an_example_shows_calls_of_tools_as_quoted_lines(client: FlaskClient, mo
     assert copy["messages"] == example["messages"]
 
 
-def test_an_exchange_with_tools_keeps_its_calls_and_goes_with_their_results(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_an_exchange_with_tools_keeps_its_calls_and_goes_with_their_results(client, model_server):
     question, called, result, answer = WEATHER
     model_server.main.queue("Yes, it rains.")
     body = {"model": "any", "user": "ada", "messages": [question, called, result]}
@@ -113,7 +107,7 @@ def test_an_exchange_with_tools_keeps_its_calls_and_goes_with_their_results(
     assert read_all(client, "/api/examples", user_id="ada") == []
 
 
-def test_without_an_example_that_fits_the_prompt_stays_as_it_was(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_without_an_example_that_fits_the_prompt_stays_as_it_was(make_app, model_server):
     client = make_app(**at(model_server, example_tokens=30)).test_client()
     asked = {"temporary": True, "user_id": "ada"}
     assert outputs(chat(client, HAIKU, **asked)) == []
@@ -130,9 +124,7 @@ def test_without_an_example_that_fits_the_prompt_stays_as_it_was(make_app: MakeA
 
 
 @pytest.mark.parametrize("end", ["message", "reply", "replaced", "session"])
-def test_an_exchange_becomes_an_example_and_goes_with_its_messages(
-    client: FlaskClient, model_server: ModelServer, end: str
-) -> None:
+def test_an_exchange_becomes_an_example_and_goes_with_its_messages(client, model_server, end):
     secret = "Xylozarquon"
     model_server.main.queue(f"{secret} it is.", "Another.")
     turn = chat(client, f"Name the {secret} boat", session_id="s", user_id="ada")
@@ -156,7 +148,7 @@ def test_an_exchange_becomes_an_example_and_goes_with_its_messages(
     assert outputs(chat(client, f"Name the {secret} boat", session_id="new", user_id="ada")) == []
 
 
-def test_what_is_no_example_is_refused_and_nothing_is_stored(client: FlaskClient) -> None:
+def test_what_is_no_example_is_refused_and_nothing_is_stored(client):
     turn = chat(client, "Keep this to yourself", session_id="s", user_id="ada", remember=False)
     before = rows_of(engine_of(client.application))
     whole = {"input": "a", "output": "b"}

@@ -1,14 +1,11 @@
 """The explanation of a reply: it lists what the prompt held of the memory, all of it and nothing else, also later."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
 import pytest
 
 from config.parsers import when
-from tests.conftest import MakeApp
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, at, prompts
@@ -57,7 +54,7 @@ def rounded(value: Any) -> Any:
 
 
 @pytest.fixture
-def ada(make_app: MakeApp, model_server: ModelServer) -> Person:
+def ada(make_app, model_server):
     """Ada, of whom there is something of every kind."""
     model_server.main.default = lambda body: "Noted."
     settings: dict[str, Any] = {"tail_messages_max": 4, "tail_messages_min": 0, "overview": when("manual")}
@@ -75,7 +72,7 @@ def ada(make_app: MakeApp, model_server: ModelServer) -> Person:
     return ada
 
 
-def test_it_lists_what_the_prompt_held_then_and_later(ada: Person, model_server: ModelServer) -> None:
+def test_it_lists_what_the_prompt_held_then_and_later(ada, model_server):
     client = ada.client
     good(client.post("/api/sessions", json={"session_id": "s2", "user_id": "ada"}))
     good(client.patch("/api/sessions/s2", json={"type": "planning"}))
@@ -96,7 +93,7 @@ def test_it_lists_what_the_prompt_held_then_and_later(ada: Person, model_server:
     assert rounded(later) == rounded(memory)
 
 
-def test_it_tells_what_stood_there_and_not_what_stands_there_now(ada: Person, model_server: ModelServer) -> None:
+def test_it_tells_what_stood_there_and_not_what_stands_there_now(ada, model_server):
     client = ada.client
     answer = chat(client, ASKED, session_id="s2", user_id="ada", recall="always")
     sent, address = held(model_server), f"/api/sessions/s2/turns/{answer['message_id']}"
@@ -114,7 +111,7 @@ def test_it_tells_what_stood_there_and_not_what_stands_there_now(ada: Person, mo
     ]
 
 
-def test_it_keeps_no_word_of_what_it_lists(ada: Person) -> None:
+def test_it_keeps_no_word_of_what_it_lists(ada):
     chat(ada.client, "Good morning", session_id="s2", user_id="ada")
     with ada.engine.database.read() as tx:
         stored = str(tx.connection().exec_driver_sql("SELECT memory FROM turns").all())
@@ -123,13 +120,11 @@ def test_it_keeps_no_word_of_what_it_lists(ada: Person) -> None:
 
 @pytest.mark.parametrize("message", ["Good morning", "Which locker code?", "And my tea?", ASKED])
 @pytest.mark.parametrize("more", [{}, {"remember": False}, {"temporary": True}, {"recall": "off"}])
-def test_it_is_exact_for_every_kind_of_turn(
-    ada: Person, model_server: ModelServer, message: str, more: dict[str, Any]
-) -> None:
+def test_it_is_exact_for_every_kind_of_turn(ada, model_server, message, more):
     same(chat(ada.client, message, user_id="ada", **more)["memory"], held(model_server))
 
 
-def test_it_is_exact_once_a_summary_stands_in(ada: Person, model_server: ModelServer) -> None:
+def test_it_is_exact_once_a_summary_stands_in(ada, model_server):
     for number in range(4):
         chat(ada.client, f"Message {number} of mine.", session_id="long", user_id="ada")
         model_server.mini.queue(digest_of(fact("Message 0", 1, "Message 0 of mine."), data=["Some messages"]))
@@ -139,9 +134,7 @@ def test_it_is_exact_once_a_summary_stands_in(ada: Person, model_server: ModelSe
     same(memory, held(model_server))
 
 
-def test_a_request_that_went_on_as_it_came_explains_nothing(
-    ada: Person, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_went_on_as_it_came_explains_nothing(ada, model_server, monkeypatch):
     answered(ada.client, talk("Which locker code?"), "v1", user="ada")
     (turn,) = good(ada.client.get("/api/sessions/v1/turns"))["items"]
     same(good(ada.client.get(f"/api/sessions/v1/turns/{turn['message_id']}"))["memory"], held(model_server))

@@ -1,13 +1,9 @@
 """Prioritising: which facts a prompt shows, in which order, and why."""
 
-from __future__ import annotations
-
-import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,9 +14,8 @@ from memory import tokens
 from memory.knowledge.fact_ranking import Ranking
 from memory.quoting import fact_line
 from models.facts import Fact
-from tests.conftest import MakeApp
 from tests.http import chat, good, read_all
-from tests.model_server import ModelServer, at, prompts
+from tests.model_server import at, prompts
 
 NOW = datetime(2024, 6, 1, 12, tzinfo=UTC)
 
@@ -38,7 +33,7 @@ def order(facts: list[Fact], message: str = "", budget: int = 10_000, **settings
 
 
 @pytest.mark.parametrize("part", ["importance", "recency", "use", "relevance"])
-def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part: str) -> None:
+def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part):
     columns = {"importance": "importance", "recency": "valid_from", "use": "recalled_count", "relevance": "text"}
     strong: dict[str, Any] = {"importance": 5, "valid_from": NOW, "recalled_count": 100, "text": "Likes tea"}
     weak = {"importance": 1, "valid_from": NOW - timedelta(days=300), "recalled_count": 0, "text": "Likes rain"}
@@ -67,9 +62,7 @@ facts_of_any_kind = st.lists(
 
 
 @given(facts_of_any_kind, st.integers(0, 120), st.text(max_size=40), st.randoms(use_true_random=False))
-def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(
-    facts: list[Fact], budget: int, message: str, chance: random.Random
-) -> None:
+def test_the_budget_holds_and_the_order_of_arrival_does_not_matter(facts, budget, message, chance):
     rank = ranking().prioritise
     chosen = rank(facts, message, budget, NOW)
     costs = {fact.id: tokens.estimate(fact_line(fact)) for fact in facts}
@@ -92,7 +85,7 @@ def shown(client: FlaskClient, message: str) -> list[str]:
 
 
 @pytest.mark.parametrize("budget", [0, 40, 200])
-def test_a_prompts_facts_keep_to_fact_tokens(make_app: MakeApp, model_server: ModelServer, budget: int) -> None:
+def test_a_prompts_facts_keep_to_fact_tokens(make_app, model_server, budget):
     client = make_app(**at(model_server, fact_tokens=budget)).test_client()
     for number in range(24):
         state(client, f"Likes tea number {number}", pinned=number % 5 == 0)
@@ -104,7 +97,7 @@ def test_a_prompts_facts_keep_to_fact_tokens(make_app: MakeApp, model_server: Mo
     assert all(int(text.split()[-1]) % 5 == 0 for text in told[:3])  # pinned ones first
 
 
-def test_use_is_counted_where_a_fact_goes_with_the_message(model_app: Flask) -> None:
+def test_use_is_counted_where_a_fact_goes_with_the_message(model_app):
     client = model_app.test_client()
     for text in ("Likes tea", "Has a dog"):
         state(client, text)
@@ -119,7 +112,7 @@ def test_use_is_counted_where_a_fact_goes_with_the_message(model_app: Flask) -> 
     assert [fact["score"]["use"] > 0 for fact in facts] == [fact["text"] == "Likes tea" for fact in facts]
 
 
-def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app: Flask) -> None:
+def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app):
     client = model_app.test_client()
     state(client, "Likes tea")
     assert shown(client, "Hello.") == ["Likes tea"]  # the head is chosen now, and does not change with every fact
@@ -129,7 +122,7 @@ def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app: Fl
     assert shown(client, "Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
 
 
-def test_a_pinned_fact_is_ranked_however_many_there_are(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_pinned_fact_is_ranked_however_many_there_are(make_app, model_server):
     client = make_app(**at(model_server, fact_tokens=20)).test_client()  # ranks 20 facts at most
     state(client, "Nuts!", importance=1, pinned=True)
     for number in range(25):

@@ -1,24 +1,19 @@
 """Facts: each rests on words somebody said, holds for a time, and has an owner.  (Ranking: test_fact_ranking.)"""
 
-from __future__ import annotations
-
 import logging
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.http import append, error, good, read_all, said
-from tests.jobs import Bench
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import ModelServer
 
 # -- taken from what was said
 
 
-def test_a_fact_rests_on_its_source(talk: Talk) -> None:
+def test_a_fact_rests_on_its_source(talk):
     talk.hear(
         said("I live in Bergen, by the way.", created_at="2024-03-05T10:00:00Z"),
         reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", category="identity", importance=5)),
@@ -31,7 +26,7 @@ def test_a_fact_rests_on_its_source(talk: Talk) -> None:
     assert (found["valid_to"], found["superseded_by"], found["pinned"]) == (None, None, False)
 
 
-def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk, caplog):
     caplog.set_level(logging.INFO, "memory")
     logging.getLogger().setLevel(logging.INFO)
     refused = {
@@ -48,7 +43,7 @@ def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk: Talk, caplog:
     assert talk.counts() == {"added": 1, "superseded": 0, "repeated": 0, "refused": 5}
 
 
-def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk: Talk) -> None:
+def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk):
     talk.hear("Hello.", reply=digest_of())
     talk.hear("I drink tea.", reply=digest_of(fact("Drinks tea", 2, "I drink tea")))
     talk.client.delete(f"/api/facts/{talk.facts()[0]['id']}")
@@ -62,7 +57,7 @@ def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk: Talk)
 # -- corrections
 
 
-def test_a_correction_supersedes_and_the_past_can_be_read(talk: Talk) -> None:
+def test_a_correction_supersedes_and_the_past_can_be_read(talk):
     talk.hear(
         said("I live in Bergen.", created_at="2024-01-01T00:00:00Z"),
         reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", importance=4)),
@@ -93,7 +88,7 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk: Talk) -> None:
     assert "Lives in Bergen" not in talk.prompt("And where else?")
 
 
-def test_older_words_do_not_correct_newer_ones(talk: Talk) -> None:
+def test_older_words_do_not_correct_newer_ones(talk):
     talk.hear("I moved to Oslo.", reply=digest_of(fact("Lives in Oslo", 1, "I moved to Oslo")))
     number = talk.facts()[0]["id"]
     talk.hear(
@@ -103,14 +98,14 @@ def test_older_words_do_not_correct_newer_ones(talk: Talk) -> None:
     assert "Lives in Oslo" in talk.texts()
 
 
-def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk: Talk) -> None:
+def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk):
     talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
     good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))
     talk.hear("No, I moved to Oslo.", reply=digest_of(fact("Lives in Oslo", 2, "I moved to Oslo")))
     assert [(item["text"], item["pinned"]) for item in talk.facts()] == [("Lives in Oslo", True)]
 
 
-def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: ModelServer) -> None:
+def test_nobody_elses_facts_can_be_superseded(model_app, model_server):
     ada = Talk(model_app, model_server, "ada-s", "ada")
     bob = Talk(model_app, model_server, "bob-s", "bob")
     ada.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
@@ -122,7 +117,7 @@ def test_nobody_elses_facts_can_be_superseded(model_app: Flask, model_server: Mo
 # -- whose they are
 
 
-def test_a_persons_facts_hold_in_their_other_sessions_only(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_persons_facts_hold_in_their_other_sessions_only(model_app, model_server):
     one = Talk(model_app, model_server, "one", "ada")
     one.hear(
         "I live in Bergen. This report is due Monday.",
@@ -146,14 +141,14 @@ def test_a_persons_facts_hold_in_their_other_sessions_only(model_app: Flask, mod
     assert len(read_all(one.client, "/api/facts", user_id="ada")) == 2
 
 
-def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_session_without_a_user_keeps_its_facts_to_itself(model_app, model_server):
     one, two = Talk(model_app, model_server, "one"), Talk(model_app, model_server, "two")
     one.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", scope="user")))
     assert "Bergen" not in two.prompt("Where do I live?")
     assert two.facts() == [] and one.texts() == ["Lives in Bergen"]
 
 
-def test_no_message_corrects_what_the_person_edited_after_it(talk: Talk) -> None:
+def test_no_message_corrects_what_the_person_edited_after_it(talk):
     talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
     (old,) = talk.facts()
     talk.say("Actually, I live in Oslo.")
@@ -168,7 +163,7 @@ def test_no_message_corrects_what_the_person_edited_after_it(talk: Talk) -> None
 # -- what the person does
 
 
-def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
+def test_the_person_adds_edits_pins_and_forgets(client):
     body = {"user_id": "ada", "text": "Allergic to nuts", "category": "constraint", "importance": 5}
     made = good(client.post("/api/facts", json=body))
     assert (made["scope"], made["session_id"], made["quote"], made["source_message_id"]) == ("user", None, "", None)
@@ -194,7 +189,7 @@ def test_the_person_adds_edits_pins_and_forgets(client: FlaskClient) -> None:
     assert read_all(client, "/api/facts", user_id="ada") == []
 
 
-def test_a_correction_that_is_undone_leaves_what_it_corrected(talk: Talk) -> None:
+def test_a_correction_that_is_undone_leaves_what_it_corrected(talk):
     talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
     talk.hear("No, I live in Oslo.", reply=digest_of(fact("Lives in Oslo", 2, "I live in Oslo")))
     (wrong,) = talk.facts()
@@ -208,7 +203,7 @@ def test_a_correction_that_is_undone_leaves_what_it_corrected(talk: Talk) -> Non
     assert talk.facts() == []
 
 
-def test_a_correction_that_is_undone_leaves_the_summary_too(talk: Talk) -> None:
+def test_a_correction_that_is_undone_leaves_the_summary_too(talk):
     before = {"topic": "Life in Bergen", "data": ["Ada lives in Bergen with a cat", "Likes tea"]}
     after = {"topic": "Life in Oslo", "data": ["Likes tea", "Ada now lives in Oslo"], "open_questions": ["When?"]}
     talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), **before))
@@ -220,7 +215,7 @@ def test_a_correction_that_is_undone_leaves_the_summary_too(talk: Talk) -> None:
     assert "Oslo" not in talk.prompt("Where do I live?").partition("<facts>")[0]
 
 
-def test_what_is_forgotten_is_gone_from_the_next_prompt(talk: Talk) -> None:
+def test_what_is_forgotten_is_gone_from_the_next_prompt(talk):
     talk.hear("I live in Bergen.", reply=digest_of(fact("Home town: Bergen", 1, "I live in Bergen")))
     assert good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))["pinned"]
     sections = {"topic": "Home town: Bergen", "data": ["Home town: Bergen.", "It rains in Bergen"]}
@@ -233,9 +228,7 @@ def test_what_is_forgotten_is_gone_from_the_next_prompt(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(("scope", "changed"), [("session", {"one"}), ("user", {"one", "two"})])
-def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(
-    model_app: Flask, model_server: ModelServer, scope: str, changed: set[str]
-) -> None:
+def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(model_app, model_server, scope, changed):
     names = {"one": "ada", "two": "ada", "three": "bob"}
     talks = {name: Talk(model_app, model_server, name, user) for name, user in names.items()}
     sections = {"topic": "Home town: Bergen", "data": ["Home town: Bergen.", "It rains in Bergen"]}
@@ -255,7 +248,7 @@ def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(
         good(talk.client.put(talk.address, json={"sections": latest["sections"]}))  # no item is too long
 
 
-def test_a_fact_for_one_session_and_one_for_all(client: FlaskClient) -> None:
+def test_a_fact_for_one_session_and_one_for_all(client):
     for session in ("one", "two"):
         append(client, session, [said("hello")], user_id="ada")
     good(client.post("/api/facts", json={"session_id": "one", "text": "Only here"}))
@@ -279,7 +272,7 @@ def test_a_fact_for_one_session_and_one_for_all(client: FlaskClient) -> None:
         ({"user_id": "ada", "text": "x", "category": "gossip"}, 422, "category"),
     ],
 )
-def test_a_fact_that_cannot_be_stated(shared: FlaskClient, body: Any, status: int, named: str) -> None:
+def test_a_fact_that_cannot_be_stated(shared, body, status, named):
     append(shared, "s", [said("hello")], user_id="ada")
     refused = error(shared.post("/api/facts", json=body), status)
     assert named in (refused["code"], refused.get("param"))
@@ -294,7 +287,7 @@ def state(client: FlaskClient, *texts: str, **more: Any) -> list[int]:
     return [good(client.post("/api/facts", json={"text": text, **more}))["id"] for text in texts]
 
 
-def test_facts_are_found_by_their_words_newest_first(client: FlaskClient) -> None:
+def test_facts_are_found_by_their_words_newest_first(client):
     texts = ["Green TEA", "Drinks tea_time", "100% coffee", "Любит чай", "Ünal's friend"]
     state(client, *texts, user_id="ada")
     state(client, "Bob's green tea, 100% milk-free чай of ünal tea_", user_id="bob")
@@ -312,7 +305,7 @@ def test_facts_are_found_by_their_words_newest_first(client: FlaskClient) -> Non
 
 
 @pytest.mark.parametrize("ids", [None, [], [0], ["1"], [1.5], [2**63], list(range(1, 1002))])
-def test_ids_that_cannot_be_forgotten(shared: FlaskClient, ids: Any) -> None:
+def test_ids_that_cannot_be_forgotten(shared, ids):
     assert error(shared.post("/api/facts/forget", json={"ids": ids}), 422)["param"].startswith("ids")
 
 
@@ -327,7 +320,7 @@ def at_hand(client: FlaskClient) -> tuple[list[str], list[str], list[str]]:
     return listed, [item["text"] for item in turn["memory"]["facts"]], [hit["text"] for hit in hits]
 
 
-def test_a_fact_is_gone_at_its_end_before_a_job_closes_it(bench: Bench) -> None:
+def test_a_fact_is_gone_at_its_end_before_a_job_closes_it(bench):
     client, clock, rome = bench.client, bench.clock, {"user_id": "ada", "text": "Is in Rome"}
     ends = clock.now + timedelta(hours=1)
     fact_id = good(client.post("/api/facts", json={**rome, "expires_at": ends.isoformat()}))["id"]
@@ -349,7 +342,7 @@ def test_a_fact_is_gone_at_its_end_before_a_job_closes_it(bench: Bench) -> None:
     }
 
 
-def test_an_end_is_set_moved_and_taken_away(bench: Bench) -> None:
+def test_an_end_is_set_moved_and_taken_away(bench):
     client, clock = bench.client, bench.clock
     made = good(client.post("/api/facts", json={"user_id": "ada", "text": "Is in Rome"}))
     assert made["expires_at"] is None
@@ -374,7 +367,7 @@ def test_an_end_is_set_moved_and_taken_away(bench: Bench) -> None:
         ("I am in Rome until Friday.", "", None),
     ],
 )
-def test_a_plan_ends_when_the_person_says_so(talk: Talk, words: str, until: str, end: str | None) -> None:
+def test_a_plan_ends_when_the_person_says_so(talk, words, until, end):
     told = fact(words, 1, until=until)
     talk.hear(said(words, created_at="2024-03-05T10:00:00Z"), reply=digest_of(told))
     everything = read_all(talk.client, "/api/facts", session_id="s", as_of="2024-03-05T12:00:00Z")

@@ -1,21 +1,16 @@
 """Fallback models: another model answers when one fails before its first word, and everything says which one did."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from app import engine_of
 from config import FallbackModel
 from memory.llm import Cancelled, complete
 from memory.llm.fallback import WithFallback
 from tests import openai
-from tests.conftest import MakeApp
 from tests.http import ask, chat, events, failed, good, history, stream, streamed_text
 from tests.llm import ask as request
 from tests.llm import both, connected
@@ -29,13 +24,13 @@ REFUSED = {"error": {"message": "The response was filtered.", "code": "content_f
 
 
 @pytest.fixture
-def other() -> Iterator[ModelServer]:
+def other():
     with ModelServer(reply="The other server answers.") as server:
         yield server
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer, other: ModelServer) -> Flask:
+def app(make_app, model_server, other):
     return make_app(**backed(model_server, other))
 
 
@@ -61,9 +56,7 @@ def backed(server: ModelServer, other: ModelServer, **changes: Any) -> dict[str,
     ],
 )
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "stream"])
-def test_a_model_that_fails_before_its_first_word_is_replaced(
-    app: Flask, model_server: ModelServer, other: ModelServer, reply: Any, streamed: bool
-) -> None:
+def test_a_model_that_fails_before_its_first_word_is_replaced(app, model_server, other, reply, streamed):
     client = app.test_client()
     model_server.main.default = lambda body: reply
     if streamed:
@@ -83,15 +76,13 @@ def test_a_model_that_fails_before_its_first_word_is_replaced(
     ("reply", "status", "code"),
     [(Status(400, REFUSED), 422, "model_content_refused"), (Status(400), 502, "model_rejected_request")],
 )
-def test_a_refusal_of_the_words_or_of_the_request_stays_a_refusal(
-    app: Flask, model_server: ModelServer, other: ModelServer, reply: Any, status: int, code: str
-) -> None:
+def test_a_refusal_of_the_words_or_of_the_request_stays_a_refusal(app, model_server, other, reply, status, code):
     model_server.main.default = lambda body: reply
     failed(ask(app.test_client(), "Hello"), status, code)
     assert not other.requests
 
 
-def test_after_the_first_word_nobody_else_is_asked(app: Flask, model_server: ModelServer, other: ModelServer) -> None:
+def test_after_the_first_word_nobody_else_is_asked(app, model_server, other):
     client = app.test_client()
     model_server.main.queue(CutStream(2), SseError(2))
     for session in ("cut", "error"):
@@ -100,7 +91,7 @@ def test_after_the_first_word_nobody_else_is_asked(app: Flask, model_server: Mod
     assert not other.requests
 
 
-def test_a_stopped_turn_asks_nobody_else(model_server: ModelServer, other: ModelServer) -> None:
+def test_a_stopped_turn_asks_nobody_else(model_server, other):
     with connected(model_server) as first, connected(other) as second:
         model = WithFallback(first, [second])
         asked = request(stream=True)
@@ -110,9 +101,7 @@ def test_a_stopped_turn_asks_nobody_else(model_server: ModelServer, other: Model
         assert not other.requests
 
 
-def test_the_first_of_several_that_answers_is_taken(
-    make_app: MakeApp, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_the_first_of_several_that_answers_is_taken(make_app, model_server, other):
     gone = FallbackModel("gone", "http://127.0.0.1:9/v1")
     models = (FallbackModel("spare-main"), gone, FallbackModel(BACKUP, other.url))
     settings = backed(model_server, other, openai_fallback_models=models)
@@ -124,9 +113,7 @@ def test_the_first_of_several_that_answers_is_taken(
     assert chat(fresh, "Hello")["reply"] == "Spare."
 
 
-def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(
-    app: Flask, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(app, model_server, other):
     client = app.test_client()
     model_server.main.default = lambda body: LASTING
     other.main.default = lambda body: Status(402)
@@ -140,7 +127,7 @@ def test_when_all_fail_the_first_error_says_so_and_the_message_is_kept(
 
 
 @both
-def test_a_failure_is_remembered_for_some_seconds(model_server: ModelServer, other: ModelServer, stream: bool) -> None:
+def test_a_failure_is_remembered_for_some_seconds(model_server, other, stream):
     now = [100.0]
     with ExitStack() as stack:
         first, second = (
@@ -159,17 +146,13 @@ def test_a_failure_is_remembered_for_some_seconds(model_server: ModelServer, oth
         assert len(other.requests) == 4
 
 
-def test_what_one_request_did_wrong_does_not_count_against_the_model(
-    app: Flask, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_what_one_request_did_wrong_does_not_count_against_the_model(app, model_server, other):
     client = app.test_client()
     model_server.main.queue(Status(400, "maximum context length is 2048"))
     assert [chat(client, text)["model"] for text in ("A long one", "A short one")] == [BACKUP, "main-model"]
 
 
-def test_a_client_gets_the_substitutes_answer_under_its_name(
-    app: Flask, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_a_client_gets_the_substitutes_answer_under_its_name(app, model_server, other):
     client = app.test_client()
     model_server.main.default = lambda body: LASTING
     parameters: dict[str, Any] = {"temperature": 0.5, "of_theirs": 1}
@@ -184,8 +167,8 @@ def test_a_client_gets_the_substitutes_answer_under_its_name(
 
 
 def test_a_clients_stream_that_breaks_off_after_its_first_chunk_is_replaced_and_after_a_word_is_not(
-    app: Flask, model_server: ModelServer, other: ModelServer
-) -> None:
+    app, model_server, other
+):
     client = app.test_client()
     model_server.main.queue(Text("", finish=None, done=False))  # the role alone
     *chunks, done = openai.stream(client, talk("Hello"), model="gpt-9")
@@ -197,9 +180,7 @@ def test_a_clients_stream_that_breaks_off_after_its_first_chunk_is_replaced_and_
     assert "error" in fresh[-1] and len(other.requests) == count
 
 
-def test_a_model_that_is_silent_first_is_replaced_within_the_stream(
-    app: Flask, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_a_model_that_is_silent_first_is_replaced_within_the_stream(app, model_server, other):
     client = app.test_client()
     model_server.main.queue(Delay(1.2, LASTING))
     with ask(client, "Hello", stream=True, session_id="s") as response:
@@ -210,7 +191,7 @@ def test_a_model_that_is_silent_first_is_replaced_within_the_stream(
     assert turn["model"] == BACKUP
 
 
-def test_a_failure_in_the_second_call_of_a_turn_is_replaced_as_well(app: Flask, model_server: ModelServer) -> None:
+def test_a_failure_in_the_second_call_of_a_turn_is_replaced_as_well(app, model_server):
     client = app.test_client()
     chat(client, "My cat is called Miso.", session_id="s")
     model_server.main.queue(ToolCalls((("conversation_search", {"query": "cat"}),)), LASTING)
@@ -218,7 +199,7 @@ def test_a_failure_in_the_second_call_of_a_turn_is_replaced_as_well(app: Flask, 
     assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
 
 
-def test_the_mini_model_falls_back_too(app: Flask, model_server: ModelServer, other: ModelServer) -> None:
+def test_the_mini_model_falls_back_too(app, model_server, other):
     client = app.test_client()
     model_server.mini.default = lambda body: LASTING
     other.main.default = other.mini.default
@@ -230,9 +211,7 @@ def test_the_mini_model_falls_back_too(app: Flask, model_server: ModelServer, ot
     assert "response_format" in other.requests[0].body
 
 
-def test_log_and_metrics_say_who_took_over(
-    app: Flask, model_server: ModelServer, other: ModelServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_log_and_metrics_say_who_took_over(app, model_server, other, caplog):
     client = app.test_client()
     model_server.main.queue(LASTING)
     with caplog.at_level(logging.WARNING):

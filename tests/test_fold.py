@@ -3,23 +3,19 @@
 (That nothing said is ever in neither summary nor tail: test_branches, whatever happens.)
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from memory import tokens
-from tests.conftest import MakeApp
 from tests.http import append, ask, chat, failed, history, jobs, sessions, stored, summary
 from tests.http import said as words
-from tests.knowledge import Talk, digest_of
-from tests.model_server import Body, ModelServer, Prompt, Status, at, prompts, question
+from tests.knowledge import digest_of
+from tests.model_server import Body, Prompt, Status, at, prompts, question
 
 
 def covering(body: Body) -> Any:
@@ -43,7 +39,7 @@ def positions(client: FlaskClient, session_id: str, prompt: Prompt) -> list[int]
     return [place[(message["role"], message["content"])] for message in prompt[1:-1]]
 
 
-def test_the_whole_prompt_of_three_turns(model_app: Flask, model_server: ModelServer) -> None:
+def test_the_whole_prompt_of_three_turns(model_app, model_server):
     client = model_app.test_client()
     model_server.main.queue("Noted.", "Rex.")
     chat(client, "  My dog is <b>Rex</b> &c.  ", session_id="s", system_prompt="Be brief.")
@@ -62,7 +58,7 @@ def test_the_whole_prompt_of_three_turns(model_app: Flask, model_server: ModelSe
     assert re.fullmatch(rf'<memory now="{stamp}">\n</memory>\n\nGood\.', last["content"])
 
 
-def test_consecutive_prompts_share_all_but_the_last_message(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_consecutive_prompts_share_all_but_the_last_message(make_app, model_server):
     """Between folds each prompt begins with the one before, save for that one's volatile text."""
     client = make_app(**at(model_server, tail_messages_max=8, summary_mode="inline")).test_client()
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
@@ -90,9 +86,7 @@ def test_consecutive_prompts_share_all_but_the_last_message(make_app: MakeApp, m
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 4), (2, 6), (4, 6)])
-def test_a_fold_keeps_the_last_messages_word_for_word(
-    make_app: MakeApp, model_server: ModelServer, least: int, most: int
-) -> None:
+def test_a_fold_keeps_the_last_messages_word_for_word(make_app, model_server, least, most):
     limits = {"tail_messages_min": least, "tail_messages_max": most}
     client = make_app(**at(model_server, summary_mode="inline", **limits)).test_client()
     model_server.mini.default = covering
@@ -112,7 +106,7 @@ def test_a_fold_keeps_the_last_messages_word_for_word(
 
 
 @pytest.mark.parametrize("every", [1, 3])
-def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_server: ModelServer, every: int) -> None:
+def test_the_summary_is_updated_every_so_many_turns(make_app, model_server, every):
     app = make_app(**at(model_server, summary_every=every))
     for number in range(6):
         chat(app.test_client(), f"m{number}", session_id="s")
@@ -121,9 +115,7 @@ def test_the_summary_is_updated_every_so_many_turns(make_app: MakeApp, model_ser
     assert shown == [2 * every] * (6 // every)
 
 
-def test_a_burst_of_turns_costs_one_call_that_is_made_a_turn_before_the_fold_needs_it(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_burst_of_turns_costs_one_call_that_is_made_a_turn_before_the_fold_needs_it(make_app, model_server):
     app = make_app(**at(model_server, summary_debounce=30.0, tail_messages_max=8))
     client = app.test_client()
     model_server.mini.default = covering
@@ -139,9 +131,7 @@ def test_a_burst_of_turns_costs_one_call_that_is_made_a_turn_before_the_fold_nee
     assert [len(digested(prompt)) for prompt in prompts(model_server, "mini")] == [8, 8, 8]
 
 
-def test_prompts_after_two_hundred_turns_are_no_longer_than_after_ten(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_prompts_after_two_hundred_turns_are_no_longer_than_after_ten(make_app, model_server):
     app = make_app(**at(model_server))
     client = app.test_client()
     model_server.mini.default = covering
@@ -164,9 +154,7 @@ def size(prompt: Prompt) -> int:
     return sum(tokens.estimate_message(message["content"]) for message in prompt)
 
 
-def test_the_context_is_never_exceeded_while_the_mini_model_is_down(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_the_context_is_never_exceeded_while_the_mini_model_is_down(make_app, model_server):
     limit = 2500
     app = make_app(**at(model_server, context_tokens=limit, tail_messages_max=6, summary_mode="inline"))
     client = app.test_client()
@@ -192,9 +180,7 @@ def test_the_context_is_never_exceeded_while_the_mini_model_is_down(
 
 
 @pytest.mark.parametrize("spare", range(0, 1600, 400))
-def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(
-    make_app: MakeApp, model_server: ModelServer, spare: int
-) -> None:
+def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(make_app, model_server, spare):
     client = make_app(**at(model_server, context_tokens=4000)).test_client()
     append(client, "old", [words(f"Tea number {n}: " + "green tea leaves " * 20) for n in range(8)], user_id="ann")
     empty = chat(client, "Hello", session_id="new", user_id="ann", recall="off", temporary=False)
@@ -207,9 +193,7 @@ def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(
     assert shown == len(answer["memory"]["excerpts"]) and bool(shown) is (spare > 520), "the excerpt is one block"
 
 
-def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(make_app, model_server):
     client = make_app(**at(model_server, context_tokens=1000)).test_client()
     chat(client, "Hello", session_id="s")
     for text in ("x" * 4000, "茶" * 1300, "y" * 100_001):
@@ -223,7 +207,7 @@ def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(
     assert chat(client, "Hello again", session_id="s")["reply"] and len(history(client, "s")) == 4
 
 
-def test_work_done_stays_done_when_a_later_step_fails(talk: Talk) -> None:
+def test_work_done_stays_done_when_a_later_step_fails(talk):
     talk.say(*(f"m{n} " + "word " * 200 for n in range(60)))
     state = talk.digest(covering, Status(401))
     assert state["state"] == "pending" and state["latest"]["version"] == 1 and "refused the key" in state["error"]

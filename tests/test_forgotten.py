@@ -1,26 +1,22 @@
 """How many facts of a person were forgotten lately, however it came, without a word of them."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.http import append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import ModelServer, Text, ToolCalls
+from tests.model_server import Text, ToolCalls
 
 ADA, TEAM = {"user_id": "ada"}, {"space": "team"}
 
 
 @pytest.fixture
-def talk(model_app: Flask, model_server: ModelServer) -> Talk:
+def talk(model_app, model_server):
     """Two facts of Ada, from two messages of session `s`; and one of Bob."""
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I am allergic to walnuts.", "I live in Oslo.")
@@ -104,9 +100,7 @@ def after_a_correction(talk: Talk) -> None:
         *((by_the_models_tool, 1), (by_a_policy, 2), (after_a_correction, 1)),
     ],
 )
-def test_each_way_of_forgetting_is_counted_for_its_owner_alone(
-    talk: Talk, way: Callable[[Talk], None], count: int
-) -> None:
+def test_each_way_of_forgetting_is_counted_for_its_owner_alone(talk, way, count):
     assert forgotten(talk.client) == 0
     way(talk)
     left = {one["text"] for one in read_all(talk.client, "/api/facts", **ADA)}
@@ -114,7 +108,7 @@ def test_each_way_of_forgetting_is_counted_for_its_owner_alone(
     assert (forgotten(talk.client), forgotten(talk.client, "users/bob")) == (count, 0)
 
 
-def test_an_erased_person_who_comes_back_has_forgotten_nothing(talk: Talk) -> None:
+def test_an_erased_person_who_comes_back_has_forgotten_nothing(talk):
     by_the_page(talk)
     good(talk.client.delete("/api/facts/3"))
     good(talk.client.delete("/api/users/ada"))
@@ -123,7 +117,7 @@ def test_an_erased_person_who_comes_back_has_forgotten_nothing(talk: Talk) -> No
     assert (forgotten(talk.client), forgotten(talk.client, "users/bob")) == (0, 1)
 
 
-def test_a_space_has_its_own_figure(talk: Talk) -> None:
+def test_a_space_has_its_own_figure(talk):
     stated = good(talk.client.post("/api/facts", json={"text": "Ships on Fridays", **TEAM}))
     good(talk.client.delete(f"/api/facts/{stated['id']}", query_string=TEAM))
     assert (forgotten(talk.client, "spaces/team"), forgotten(talk.client)) == (1, 0)
@@ -169,9 +163,7 @@ def undo(talk: Talk) -> None:
         *((way, {"Allergic to walnuts", "Lives in Oslo"}) for way in (refuse, undo)),
     ],
 )
-def test_what_was_said_otherwise_or_is_still_kept_is_not_counted(
-    talk: Talk, way: Callable[[Talk], None], left: set[str]
-) -> None:
+def test_what_was_said_otherwise_or_is_still_kept_is_not_counted(talk, way, left):
     way(talk)
     assert {one["text"] for one in read_all(talk.client, "/api/facts", **ADA)} == left
     assert forgotten(talk.client) == 0

@@ -1,18 +1,14 @@
 """Links: what facts tie together.  They rest on the same words as their fact, and share its fate."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from memory.tokens import estimate
-from tests.conftest import MakeApp
 from tests.http import error, find, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact, link
-from tests.model_server import ModelServer, at
+from tests.model_server import at
 
 Body = dict[str, Any]
 
@@ -27,7 +23,7 @@ IDA = fact("Has a sister called Ida", 1, "my sister Ida", links=[link("user", "s
 PORTO = fact("Ida lives in Porto", 1, "lives in Porto", links=[link("Ida", "lives in", "Porto", "person place")])
 
 
-def test_a_link_rests_on_the_words_of_its_fact(talk: Talk) -> None:
+def test_a_link_rests_on_the_words_of_its_fact(talk):
     talk.hear(
         said("Did I say that my sister Ida lives in Porto?", created_at="2026-03-01T10:00:00Z"),
         reply=digest_of(IDA, PORTO),
@@ -59,17 +55,13 @@ def test_a_link_rests_on_the_words_of_its_fact(talk: Talk) -> None:
         ("my sister Ida", "I saw my sister Ida.", "Ida is my sister"),
     ],
 )
-def test_a_link_that_was_not_said_is_left_out_and_its_fact_stays(
-    talk: Talk, quote: str, said_: str, wrong: Any
-) -> None:
+def test_a_link_that_was_not_said_is_left_out_and_its_fact_stays(talk, quote, said_, wrong):
     about = "Ida doesn't live in Porto" if "n't" in quote else "Knows Ida"
     talk.hear(said_, said("Is she in Lisbon?", "assistant"), reply=digest_of(fact(about, 1, quote, links=[wrong])))
     assert (talk.texts(), edges(talk, entity="Ida")) == ([about], [])
 
 
-def test_without_the_setting_nothing_is_asked_for_and_nothing_stored(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_without_the_setting_nothing_is_asked_for_and_nothing_stored(make_app, model_server):
     asked = {}
     for session, setting in (("on", "on"), ("off", "off")):
         talk = Talk(make_app(**at(model_server), links=setting), model_server, session)
@@ -84,7 +76,7 @@ def test_without_the_setting_nothing_is_asked_for_and_nothing_stored(
 
 
 @pytest.mark.parametrize("sister", ["my sister", "user's sister", "the user's sister"])
-def test_all_names_of_somebody_lead_to_one_entity(talk: Talk, sister: str) -> None:
+def test_all_names_of_somebody_lead_to_one_entity(talk, sister):
     doctor = fact("The sister is a doctor", 1, "My sister is a doctor", links=[link(sister, "works as", "doctor")])
     talk.hear("My sister is a doctor.", reply=digest_of(doctor))
     assert edges(talk, entity="my sister") == ["user's sister -works as-> doctor"]
@@ -98,7 +90,7 @@ def test_all_names_of_somebody_lead_to_one_entity(talk: Talk, sister: str) -> No
     assert edges(talk, entity="my sister") == ["user's sister -works as-> doctor"]
 
 
-def test_whoever_is_known_by_others_is_found_through_them(talk: Talk) -> None:
+def test_whoever_is_known_by_others_is_found_through_them(talk):
     said_ = "My sister is Ida's friend, and Ida's friend is Tia. My sister lives in Porto."
     links = [link("user", "sister", "Ida's friend", "person person"), link("Ida", "friend", "Tia", "person person")]
     tied = fact("My sister lives in Porto", 1, said_, links=[*links, link("my sister", "lives in", "Porto")])
@@ -106,7 +98,7 @@ def test_whoever_is_known_by_others_is_found_through_them(talk: Talk) -> None:
     assert edges(talk, entity="my sister") == ["user -sister-> Tia", "Ida -friend-> Tia", "Tia -lives in-> Porto"]
 
 
-def test_who_writes_under_a_name_is_known_by_it(talk: Talk) -> None:
+def test_who_writes_under_a_name_is_known_by_it(talk):
     name = r"Ad\g<1>a"
     mine = [link("user", "sister", "Ida", "person person"), link("my sister", "lives in", "Porto", "person place")]
     message = said("My sister Ida lives in Porto.", name=name)
@@ -115,7 +107,7 @@ def test_who_writes_under_a_name_is_known_by_it(talk: Talk) -> None:
     assert edges(talk, entity=name, depth=2) == [f"{name} -sister-> Ida", "Ida -lives in-> Porto"]
 
 
-def test_two_of_a_kind_stay_apart(talk: Talk) -> None:
+def test_two_of_a_kind_stay_apart(talk):
     links = [link("user", "sister", name, "person person") for name in ("Ida", "Tia")]
     lives = link("my sister", "lives in", "Porto", "person place")
     talk.hear(
@@ -133,7 +125,7 @@ def test_two_of_a_kind_stay_apart(talk: Talk) -> None:
 # -- the graph
 
 
-def test_circles_are_walked_once_and_pages_are_of_all(talk: Talk) -> None:
+def test_circles_are_walked_once_and_pages_are_of_all(talk):
     round_table = ["Ida", "Tia", "Una", "Vera", "Ida"]
     links = [link(one, "knows", other, "person person") for one, other in pairwise(round_table)]
     talk.hear(", ".join(round_table), reply=digest_of(fact("All of them", 1, ", ".join(round_table), links=links)))
@@ -143,7 +135,7 @@ def test_circles_are_walked_once_and_pages_are_of_all(talk: Talk) -> None:
     assert edges(talk, entity="Ida", depth=2, limit=1) == edges(talk, entity="Ida", depth=3) == one + two
 
 
-def test_what_cannot_be_asked_is_explained(talk: Talk) -> None:
+def test_what_cannot_be_asked_is_explained(talk):
     talk.hear("Hello", reply=digest_of())
     for query in ("depth=4", "depth=0", "entity=", "as_of=soon", "cursor=x", "limit=0"):
         assert error(talk.client.get(f"/api/graph?session_id=s&{query}"), 422)["message"]
@@ -160,9 +152,7 @@ def found(talk: Talk, question: str) -> list[str]:
     return [one["content"] for one in find(talk.client, question, user_id="ada", limit=5)]
 
 
-def test_a_question_about_somebody_finds_what_is_told_of_their_neighbours(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_a_question_about_somebody_finds_what_is_told_of_their_neighbours(model_app, model_server):
     talk = Talk(model_app, model_server, "before", "ada")
     talk.say(
         "My sister Ida called.",
@@ -182,7 +172,7 @@ def test_a_question_about_somebody_finds_what_is_told_of_their_neighbours(
 
 
 @pytest.fixture
-def moved(talk: Talk) -> Talk:
+def moved(talk):
     """Ida lived in Porto, and moved to Lyon."""
     talk.hear(
         said("My sister Ida lives in Porto.", created_at="2026-03-01T10:00:00Z"),
@@ -201,13 +191,13 @@ NAMED = {"quote": "My sister Ida"}
 THEN, NOW = ["Ida -lives in-> Porto", "user -sister-> Ida"], ["Ida -lives in-> Lyon", "user -sister-> Ida"]
 
 
-def test_a_correction_closes_the_links_and_the_past_can_be_read(moved: Talk) -> None:
+def test_a_correction_closes_the_links_and_the_past_can_be_read(moved):
     assert edges(moved, entity="Ida") == NOW
     assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == THEN
     assert edges(moved, entity="Ida", as_of="2026-01-01T00:00:00Z") == []
 
 
-def test_who_lives_elsewhere_lives_there_no_more(talk: Talk) -> None:
+def test_who_lives_elsewhere_lives_there_no_more(talk):
     links = [*IDA["links"], *PORTO["links"]]
     talk.hear("My sister Ida lives in Porto.", reply=digest_of(fact("My sister Ida lives in Porto", 1, links=links)))
     lyon = [link("user", "sister", "Ida", "person person"), link("my sister", "lives in", "Lyon", "person place")]
@@ -216,7 +206,7 @@ def test_who_lives_elsewhere_lives_there_no_more(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("way", ["replaced", "erased"])
-def test_what_was_taken_back_holds_no_more_and_what_it_corrected_again(moved: Talk, way: str) -> None:
+def test_what_was_taken_back_holds_no_more_and_what_it_corrected_again(moved, way):
     last = read_all(moved.client, "/api/sessions/s/messages")[-1]["id"]
     if way == "replaced":
         good(moved.client.post("/api/chat", json={"session_id": "s", "message": "Ida is well.", "replaces": last}))
@@ -226,7 +216,7 @@ def test_what_was_taken_back_holds_no_more_and_what_it_corrected_again(moved: Ta
     assert edges(moved, entity="Ida") == THEN
 
 
-def test_an_edited_fact_keeps_the_links_that_its_words_still_name(moved: Talk) -> None:
+def test_an_edited_fact_keeps_the_links_that_its_words_still_name(moved):
     facts = {one["text"]: one["id"] for one in moved.facts()}
     edits = {"Ida lives in Lyon": "Ida lives in Nice", "Has a sister called Ida": "Ida is a sister of mine"}
     for old, new in edits.items():
@@ -234,14 +224,14 @@ def test_an_edited_fact_keeps_the_links_that_its_words_still_name(moved: Talk) -
     assert edges(moved, entity="Ida") == NOW[1:]
 
 
-def test_a_forgotten_fact_takes_its_links_along(moved: Talk) -> None:
+def test_a_forgotten_fact_takes_its_links_along(moved):
     (lyon,) = [one["id"] for one in moved.facts() if "Lyon" in one["text"]]
     receipt = good(moved.client.delete(f"/api/facts/{lyon}"))
     assert receipt["erased"]["facts"] == 2
     assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == NOW[1:]
 
 
-def test_links_go_along_with_an_export_and_with_an_erased_person(model_app: Flask, model_server: ModelServer) -> None:
+def test_links_go_along_with_an_export_and_with_an_erased_person(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.hear("I saw my sister Ida. She lives in Porto.", reply=digest_of(IDA, PORTO))
     export = good(talk.client.get("/api/users/ada/export"))

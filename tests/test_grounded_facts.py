@@ -1,16 +1,12 @@
 """Facts rest on the person's own words: what was not said is refused, what is said again adds nothing, and what is
 corrected is gone from the prompt at once."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
 import pytest
-from flask import Flask
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -20,7 +16,7 @@ from models.messages import Message
 from tests.application import soon_over
 from tests.http import append, chat, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import Body, ModelServer, prompts
+from tests.model_server import Body, prompts
 
 SAID_ON = datetime(2024, 3, 5, 10, tzinfo=UTC)
 
@@ -45,7 +41,7 @@ NUMBER, OPPOSITE, NAME = (
 )
 
 
-def test_a_message_of_accents_is_checked_in_no_more_than_seconds() -> None:
+def test_a_message_of_accents_is_checked_in_no_more_than_seconds():
     with soon_over():
         assert problem("Lives in Bergen", "I live in Bergen, o" + "\u0315\u0300" * 50_000, "I live in Bergen") is None
 
@@ -67,12 +63,12 @@ def test_a_message_of_accents_is_checked_in_no_more_than_seconds() -> None:
         (" \u200b ", "I live in Bergen", False),
     ],
 )
-def test_a_quote_stands_in_its_source_letter_by_letter(quote: str, said: str, stands: bool) -> None:
+def test_a_quote_stands_in_its_source_letter_by_letter(quote, said, stands):
     assert problem("A fact", said, quote) == (None if stands else "its quote is not in its source")
 
 
 @pytest.mark.parametrize("quote", ["i", "I do", "the", "and I", "."])
-def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote: str) -> None:
+def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote):
     assert problem("Lives in Bergen", "I do and I is the i in Bergen.", quote) == "its quote says nothing by itself"
 
 
@@ -100,7 +96,7 @@ def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote: str) -
         ("Diet: Vegan", "No animal products for me"),
     ],
 )
-def test_a_fact_may_use_other_words(text: str, said: str) -> None:
+def test_a_fact_may_use_other_words(text, said):
     assert problem(text, said) is None
 
 
@@ -117,11 +113,11 @@ def test_a_fact_may_use_other_words(text: str, said: str) -> None:
         (NAME, "Lives in Oslo", "I live in Bergen", None),
     ],
 )
-def test_what_was_not_said_is_refused(why: str, text: str, said: str, quote: str | None) -> None:
+def test_what_was_not_said_is_refused(why, text, said, quote):
     assert problem(text, said, quote) == why
 
 
-def test_numbers_and_names_may_come_from_other_messages_about_the_same_thing() -> None:
+def test_numbers_and_names_may_come_from_other_messages_about_the_same_thing():
     before = ("user", "The meeting is on 12 March at 15:00.")
     assert problem("Meeting on 12 March at 16:00", "No, at 16:00", None, before) is None
     assert problem("Meeting on 12 March at 16:00", "No, at 16:00", None, ("assistant", before[1])) == NUMBER
@@ -131,9 +127,7 @@ def test_numbers_and_names_may_come_from_other_messages_about_the_same_thing() -
 # -- whose words they are
 
 
-def test_facts_from_anywhere_but_the_persons_own_words_are_refused_and_counted(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_facts_from_anywhere_but_the_persons_own_words_are_refused_and_counted(model_app, model_server):
     """A mini model that believes all it reads: what was recalled, the assistant, a tool, the system, its own summary,
     another session, words that were replaced."""
     other = Talk(model_app, model_server, "other", "ada")
@@ -190,7 +184,7 @@ ECHOES = (
 )
 
 
-def test_a_hundred_turns_that_echo_memories_add_no_fact(talk: Talk) -> None:
+def test_a_hundred_turns_that_echo_memories_add_no_fact(talk):
     talk.server.mini.default = eager
     talk.hear(" ".join(TOLD))
     facts = talk.facts()
@@ -217,12 +211,12 @@ texts = st.lists(words, min_size=1, max_size=6).map(" ".join)
 @example("Likes tea", "Liked tea")
 @example("Budget is 1,000", "Budget is 1.00")
 @example("My sister Ann likes tea", "My sister Ann")
-def test_facts_that_differ_in_a_word_are_never_the_same(one: str, other: str) -> None:
+def test_facts_that_differ_in_a_word_are_never_the_same(one, other):
     assert is_duplicate(one, {same_text(other)}) == (one.casefold() == other.casefold())
 
 
 @given(texts, st.sampled_from(["", ".", "!"]), st.sampled_from([str, str.upper]))
-def test_case_spacing_and_the_final_stop_may_differ(text: str, stop: str, spelt: Callable[[str], str]) -> None:
+def test_case_spacing_and_the_final_stop_may_differ(text, stop, spelt):
     assert is_duplicate(f"  {spelt(text)}{stop} ".replace(" ", "  "), {same_text(text)})
 
 
@@ -251,9 +245,7 @@ def corrected(talk: Talk, before: str, old: dict[str, Any], after: str, new: dic
         ),
     ],
 )
-def test_what_is_corrected_leaves_the_head_at_once(
-    talk: Talk, before: str, old: str, after: str, new: str, named: bool
-) -> None:
+def test_what_is_corrected_leaves_the_head_at_once(talk, before, old, after, new, named):
     supersedes = [1] if named else []
     corrected(talk, before, fact(old, 1, before), after, fact(new, 4, after, supersedes=supersedes))
     assert talk.texts() == [new]
@@ -274,12 +266,12 @@ def test_what_is_corrected_leaves_the_head_at_once(
         ("Rent is 800 euros.", "Rent is 800 euros", "No, budget is 900 euros.", "Budget is 900 euros"),
     ],
 )
-def test_what_is_no_correction_stands_beside_it(talk: Talk, before: str, old: str, after: str, new: str) -> None:
+def test_what_is_no_correction_stands_beside_it(talk, before, old, after, new):
     corrected(talk, before, fact(old, 1, before), after, fact(new, 4, after))
     assert talk.texts() == [new, old]
 
 
-def test_a_correction_in_the_same_digest_closes_what_was_said_before(talk: Talk) -> None:
+def test_a_correction_in_the_same_digest_closes_what_was_said_before(talk):
     drafts = [fact("Lives in Bergen", 1, "I live in Bergen"), fact("Lives in Lyon", 2, "I moved to Lyon")]
     talk.hear("I live in Bergen.", "No, I moved to Lyon.", reply=digest_of(*drafts))
     assert talk.texts() == ["Lives in Lyon"]
@@ -288,7 +280,7 @@ def test_a_correction_in_the_same_digest_closes_what_was_said_before(talk: Talk)
     assert talk.texts() == ["Lives in Rome", "Lives in Lyon"]
 
 
-def test_the_summary_drops_what_was_corrected_and_the_head_with_it(talk: Talk) -> None:
+def test_the_summary_drops_what_was_corrected_and_the_head_with_it(talk):
     """A mini model that forgets to: what says just the old fact says the new one; the head follows at once."""
     old, new = fact("Lives in Bergen", 1, "I live in Bergen"), fact("Lives in Lyon", 4, "I moved to Lyon")
     talk.hear("I live in Bergen.", reply=digest_of(old, data=["Lives in Bergen.", "Once lived in Bergen, Norway"]))
@@ -306,7 +298,7 @@ def test_the_summary_drops_what_was_corrected_and_the_head_with_it(talk: Talk) -
 # -- a clock that was set back
 
 
-def test_facts_of_a_future_that_was_none_still_hold(talk: Talk) -> None:
+def test_facts_of_a_future_that_was_none_still_hold(talk):
     later = (datetime.now(UTC) + timedelta(days=400)).isoformat()
     talk.hear(said("I live in Bergen.", created_at=later), reply=digest_of(fact("Lives in Bergen", 1, "Bergen")))
     assert talk.texts() == ["Lives in Bergen"]

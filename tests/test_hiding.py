@@ -1,7 +1,5 @@
 """Messages that are hidden: out of their session's prompts until they are shown again, and still there otherwise."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -9,7 +7,7 @@ from flask.testing import FlaskClient
 
 from tests.http import Body, append, chat, error, good, said, stored
 from tests.knowledge import Talk, digest_of
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 from tests.recall import words
 
 ADA = {"user_id": "ada"}
@@ -17,7 +15,7 @@ CODE = "The locker code is 1111."
 
 
 @pytest.fixture
-def ada(talk: Talk) -> Talk:
+def ada(talk):
     talk.who = ADA
     talk.say(CODE, said("Noted.", "assistant"), "The bike is red.", said("Nice.", "assistant"))
     return talk
@@ -37,7 +35,7 @@ def turn(ada: Talk, **where: str) -> Body:
     return chat(ada.client, "What is the locker code?", **ADA, recall="always", temporary=True, **where)
 
 
-def test_hidden_messages_are_in_no_prompt_of_their_session_until_they_are_shown_again(ada: Talk) -> None:
+def test_hidden_messages_are_in_no_prompt_of_their_session_until_they_are_shown_again(ada):
     before = turn(ada, session_id="s")
     assert change(ada.client, "hide", first=1, last=2) == ([1, 2], [])
     assert hidden(ada.client) == [1, 2]
@@ -84,9 +82,7 @@ EACH = 9  # tokens of each of these
         ({"tokens": 9 * EACH}, []),
     ],
 )
-def test_no_answer_is_left_without_its_question_and_no_result_without_its_call(
-    client: FlaskClient, body: Body, expected: list[int]
-) -> None:
+def test_no_answer_is_left_without_its_question_and_no_result_without_its_call(client, body, expected):
     append(client, "s", [said(f"Words of {number:03}.", role) for number, role in enumerate(ROLES)])
     messages = stored(client, "s")
     assert {one["tokens"] for one in messages} == {EACH}
@@ -98,7 +94,7 @@ def test_no_answer_is_left_without_its_question_and_no_result_without_its_call(
     assert change(client, "show") == ([], expected)
 
 
-def test_a_summary_reads_no_hidden_message_and_goes_back_for_one_that_is_shown_again(ada: Talk) -> None:
+def test_a_summary_reads_no_hidden_message_and_goes_back_for_one_that_is_shown_again(ada):
     def read() -> str:
         return str(ada.digests()[-1])
 
@@ -118,7 +114,7 @@ def test_a_summary_reads_no_hidden_message_and_goes_back_for_one_that_is_shown_a
     assert ada.summary()["state"] == "current"
 
 
-def test_hidden_messages_come_back_hidden_from_an_export_and_are_erased_as_any(ada: Talk) -> None:
+def test_hidden_messages_come_back_hidden_from_an_export_and_are_erased_as_any(ada):
     change(ada.client, "hide", first=1, last=2)
     document = good(ada.client.get("/api/users/ada/export"))
     good(ada.client.delete("/api/users/ada"))
@@ -129,7 +125,7 @@ def test_hidden_messages_come_back_hidden_from_an_export_and_are_erased_as_any(a
     assert hidden(ada.client) == [2]
 
 
-def test_a_client_sends_hidden_messages_in_vain(ada: Talk, model_server: ModelServer) -> None:
+def test_a_client_sends_hidden_messages_in_vain(ada, model_server):
     history = [said(CODE), said("Noted.", "assistant"), said("The bike is red."), said("Nice.", "assistant")]
 
     def complete(*newest: Body) -> list[Any]:
@@ -144,7 +140,7 @@ def test_a_client_sends_hidden_messages_in_vain(ada: Talk, model_server: ModelSe
     assert complete(said("And the cat?"))[-1] == "And the cat?", "what it asks is answered"
 
 
-def test_what_can_not_be_hidden_is_refused_and_nothing_changes(ada: Talk) -> None:
+def test_what_can_not_be_hidden_is_refused_and_nothing_changes(ada):
     change(ada.client, "hide", first=1, last=2)
     append(ada.client, "t", [said("Elsewhere.")], **ADA)
     elsewhere = stored(ada.client, "t")[0]["id"]

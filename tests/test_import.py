@@ -1,7 +1,5 @@
 """Import: Recap's own export comes back as it was, again and again, and nothing of a wrong document is stored."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from marshmallow import Schema, fields
 from werkzeug.test import TestResponse
@@ -29,11 +26,11 @@ from tests.application import derived, rows_of
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.http import history as stored
 from tests.knowledge import digest_of, fact
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 
 
 @pytest.fixture
-def talk(model_app: Flask, model_server: ModelServer) -> FlaskClient:
+def talk(model_app, model_server):
     """Ada has talked in two sessions; in the first she moved, and edited the summary."""
     client, job_queue = model_app.test_client(), engine_of(model_app).job_queue
     good(client.post("/api/sessions", json={"session_id": "empty", "user_id": "ada", "title": "Nothing yet"}))
@@ -91,9 +88,7 @@ def content(document: Body) -> Body:
 # -- there and back
 
 
-def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
-    talk: FlaskClient, model_server: ModelServer
-) -> None:
+def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(talk, model_server):
     before = export(talk)
     shown = good(talk.get("/api/users/ada"))
     good(talk.delete("/api/users/ada"))
@@ -126,7 +121,7 @@ def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
     assert good(talk.get("/api/sessions/home/summary"))["latest"]["version"] == 4
 
 
-def test_items_that_are_there_stay_and_those_of_erased_messages_do_not_come_back(talk: FlaskClient) -> None:
+def test_items_that_are_there_stay_and_those_of_erased_messages_do_not_come_back(talk):
     before = export(talk)
     assert [(len(one["sources"]), len(one["versions"])) for one in before["items"]] == [(0, 0), (2, 2)]
     first = read_all(talk, "/api/sessions/home/messages")[0]["id"]
@@ -138,7 +133,7 @@ def test_items_that_are_there_stay_and_those_of_erased_messages_do_not_come_back
     assert [one["value"] for one in export(talk)["items"]] == ["Oolong"]
 
 
-def test_only_what_is_missing_is_added(talk: FlaskClient) -> None:
+def test_only_what_is_missing_is_added(talk):
     before = export(talk)
     chat(talk, "And another thing.", session_id="tea", user_id="ada")
     longer = export(talk)
@@ -155,7 +150,7 @@ def test_only_what_is_missing_is_added(talk: FlaskClient) -> None:
     assert done["created"]["messages"] == 0 and len(stored(talk, "tea")) == 4
 
 
-def test_anothers_sessions_of_the_same_ids_stay_as_they_are(talk: FlaskClient) -> None:
+def test_anothers_sessions_of_the_same_ids_stay_as_they_are(talk):
     before = export(talk)
     for _ in range(2):
         done = good(bring_in(talk, before, "bob"))
@@ -166,7 +161,7 @@ def test_anothers_sessions_of_the_same_ids_stay_as_they_are(talk: FlaskClient) -
     assert content(export(talk, "bob")) == content(before)
 
 
-def test_another_conversation_of_the_same_id_is_left_alone(talk: FlaskClient) -> None:
+def test_another_conversation_of_the_same_id_is_left_alone(talk):
     before = export(talk)
     good(talk.delete("/api/users/ada"))
     append(talk, "tea", [said("Something else.")], user_id="ada")
@@ -179,7 +174,7 @@ def test_another_conversation_of_the_same_id_is_left_alone(talk: FlaskClient) ->
     assert stored(talk, "home") == [("user", "I live in Tallinn.")]
 
 
-def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: FlaskClient) -> None:
+def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk):
     first = chat(talk, "I have a cat.", session_id="pets", user_id="ada")
     before = export(talk)
     chat(talk, "I have a dog.", session_id="pets", user_id="ada", replaces=first["user_message_id"])
@@ -189,7 +184,7 @@ def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk: FlaskClie
     assert stored(talk, "pets-2")[0] == ("user", "I have a cat.")
 
 
-def test_a_large_export_comes_in_in_batches(talk: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_export_comes_in_in_batches(talk, monkeypatch):
     monkeypatch.setattr(memory.transfer.imports, "BATCH_ROWS", 7)
     append(talk, "long", [said(f"number {number}", external_id=f"n{number}") for number in range(50)], user_id="ada")
     for number in range(20):
@@ -204,7 +199,7 @@ def test_a_large_export_comes_in_in_batches(talk: FlaskClient, monkeypatch: pyte
     chat(talk, "Go on.", session_id="long", user_id="ada")
 
 
-def test_what_a_message_carries_beside_its_words_comes_along(client: FlaskClient) -> None:
+def test_what_a_message_carries_beside_its_words_comes_along(client):
     calls = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]}
     of_a_later_recap = {"mood": "good"}  # which is passed over
     message = {**a_message(role="assistant", content="", extra=calls), **of_a_later_recap}
@@ -213,9 +208,7 @@ def test_what_a_message_carries_beside_its_words_comes_along(client: FlaskClient
     assert (message["content"], message["extra"]) == ("", calls)
 
 
-def test_a_document_may_be_larger_than_other_bodies_but_not_of_any_size(
-    app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_document_may_be_larger_than_other_bodies_but_not_of_any_size(app, client, monkeypatch):
     app.config["MAX_CONTENT_LENGTH"] = 1000
     messages = [a_message(content="x" * 90) for _ in range(20)]
     refused = client.post("/api/sessions/s/messages", json={"messages": messages})
@@ -228,9 +221,7 @@ def test_a_document_may_be_larger_than_other_bodies_but_not_of_any_size(
 # -- while something else goes on
 
 
-def test_a_session_that_stays_busy_ends_the_import(
-    talk: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_that_stays_busy_ends_the_import(talk, model_server, monkeypatch):
     before = export(talk)
     monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.05)
     answers: list[TestResponse] = []
@@ -247,7 +238,7 @@ def test_a_session_that_stays_busy_ends_the_import(
 
 
 @pytest.mark.parametrize("sessions", [1, 2])
-def test_a_person_erased_during_an_import_stays_erased(app: Flask, client: FlaskClient, sessions: int) -> None:
+def test_a_person_erased_during_an_import_stays_erased(app, client, sessions):
     """After the first session, with another or with the facts to come."""
     whole = a_document(*(a_session(id=f"s{number}") for number in range(sessions)), facts=[a_fact()])
     document = read_import(io.BytesIO(json.dumps(whole).encode()), datetime.now(UTC))
@@ -294,7 +285,7 @@ def a_document(*sessions: Any, facts: Any = (), **changes: Any) -> Body:
     return {"format": "recap-export", "version": 1, "sessions": list(sessions), "facts": list(facts), **changes}
 
 
-def test_the_smallest_documents_come_in(client: FlaskClient) -> None:
+def test_the_smallest_documents_come_in(client):
     document = a_document(a_session(summaries=[a_summary()]), facts=[a_fact(), a_fact(id=2, superseded_by=99)])
     assert good(bring_in(client, document))["created"]["facts"] == 2
     assert sum(good(bring_in(client, a_document()))["created"].values()) == 0
@@ -314,7 +305,7 @@ THINKING = {
 }
 
 
-def test_an_import_brings_no_thoughts_and_a_second_one_changes_nothing(client: FlaskClient) -> None:
+def test_an_import_brings_no_thoughts_and_a_second_one_changes_nothing(client):
     thought = "<think>zebra</think>"
     excluded = [{"option": f"{thought}Green", "reason": thought}, {"option": thought}]
     sections = {"topic": f"{thought}Colours", "data": [f"{thought}Red", thought], "excluded": excluded}
@@ -369,7 +360,7 @@ def an_item(**changes: Any) -> Body:
         (a_document(items=[an_item(versions=[A_VERSION] * 2)]), "items.0.versions.1.version"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_stored(shared: FlaskClient, document: Any, param: str) -> None:
+def test_what_is_wrong_is_named_and_nothing_is_stored(shared, document, param):
     refused(shared, document, "invalid_import", param)
 
 
@@ -381,7 +372,7 @@ def test_what_is_wrong_is_named_and_nothing_is_stored(shared: FlaskClient, docum
         *((data, "invalid_json") for data in (b"", json.dumps(a_document(a_session(), a_session())).encode()[:-40])),
     ],
 )
-def test_what_is_no_export_is_refused(shared: FlaskClient, document: Any, code: str) -> None:
+def test_what_is_no_export_is_refused(shared, document, code):
     refused(shared, document, code, "version" if code == "export_version_unknown" else None)
 
 
@@ -392,13 +383,13 @@ def refused(shared: FlaskClient, document: Any, code: str, param: str | None) ->
     assert set(rows_of(engine_of(shared.application)).values()) == {0}
 
 
-def test_somebody_has_to_be_named(shared: FlaskClient) -> None:
+def test_somebody_has_to_be_named(shared):
     for query in ("", "?user_id=", "?userid=ada"):
         answer = shared.post(f"/api/import{query}", json=a_document())
         assert error(answer, 422)["code"] == "invalid_fields"
 
 
-def test_every_field_of_the_document_is_described() -> None:
+def test_every_field_of_the_document_is_described():
     described = (Path(api.users.__file__).parent.parent / "docs" / "export.md").read_text("utf-8")
 
     def names(schema: Schema) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Jobs: each is done at least once, failures are retried and visible, and a bad job holds up no other."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading
@@ -9,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from app import engine_of
 from memory import jobs
@@ -22,7 +19,7 @@ from tests.application import statements
 from tests.http import append, error, good, read_all, said
 from tests.jobs import Bench, fail
 from tests.knowledge import digest_of
-from tests.model_server import ModelServer, Status
+from tests.model_server import Status
 from tests.processes import eventually
 
 TRIES = jobs.ATTEMPTS
@@ -30,7 +27,7 @@ TRIES = jobs.ATTEMPTS
 # -- merging and waiting
 
 
-def test_asking_again_merges_and_done_means_gone(bench: Bench) -> None:
+def test_asking_again_merges_and_done_means_gone(bench):
     payloads: list[Any] = []
     bench.work = lambda job: payloads.append(job.payload)
     bench.enqueue("a", payload={"n": 1})
@@ -52,7 +49,7 @@ def test_asking_again_merges_and_done_means_gone(bench: Bench) -> None:
         ({"delay": 10.0}, {"delay": 0.0, "debounce": True}, 0),
     ],
 )
-def test_the_earlier_time_holds_unless_postponed(bench: Bench, first: Any, second: Any, due: int) -> None:
+def test_the_earlier_time_holds_unless_postponed(bench, first, second, due):
     bench.enqueue("a", **first)
     bench.enqueue("a", **second)
     if due:
@@ -62,7 +59,7 @@ def test_the_earlier_time_holds_unless_postponed(bench: Bench, first: Any, secon
     assert bench.run() == ["a"]
 
 
-def test_what_is_asked_for_while_it_runs_waits_as_if_it_had_not_run(bench: Bench) -> None:
+def test_what_is_asked_for_while_it_runs_waits_as_if_it_had_not_run(bench):
     def more_comes(job: Job) -> None:
         bench.work = lambda job: None
         bench.enqueue("a", delay=5.0)
@@ -79,7 +76,7 @@ def test_what_is_asked_for_while_it_runs_waits_as_if_it_had_not_run(bench: Bench
 # -- failing
 
 
-def test_a_failure_is_retried_with_growing_pauses_that_new_work_does_not_shorten_and_then_stays(bench: Bench) -> None:
+def test_a_failure_is_retried_with_growing_pauses_that_new_work_does_not_shorten_and_then_stays(bench):
     bench.work = fail
     bench.enqueue("a")
     pauses = []
@@ -114,7 +111,7 @@ def kill(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("by_hand", [True, False])
-def test_a_retry_or_new_work_gives_a_failed_job_a_new_chance(bench: Bench, by_hand: bool) -> None:
+def test_a_retry_or_new_work_gives_a_failed_job_a_new_chance(bench, by_hand):
     bench.enqueue("a")
     kill(bench)
     bench.work = lambda job: None
@@ -127,7 +124,7 @@ def test_a_retry_or_new_work_gives_a_failed_job_a_new_chance(bench: Bench, by_ha
     assert bench.jobs() == []
 
 
-def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_exception_is_logged_with_its_traceback(bench, caplog):
     def work(job: Job) -> None:
         raise ZeroDivisionError("so this is how it ends")
 
@@ -142,7 +139,7 @@ def test_an_unexpected_exception_is_logged_with_its_traceback(bench: Bench, capl
     assert "Traceback" in caplog.text
 
 
-def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> None:
+def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench):
     bench.enqueue("index-of-ada", owner_id=None, payload={"owner": "index-of-ada"})
     bench.work = fail
     assert bench.run() == []
@@ -160,7 +157,7 @@ def test_a_failing_erasure_is_visible_though_its_owner_is_gone(bench: Bench) -> 
 
 
 @pytest.fixture
-def held(bench: Bench) -> JobRow:
+def held(bench):
     """A job that a worker took before it vanished."""
     bench.enqueue("a")
     row = bench.take()
@@ -169,7 +166,7 @@ def held(bench: Bench) -> JobRow:
 
 
 @pytest.mark.parametrize("put_back", [0, 3600])
-def test_a_job_whose_worker_vanished_is_taken_over_after_a_pause(bench: Bench, held: JobRow, put_back: float) -> None:
+def test_a_job_whose_worker_vanished_is_taken_over_after_a_pause(bench, held, put_back):
     """Also when the clock is put back meanwhile: its lease is never longer than any other."""
     bench.clock.tick(-put_back)
     assert bench.run() == [] and bench.job()["state"] == "running"
@@ -183,7 +180,7 @@ def test_a_job_whose_worker_vanished_is_taken_over_after_a_pause(bench: Bench, h
     assert bench.jobs() == []
 
 
-def test_a_job_that_kills_its_workers_lets_others_go_first_and_is_given_up(bench: Bench) -> None:
+def test_a_job_that_kills_its_workers_lets_others_go_first_and_is_given_up(bench):
     """Whatever the next worker does first, it is not that."""
     bench.work = fail
     bench.enqueue("killer")
@@ -204,12 +201,12 @@ def test_a_job_that_kills_its_workers_lets_others_go_first_and_is_given_up(bench
     assert "ended before the job was done" in killer["error"]
 
 
-def test_a_running_job_is_not_retried_by_hand(bench: Bench, held: JobRow) -> None:
+def test_a_running_job_is_not_retried_by_hand(bench, held):
     assert good(bench.client.post(f"/api/jobs/{held.id}/retry"))["state"] == "running"
     assert bench.run() == []
 
 
-def test_a_worker_that_comes_back_too_late_changes_nothing(bench: Bench) -> None:
+def test_a_worker_that_comes_back_too_late_changes_nothing(bench):
     def work(job: Job) -> None:
         bench.clock.tick(LEASE_SECONDS + 1)  # this process was suspended ...
         other = bench.process(bench.app)
@@ -225,7 +222,7 @@ def test_a_worker_that_comes_back_too_late_changes_nothing(bench: Bench) -> None
     assert (bench.job()["error"], bench.job()["attempts"]) == ("The model is down.", 2)
 
 
-def test_workers_of_many_processes_never_do_one_job_twice(bench: Bench) -> None:
+def test_workers_of_many_processes_never_do_one_job_twice(bench):
     at_once: set[str] = set()
     problems: list[str] = []
     lock = threading.Lock()
@@ -256,7 +253,7 @@ def test_workers_of_many_processes_never_do_one_job_twice(bench: Bench) -> None:
 # -- background workers
 
 
-def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: ModelServer) -> None:
+def test_started_workers_do_the_jobs_and_stop(model_app, model_server):
     engine, client = engine_of(model_app), model_app.test_client()
     model_server.mini.queue(Status(401), digest_of(topic="Tea"))
     append(client, "bad", [said("I drink tea.")])
@@ -272,7 +269,7 @@ def test_started_workers_do_the_jobs_and_stop(model_app: Flask, model_server: Mo
     assert not {thread.name for thread in threading.enumerate()} & names
 
 
-def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_wakes_the_workers_for_what_it_asks(bench, monkeypatch):
     monkeypatch.setattr(jobs, "POLL_SECONDS", 60.0)
     bench.work = lambda job: bench.enqueue("b") if job.key == "a" else None
     bench.engine.job_queue.start()
@@ -280,20 +277,20 @@ def test_a_commit_wakes_the_workers_for_what_it_asks(bench: Bench, monkeypatch: 
     assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 
 
-def test_starting_twice_starts_one_thread(bench: Bench) -> None:
+def test_starting_twice_starts_one_thread(bench):
     for _ in range(2):
         bench.engine.job_queue.start()
     assert [thread.name for thread in threading.enumerate()].count("recap-jobs") == 1
 
 
-def test_one_statement_finds_that_no_job_waits(bench: Bench) -> None:
+def test_one_statement_finds_that_no_job_waits(bench):
     with statements(bench.engine.database) as sent:
         assert bench.engine.job_queue.run_due() == 0
     of_jobs = [statement for statement in sent if "FROM webhooks" not in statement]  # which one looks for events
     assert len(of_jobs) == 1 and len(sent) <= 2, sent
 
 
-def test_a_summary_job_takes_at_most_eight_statements(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_summary_job_takes_at_most_eight_statements(model_app, model_server):
     engine, client = engine_of(model_app), model_app.test_client()
     for text in ("I drink tea.", "And coffee."):
         append(client, "s", [said(text)])
@@ -306,7 +303,7 @@ def test_a_summary_job_takes_at_most_eight_statements(model_app: Flask, model_se
 # -- clocks that jump
 
 
-def test_a_clock_that_is_put_back_makes_waiting_jobs_due(bench: Bench) -> None:
+def test_a_clock_that_is_put_back_makes_waiting_jobs_due(bench):
     bench.work = fail
     bench.enqueue("failing")
     bench.run()  # it waits for its pause
@@ -321,7 +318,7 @@ def test_a_clock_that_is_put_back_makes_waiting_jobs_due(bench: Bench) -> None:
     assert bench.run() == ["asked again"]
 
 
-def test_clocks_of_several_machines_may_differ_a_little(bench: Bench) -> None:
+def test_clocks_of_several_machines_may_differ_a_little(bench):
     bench.enqueue("a", delay=30.0)
     bench.clock.tick(-CLOCK_SECONDS.total_seconds())
     assert bench.run() == []
@@ -339,7 +336,7 @@ def test_clocks_of_several_machines_may_differ_a_little(bench: Bench) -> None:
         (ModelError("x", "x" * 10_000), "x" * 2000),
     ],
 )
-def test_an_error_that_speaks_of_no_conversation_is_kept_whole(bench: Bench, error: Exception, kept: str) -> None:
+def test_an_error_that_speaks_of_no_conversation_is_kept_whole(bench, error, kept):
     def work(job: Job) -> None:
         raise error
 
@@ -350,9 +347,7 @@ def test_an_error_that_speaks_of_no_conversation_is_kept_whole(bench: Bench, err
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
-def test_a_server_that_repeats_the_conversation_leaves_none_of_it_in_the_error(
-    make_app: Any, model_server: ModelServer, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_repeats_the_conversation_leaves_none_of_it_in_the_error(make_app, model_server, status, caplog):
     app = make_app(openai_base_url=model_server.url, openai_api_key="sk-very-secret", openai_summary_model="mini-model")
     client = app.test_client()
     append(client, "s", [said("My locker's code is 4711.")])

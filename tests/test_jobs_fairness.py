@@ -1,7 +1,5 @@
 """Whose job is next: tenants take turns, then the owners of a tenant; nobody's backlog delays another's jobs."""
 
-from __future__ import annotations
-
 import re
 import threading
 from typing import Any
@@ -14,7 +12,6 @@ from config import ApiKey
 from memory.knowledge.summary_update import BATCH_TOKENS
 from memory.recall.indexing import BATCH_MESSAGES
 from models.jobs import Job
-from tests.conftest import MakeApp
 from tests.http import append, good, read_all, said
 from tests.jobs import Bench, Clock, fail
 from tests.knowledge import digest_of
@@ -41,7 +38,7 @@ def asked_of(model_server: ModelServer) -> list[str]:
 # -- tenants
 
 
-def test_a_slow_models_backlog_delays_no_other_tenant(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_slow_models_backlog_delays_no_other_tenant(make_app, model_server):
     """All workers are busy with one tenant's summaries: the first that is free takes the other's."""
     app = make_app(**at(model_server, api_keys=KEYS, model_timeout=60.0))
     acme, bell = clients(app)
@@ -62,7 +59,7 @@ def test_a_slow_models_backlog_delays_no_other_tenant(make_app: MakeApp, model_s
             gate.set()
 
 
-def test_an_import_to_index_delays_no_other_tenant(make_app: MakeApp) -> None:
+def test_an_import_to_index_delays_no_other_tenant(make_app):
     """A thousand messages of one person are indexed in parts, and a hundred persons wait behind one of these."""
     app = make_app(api_keys=KEYS)
     acme, bell = clients(app)
@@ -78,7 +75,7 @@ def test_an_import_to_index_delays_no_other_tenant(make_app: MakeApp) -> None:
     assert all(verified.consistent and not verified.waiting for verified in engine_of(app).indexing.verify())
 
 
-def test_a_long_conversation_is_summarised_in_parts(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_long_conversation_is_summarised_in_parts(make_app, model_server):
     app = make_app(**at(model_server, api_keys=KEYS))
     acme, bell = clients(app)
     words = "I am acme. " + "word " * BATCH_TOKENS
@@ -96,7 +93,7 @@ def fill(bench: Bench, count: int, *tenants: str, delay: float = 0.0) -> None:
             bench.enqueue(f"{tenant}-{number}", tenant=tenant, owner_id=None, delay=delay)
 
 
-def test_whoever_has_the_fewest_running_is_next_over_all_processes(bench: Bench) -> None:
+def test_whoever_has_the_fewest_running_is_next_over_all_processes(bench):
     fill(bench, 5, "acme")
     processes = [bench.process(bench.app) for _ in range(2)]
     taken = [bench.take(process).tenant for process in processes * 2]
@@ -107,7 +104,7 @@ def test_whoever_has_the_fewest_running_is_next_over_all_processes(bench: Bench)
         process.stop()
 
 
-def test_tenants_take_turns_whichever_process_looks(bench: Bench) -> None:
+def test_tenants_take_turns_whichever_process_looks(bench):
     fill(bench, 6, "acme", "bell")
     done: list[str] = []
     bench.work = lambda job: done.append(job.tenant)
@@ -122,7 +119,7 @@ def test_tenants_take_turns_whichever_process_looks(bench: Bench) -> None:
     assert done == ["acme", "bell"] * 6
 
 
-def test_failing_jobs_wait_behind_those_of_others(bench: Bench) -> None:
+def test_failing_jobs_wait_behind_those_of_others(bench):
     """Nor do tries that are due again come before a job that was never tried."""
     bob = bench.owner("bob")
     tried: list[str] = []
@@ -145,7 +142,7 @@ def test_failing_jobs_wait_behind_those_of_others(bench: Bench) -> None:
 # -- the place in the queue
 
 
-def test_each_waiting_job_shows_its_position_and_age(make_app: MakeApp) -> None:
+def test_each_waiting_job_shows_its_position_and_age(make_app):
     bench = Bench(make_app(), Clock())
     bob = bench.owner("bob")
     fill(bench, 50, "another tenant")
@@ -170,7 +167,7 @@ def test_each_waiting_job_shows_its_position_and_age(make_app: MakeApp) -> None:
 
 
 @pytest.mark.parametrize("kind", ["probe", "summary"])
-def test_jobs_are_taken_in_the_order_of_their_positions(bench: Bench, kind: str) -> None:
+def test_jobs_are_taken_in_the_order_of_their_positions(bench, kind):
     owners = [bench.owner(f"person-{number}") for number in range(4)]
     bench.engine.job_queue.register(kind, bench._run)
     for number in range(24):

@@ -1,14 +1,11 @@
 """Jobs in whole processes: a worker of its own beside gunicorn as `make run` starts it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -26,7 +23,7 @@ NAMED = re.compile(r"I am (session-\d+)\.")
 
 
 @pytest.fixture
-def server(tmp_path: Path, migrated: Path, model_server: ModelServer) -> Iterator[Server]:
+def server(tmp_path, migrated, model_server):
     """A server that leaves jobs to workers of their own; not started."""
     with migrated_server(tmp_path, migrated, JOBS="worker", **model_settings(model_server.url)) as server:
         yield server
@@ -57,9 +54,7 @@ def asked(model_server: ModelServer) -> list[str]:
     return [match[1] for prompt in prompts(model_server, "mini") if (match := NAMED.search(str(prompt)))]
 
 
-def test_a_worker_of_its_own_does_what_the_web_leaves_and_ends_with_what_it_has_begun(
-    server: Server, model_server: ModelServer
-) -> None:
+def test_a_worker_of_its_own_does_what_the_web_leaves_and_ends_with_what_it_has_begun(server, model_server):
     server.start()
     release = threading.Event()
     model_server.mini.default = lambda body: Delay(release, digest_of(topic="Done"))

@@ -4,14 +4,10 @@ Each engine has its own leases, threads and workers; the clock is the test's, so
 without anybody waiting.
 """
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
@@ -19,31 +15,30 @@ from memory.engine import Engine
 from memory.jobs import BACKOFF_FIRST
 from memory.leases import LEASE_DURATION, LEASE_SECONDS
 from models import JobRow, SessionRow
-from tests.conftest import MakeApp
 from tests.http import append, chat, good, meanwhile, read_all, said
 from tests.http import history as all_said
 from tests.jobs import Bench
 from tests.knowledge import digest_of, fact
-from tests.model_server import Delay, ModelServer, at
+from tests.model_server import Delay, at
 from tests.processes import eventually
 
 TEA = fact("Drinks tea", 1, "I drink tea")
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+def app(make_app, model_server):
     return make_app(**at(model_server, model_timeout=30.0))
 
 
 @pytest.fixture
-def other(bench: Bench) -> Iterator[Engine]:
+def other(bench):
     """The other process."""
     engine = bench.process(bench.app)
     yield engine
     engine.stop()
 
 
-def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Engine, model_server: ModelServer) -> None:
+def test_an_old_summary_never_overwrites_a_newer_one(bench, other, model_server):
     append(bench.client, "s", [said("I drink tea.")])
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(TEA, topic="Late")), digest_of(TEA, topic="In time"))
@@ -62,9 +57,7 @@ def test_an_old_summary_never_overwrites_a_newer_one(bench: Bench, other: Engine
     assert good(bench.client.get("/api/sessions/s/summary"))["state"] == "current"
 
 
-def test_an_inline_summary_waits_for_the_worker_that_has_taken_its_job(
-    bench: Bench, other: Engine, model_server: ModelServer
-) -> None:
+def test_an_inline_summary_waits_for_the_worker_that_has_taken_its_job(bench, other, model_server):
     append(bench.client, "s", [said("I drink tea.")])
     release = threading.Event()
     model_server.mini.queue(Delay(release, digest_of(TEA, topic="Tea")))
@@ -96,9 +89,7 @@ def seconds_left(bench: Bench) -> float:
 
 
 @pytest.mark.parametrize("seconds", [-18_000, -36])
-def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_others(
-    bench: Bench, other: Engine, seconds: float
-) -> None:
+def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_others(bench, other, seconds):
     chat(bench.client, "one", session_id="s")
     leave_a_lease(bench, other)
     bench.clock.tick(seconds)
@@ -111,9 +102,7 @@ def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_othe
 # -- the thread that renews
 
 
-def test_renewing_goes_on_after_the_database_failed(
-    bench: Bench, other: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_renewing_goes_on_after_the_database_failed(bench, other, monkeypatch, caplog):
     monkeypatch.setattr("memory.leases.RENEW_SECONDS", 0.0)
     monkeypatch.setattr("memory.leases.TROUBLE_SECONDS", 0.01)
     bench.enqueue("a")

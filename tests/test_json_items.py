@@ -1,7 +1,5 @@
 """Reading JSON item by item gives what reading it whole gives."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any
@@ -55,13 +53,13 @@ def items_of(document: Any) -> list[tuple[Any, Any]]:
 
 @given(document=documents, indent=st.sampled_from([None, 3]), start=st.sampled_from([b"", b"\xef\xbb\xbf"]))
 @settings(max_examples=100, deadline=None)
-def test_item_by_item_is_the_same_as_whole(document: Any, indent: int | None, start: bytes) -> None:
+def test_item_by_item_is_the_same_as_whole(document, indent, start):
     assert read(start + json.dumps(document, indent=indent).encode()) == items_of(document)
 
 
 @given(document=documents, data=st.data())
 @settings(max_examples=50, deadline=None)
-def test_what_is_cut_off_is_noticed(document: Any, data: st.DataObject) -> None:
+def test_what_is_cut_off_is_noticed(document, data):
     text = json.dumps(document)
     with pytest.raises(NotJson):
         read(text[: data.draw(st.integers(0, len(text) - 1))].encode())
@@ -82,7 +80,7 @@ def test_what_is_cut_off_is_noticed(document: Any, data: st.DataObject) -> None:
         (b'{"a":' * 200_000, "it is nested too deeply"),
     ],
 )
-def test_what_is_wrong_is_said(text: bytes, told: str) -> None:
+def test_what_is_wrong_is_said(text, told):
     with pytest.raises(NotJson) as caught:
         read(text)
     assert str(caught.value) == told
@@ -100,7 +98,7 @@ def test_what_is_wrong_is_said(text: bytes, told: str) -> None:
         (b"[" + b" " * (1 << 23), "PART_BYTES_MAX"),
     ],
 )
-def test_an_item_without_end_does_not_fill_the_memory(text: bytes, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_item_without_end_does_not_fill_the_memory(text, limit, monkeypatch):
     monkeypatch.setattr(json_reader, limit, 1 << 21)
     several = json.dumps(["x" * 1_000_000] * 5).encode()
     assert len(read(several)) == 5 and len(read(b"[" + b"[0]," * 50_000 + b"0]")) == 50_001
@@ -108,7 +106,7 @@ def test_an_item_without_end_does_not_fill_the_memory(text: bytes, limit: str, m
         read(text)
 
 
-def test_a_document_is_an_array_or_an_object() -> None:
+def test_a_document_is_an_array_or_an_object():
     for data, array in ((b"\xef\xbb\xbf [1]", True), (b' {"a": 1}', False)):
         assert is_array(io.BytesIO(data)) is array
     for data in (b"", b"  7", b'"text"', "[1]".encode("utf-16")):

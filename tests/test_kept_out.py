@@ -1,19 +1,16 @@
 """What a person asks not to remember, or to forget: in any chat, with any model, at once or with the next summary."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from memory.sessions.kept_out import asks_to_forget, asks_to_keep_out, requests_to_remember
 from models.messages import KEPT_OUT_TEXT
 from tests.http import append, chat, find, good, said
 from tests.jobs import jobs_done
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 
 ADA = {"user_id": "ada"}
 KEEP_OUT = """
@@ -73,14 +70,12 @@ non riesco a ricordare questo nome
 @pytest.mark.parametrize(
     ("texts", "expected"), [(KEEP_OUT, (True, False)), (FORGET, (False, True)), (NEITHER, (False, False))]
 )
-def test_requests_are_told_from_other_words_in_seven_languages(texts: str, expected: tuple[bool, bool]) -> None:
+def test_requests_are_told_from_other_words_in_seven_languages(texts, expected):
     lines = texts.strip().splitlines()
     assert [text for text in lines if (asks_to_keep_out(text), asks_to_forget(text)) != expected] == []
 
 
-def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or_other_chat(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or_other_chat(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     secret = "Don't remember this: the zebra is in the cellar."
     model_server.main.queue("A zebra, really?")
@@ -97,7 +92,7 @@ def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or
     assert good(talk.client.get("/api/sessions/s/messages"))["items"][0]["content"] == secret
 
 
-def test_messages_that_are_appended_are_kept_out_too(model_app: Flask, model_server: ModelServer) -> None:
+def test_messages_that_are_appended_are_kept_out_too(model_app, model_server):
     client = model_app.test_client()
     append(client, "s", [said("Off the record: my aunt owns a llama."), said("My uncle owns a goose.")], **ADA)
     assert [one["content"] for one in find(client, "aunt uncle owns", **ADA)] == ["My uncle owns a goose."]
@@ -105,9 +100,7 @@ def test_messages_that_are_appended_are_kept_out_too(model_app: Flask, model_ser
     assert [one["content"] for one in find(client, "aunt uncle owns", **ADA)] == ["My uncle owns a goose."]
 
 
-def test_a_reply_that_is_appended_later_is_kept_out_with_its_message(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_a_reply_that_is_appended_later_is_kept_out_with_its_message(model_app, model_server):
     client = model_app.test_client()
     append(client, "s", [said("Off the record: my aunt owns a llama.")], **ADA)
     append(client, "s", [said("A llama for an aunt!", "assistant"), said("My uncle owns a goose.")], **ADA)
@@ -118,7 +111,7 @@ def test_a_reply_that_is_appended_later_is_kept_out_with_its_message(
     assert found == {"My uncle owns a goose.", "A goose for an uncle!"}
 
 
-def test_events_with_words_do_not_quote_it(model_app: Flask) -> None:
+def test_events_with_words_do_not_quote_it(model_app):
     client = model_app.test_client()
     start = client.get("/api/events?seconds=0").text.partition("id: ")[2].split("\n")[0]
     append(client, "s", [said("Off the record: my aunt owns a llama."), said("My uncle owns a goose.")], **ADA)
@@ -135,7 +128,7 @@ def digested(talk: Talk, *facts: Any, **more: Any) -> None:
     jobs_done(talk.client, "summary", "index")
 
 
-def test_the_mini_model_says_which_facts_a_request_to_forget_means(model_app: Flask, model_server: ModelServer) -> None:
+def test_the_mini_model_says_which_facts_a_request_to_forget_means(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I am allergic to walnuts.", said("Noted.", "assistant"), "I live in Oslo.")
     user = {"scope": "user"}
@@ -149,7 +142,7 @@ def test_the_mini_model_says_which_facts_a_request_to_forget_means(model_app: Fl
     assert [one["content"] for one in find(talk.client, "allergic walnuts Oslo", **ADA)] == ["I live in Oslo."]
 
 
-def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I live in Oslo.")
     digested(talk, fact("Lives in Oslo", 1, "I live in Oslo", scope="user"))
@@ -158,7 +151,7 @@ def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app: Flask, mod
     assert list(told(talk)) == ["Lives in Oslo"]
 
 
-def test_the_built_in_model_forgets_and_keeps_out(app: Flask) -> None:
+def test_the_built_in_model_forgets_and_keeps_out(app):
     client = app.test_client()
     say = lambda words: chat(client, words, session_id="s", **ADA)["reply"]  # noqa: E731
     say("I'm allergic to walnuts.")
@@ -199,7 +192,7 @@ no recuerdo que lo dijeras
 """
 
 
-def test_what_follows_a_request_to_remember_is_read() -> None:
+def test_what_follows_a_request_to_remember_is_read():
     lines = REMEMBER.strip().splitlines()
     assert all(requests_to_remember(line) for line in lines)
     assert requests_to_remember(lines[0]) == ["I work nights"] and requests_to_remember(lines[7]) == ["我上夜班"]
@@ -207,9 +200,7 @@ def test_what_follows_a_request_to_remember_is_read() -> None:
 
 
 @pytest.mark.parametrize("line", REMEMBER.strip().splitlines())
-def test_what_the_person_asks_to_remember_is_a_fact_with_any_mini_model(
-    model_app: Flask, model_server: ModelServer, line: str
-) -> None:
+def test_what_the_person_asks_to_remember_is_a_fact_with_any_mini_model(model_app, model_server, line):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("Hello.", said("Remember that I am an assistant.", "assistant"), f"{line}. What else?")
     digested(talk)
@@ -217,7 +208,7 @@ def test_what_the_person_asks_to_remember_is_a_fact_with_any_mini_model(
     assert (item["quote"], item["scope"]) == (requests_to_remember(line)[0] + ".", "user")
 
 
-def test_what_the_mini_model_has_taken_is_not_taken_twice(model_app: Flask, model_server: ModelServer) -> None:
+def test_what_the_mini_model_has_taken_is_not_taken_twice(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("Please remember that I work nights.")
     digested(talk, fact("Works nights", 1, "I work nights", scope="user"))

@@ -1,7 +1,5 @@
 """Keys that are made and revoked while the service runs: whom they let in, what for, and that none is stored."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,8 @@ from app import engine_of
 from cli import register_commands
 from config import ApiKey
 from memory.access.keys import CACHE_SECONDS, PREFIX, Keys, Principal
-from memory.engine import Engine, utc_now
+from memory.engine import utc_now
 from memory.errors import InvalidRequest
-from models import Database
 from models.keys import SCOPES
 from tests.application import statements
 from tests.http import append, error, failed, good, said
@@ -36,17 +33,17 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
+def clock():
     return Clock()
 
 
 @pytest.fixture
-def database(engine: Engine) -> Database:
+def database(engine):
     return engine.database
 
 
 @pytest.fixture
-def keys(database: Database, clock: Clock) -> Keys:
+def keys(database, clock):
     return Keys([CONFIGURED], database, utc_now, clock)
 
 
@@ -59,7 +56,7 @@ def made(app: Flask, tenant: str = "default", **more: Any) -> tuple[FlaskClient,
 # -- whom a key lets in
 
 
-def test_a_made_key_is_its_holders(keys: Keys) -> None:
+def test_a_made_key_is_its_holders(keys):
     key, info = keys.create("acme", "ada", ["read", "chat"], "her phone")
     assert re.fullmatch(r"recap_[\w-]{43}", key), "256 bits"
     assert keys.find_principal(key) == Principal("acme", "ada", frozenset({"chat", "read"}), f"made-{info.id}")
@@ -67,7 +64,7 @@ def test_a_made_key_is_its_holders(keys: Keys) -> None:
     assert key.startswith(info.hint) and len(info.hint) == len(PREFIX) + 4
 
 
-def test_a_key_is_asked_for_from_the_first_on_and_after_the_last_was_revoked(database: Database, clock: Clock) -> None:
+def test_a_key_is_asked_for_from_the_first_on_and_after_the_last_was_revoked(database, clock):
     keys = Keys([], database, utc_now, clock)
     assert not keys.required
     key, info = keys.create("acme")
@@ -77,7 +74,7 @@ def test_a_key_is_asked_for_from_the_first_on_and_after_the_last_was_revoked(dat
     assert Keys([], database, utc_now, clock).required, "after a restart too"
 
 
-def test_a_revoked_key_is_refused_by_every_process_soon(keys: Keys, database: Database, clock: Clock) -> None:
+def test_a_revoked_key_is_refused_by_every_process_soon(keys, database, clock):
     other = Keys([], database, utc_now, clock)
     key, info = keys.create("acme")
     assert other.find_principal(key)
@@ -88,9 +85,7 @@ def test_a_revoked_key_is_refused_by_every_process_soon(keys: Keys, database: Da
     assert keys.revoke(info.id).revoked_at == first, "once more changes nothing"
 
 
-def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(
-    keys: Keys, database: Database, clock: Clock
-) -> None:
+def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(keys, database, clock):
     key, _ = keys.create("acme")
     with statements(database) as sent:
         for number in range(20):
@@ -116,14 +111,14 @@ def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(
         ({"label": "a\x1b[31m"}, "label"),
     ],
 )
-def test_what_no_request_could_be_of_makes_no_key(keys: Keys, change: dict[str, Any], param: str) -> None:
+def test_what_no_request_could_be_of_makes_no_key(keys, change, param):
     with pytest.raises(InvalidRequest, match="No key was made") as caught:
         keys.create(**{"tenant": "acme", **change})
     assert caught.value.param == param
     assert keys.list_keys() == []
 
 
-def test_the_key_itself_is_in_no_byte_of_the_data(app: Flask, keys: Keys) -> None:
+def test_the_key_itself_is_in_no_byte_of_the_data(app, keys):
     key, info = keys.create("acme", "ada")
     folder: Path = engine_of(app).settings.data_dir
     everything = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
@@ -182,7 +177,7 @@ NOT_JUST_LOOKING = {
 }
 
 
-def test_each_call_asks_for_the_scope_the_document_names(client: FlaskClient) -> None:
+def test_each_call_asks_for_the_scope_the_document_names(client):
     there = calls(client)
     assert there.pop("GET /api/me") == there.pop("POST /mcp") == "any"  # tools have scopes of their own
     for call, scope in there.items():
@@ -192,7 +187,7 @@ def test_each_call_asks_for_the_scope_the_document_names(client: FlaskClient) ->
 
 
 @pytest.mark.parametrize("scope", list(SCOPES))
-def test_a_key_may_do_what_its_scope_says_and_nothing_else(app: Flask, scope: str) -> None:
+def test_a_key_may_do_what_its_scope_says_and_nothing_else(app, scope):
     client, _ = made(app, scopes=[scope])
     allowed = 0
     for call, needed in calls(client).items():
@@ -225,7 +220,7 @@ FOR_EVERYONE = {
 MAY = dict.fromkeys(("chat", "read", "change", "tenant", "server"), True)
 
 
-def test_a_persons_own_key_that_may_chat_may_do_all_that_is_theirs(app: Flask) -> None:
+def test_a_persons_own_key_that_may_chat_may_do_all_that_is_theirs(app):
     client, _ = made(app, user_id="ada", scopes=["chat"])
     refused = set()
     for call in calls(client):
@@ -253,13 +248,13 @@ def test_a_persons_own_key_that_may_chat_may_do_all_that_is_theirs(app: Flask) -
         (["admin"], None, {"change", "tenant"}),
     ],
 )
-def test_the_api_says_what_a_key_may_do(app: Flask, scopes: list[str], user_id: str | None, may: set[str]) -> None:
+def test_the_api_says_what_a_key_may_do(app, scopes, user_id, may):
     made(app, "another")
     client, _ = made(app, scopes=scopes, user_id=user_id)
     assert {name for name, allowed in good(client.get("/api/me"))["may"].items() if allowed} == may
 
 
-def test_a_route_without_a_mark_asks_for_admin(app: Flask) -> None:
+def test_a_route_without_a_mark_asks_for_admin(app):
     """As one would be that is added beside the blueprints."""
     app.add_url_rule("/forgotten", "forgotten", lambda: "everything", methods=["GET"])
     failed(app.test_client().get("/forgotten", headers={"Host": "recap.example"}), 403, "not_local")
@@ -272,7 +267,7 @@ def test_a_route_without_a_mark_asks_for_admin(app: Flask) -> None:
 # -- one person's key
 
 
-def test_everyone_learns_whom_their_key_speaks_for(app: Flask) -> None:
+def test_everyone_learns_whom_their_key_speaks_for(app):
     everything = {"tenant": "default", "user_id": None, "scopes": ["chat", "read", "admin"], "may": MAY}
     everything["spaces"] = None
     assert good(app.test_client().get("/api/me")) == everything
@@ -283,7 +278,7 @@ def test_everyone_learns_whom_their_key_speaks_for(app: Flask) -> None:
     failed(app.test_client().get("/api/me"), 401, "api_key_missing")
 
 
-def test_a_conversation_without_an_id_is_never_anothers_of_the_same_first_words(app: Flask) -> None:
+def test_a_conversation_without_an_id_is_never_anothers_of_the_same_first_words(app):
     """Nobody can lay out a session with the id that another's conversation will look for."""
     ada, bob = made(app, user_id="ada")[0], made(app, user_id="bob")[0]
     body = {"model": "any", "messages": [{"role": "user", "content": "Good morning, Recap"}]}
@@ -303,7 +298,7 @@ def run(app: Flask, *arguments: str) -> Result:
     return app.test_cli_runner().invoke(args=["keys", *arguments])
 
 
-def test_the_command_makes_a_key_shows_it_once_and_revokes_it(app: Flask) -> None:
+def test_the_command_makes_a_key_shows_it_once_and_revokes_it(app):
     asked = "create --tenant acme --user ada --scope chat --scope read --label phone"
     done = run(app, *asked.split())
     assert done.exit_code == 0, done.output
@@ -329,6 +324,6 @@ def test_the_command_makes_a_key_shows_it_once_and_revokes_it(app: Flask) -> Non
         (["revoke", "ada"], "not a valid integer"),
     ],
 )
-def test_the_command_says_what_can_not_be_done(app: Flask, arguments: list[str], told: str) -> None:
+def test_the_command_says_what_can_not_be_done(app, arguments, told):
     done = run(app, *arguments)
     assert done.exit_code != 0 and told in done.output

@@ -4,13 +4,10 @@ Each cycle kills the whole process group some random (seeded) milliseconds after
 and starts the server again on what is left.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -29,7 +26,7 @@ INDEXING = (
 )
 
 
-def test_killed_during_imports_and_indexing(tmp_path: Path, migrated: Path) -> None:
+def test_killed_during_imports_and_indexing(tmp_path, migrated):
     chance = random.Random(3)
     caught = 0  # cycles in which the kill came while messages were being indexed
     with migrated_server(tmp_path, migrated) as server:
@@ -74,7 +71,7 @@ def test_killed_during_imports_and_indexing(tmp_path: Path, migrated: Path) -> N
         sound(server)
 
 
-def test_killed_one_process_or_all_at_any_moment(tmp_path: Path, migrated: Path) -> None:
+def test_killed_one_process_or_all_at_any_moment(tmp_path, migrated):
     """A few cycles of what `make test-faults` does 200 times."""
     with server_with_model(tmp_path, migrated, "--main-delay", "0.02") as server:
         killed_and_found_whole(server, cycles=2, seed=5)

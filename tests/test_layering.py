@@ -1,7 +1,5 @@
 """Shape of the code: import-linter's contracts in pyproject.toml, and what no linter counts."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from collections.abc import Iterator
@@ -89,7 +87,7 @@ def is_module(name: str) -> bool:
     return (ROOT / f"{name.replace('.', '/')}.py").exists()
 
 
-def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+def test_docstrings_begin_with_a_verb_or_a_noun():
     wrong = [
         f"{path}: {docstring.splitlines()[0]}"
         for path, text in product()
@@ -101,13 +99,13 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     assert wrong == []
 
 
-def test_a_module_imports_few_others() -> None:
+def test_a_module_imports_few_others():
     counts = {path: len(own_imports(text)) for path, text in product() if not path.endswith("__init__.py")}
     many = {path: count for path, count in counts.items() if count > MANY_IMPORTS.get(path, IMPORTS_MAX)}
     assert many == {}
 
 
-def test_a_short_module_is_a_decision() -> None:
+def test_a_short_module_is_a_decision():
     short = {
         path
         for path, text in product()
@@ -116,7 +114,7 @@ def test_a_short_module_is_a_decision() -> None:
     assert short <= SHORT
 
 
-def test_benchmarks_use_what_users_can() -> None:
+def test_benchmarks_use_what_users_can():
     """But for one that measures the ranking, one that runs a job on a clock of its own, and one that counts what turns
     show that ask for little or nothing: they run in the benchmark's own process."""
     inside = {

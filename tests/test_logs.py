@@ -1,14 +1,11 @@
 """Logs: one line an event, which says what it is about and names nobody."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
 import stat
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +16,6 @@ from hypothesis import strategies as st
 from app import engine_of
 from cli import register_commands
 from memory.ops import logs
-from tests.conftest import MakeApp
 from tests.http import ask, chat
 
 Lines = Callable[[], list[dict[str, str]]]
@@ -33,13 +29,13 @@ def read(line: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def log(capsys: pytest.CaptureFixture[str]) -> Lines:
+def log(capsys):
     """What was logged since the last call, by lines."""
     return lambda: [read(line) for line in capsys.readouterr().err.splitlines()]
 
 
 @pytest.fixture
-def told(log: Lines, make_app: MakeApp) -> Flask:
+def told(log, make_app):
     """An application that logs at info, from now on."""
     app = make_app(log_level="info")
     log()
@@ -49,7 +45,7 @@ def told(log: Lines, make_app: MakeApp) -> Flask:
 # -- what has a line
 
 
-def test_a_turn_has_one_line_with_its_phases(told: Flask, log: Lines) -> None:
+def test_a_turn_has_one_line_with_its_phases(told, log):
     answer = ask(told.test_client(), "My cat is called Miso.", session_id="cats", user_id="ada")
     (line,) = log()
     assert (line["level"], line["event"]) == ("info", "turn")
@@ -73,9 +69,7 @@ def test_a_turn_has_one_line_with_its_phases(told: Flask, log: Lines) -> None:
         ("POST", "/api/chat", {"message": "x" * 100_001}, "/api/chat", "413", "message_too_large"),
     ],
 )
-def test_a_request_that_is_no_turn_has_one_line(
-    told: Flask, log: Lines, method: str, path: str, body: Any, route: str, status: str, code: str | None
-) -> None:
+def test_a_request_that_is_no_turn_has_one_line(told, log, method, path, body, route, status, code):
     answer = told.test_client().open(path, method=method, json=body)
     (line,) = log()
     assert (line["level"], line["event"], line["method"]) == ("info", "request", method)
@@ -83,7 +77,7 @@ def test_a_request_that_is_no_turn_has_one_line(
     assert line["bytes"] == str(len(answer.data)) and float(line["seconds"]) > 0
 
 
-def test_what_is_asked_all_the_time_has_no_line(told: Flask, log: Lines) -> None:
+def test_what_is_asked_all_the_time_has_no_line(told, log):
     client = told.test_client()
     for path in ("/health/live", "/health/ready", "/metrics", "/api/sessions", "/api/jobs", "/api/facts?user_id=ada"):
         client.get(path)
@@ -92,7 +86,7 @@ def test_what_is_asked_all_the_time_has_no_line(told: Flask, log: Lines) -> None
     assert [line["route"] for line in log()] == ["/api/sessions"], "what changes something has one"
 
 
-def test_a_job_says_which_and_whose_it_is(told: Flask, log: Lines) -> None:
+def test_a_job_says_which_and_whose_it_is(told, log):
     chat(told.test_client(), "My cat is called Miso.", session_id="cats", user_id="ada")
     (turn,) = log()
     engine_of(told).job_queue.run_due(["summary"])
@@ -105,9 +99,7 @@ def test_a_job_says_which_and_whose_it_is(told: Flask, log: Lines) -> None:
 # -- whom it names
 
 
-def test_the_same_person_has_the_same_hash_after_a_restart_and_another_elsewhere(
-    make_app: MakeApp, log: Lines, tmp_path: Path
-) -> None:
+def test_the_same_person_has_the_same_hash_after_a_restart_and_another_elsewhere(make_app, log, tmp_path):
     def owner(app: Flask, user_id: str) -> str:
         log()
         app.test_client().get("/api/graph", query_string={"user_id": user_id})
@@ -122,7 +114,7 @@ def test_the_same_person_has_the_same_hash_after_a_restart_and_another_elsewhere
     assert owner(make_app(log_level="info"), "ada") != ada, "it can't be computed without this installation's salt"
 
 
-def test_the_command_says_whose_lines_are_whose(told: Flask, log: Lines, make_app: MakeApp) -> None:
+def test_the_command_says_whose_lines_are_whose(told, log, make_app):
     chat(told.test_client(), "Hello", session_id="cats", user_id="ada")
     (line,) = log()
     other = make_app()
@@ -133,7 +125,7 @@ def test_the_command_says_whose_lines_are_whose(told: Flask, log: Lines, make_ap
     assert run(args=["logs", "hash", "ada", "--tenant", "acme"]).stdout.strip() not in (line["owner"], "")
 
 
-def test_the_salt_is_for_its_owners_eyes(tmp_path: Path) -> None:
+def test_the_salt_is_for_its_owners_eyes(tmp_path):
     logs.Pseudonymizer.of(tmp_path)
     (path,) = tmp_path.iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -143,7 +135,7 @@ def test_the_salt_is_for_its_owners_eyes(tmp_path: Path) -> None:
 # -- errors
 
 
-def test_an_unexpected_error_is_told_by_its_type_and_place() -> None:
+def test_an_unexpected_error_is_told_by_its_type_and_place():
     try:
         raise ValueError("'tangerine' is no number")
     except ValueError:
@@ -164,14 +156,14 @@ def _record(event: str = "event", **fields: Any) -> logging.LogRecord:
 
 
 @given(st.text(), st.text())
-def test_any_text_is_one_value_of_one_line(event: str, value: str) -> None:
+def test_any_text_is_one_value_of_one_line(event, value):
     line = logs.formatter(logs.Pseudonymizer(b"s" * 32)).format(_record(event, said=value))
     assert len(line.splitlines()) == 1
     if (event + value).isprintable() and "\\" not in event + value:  # other text has escapes, never another line or key
         assert (read(line)["event"], read(line)["said"]) == (event, value)
 
 
-def test_json_has_the_same(capsys: pytest.CaptureFixture[str], make_app: MakeApp) -> None:
+def test_json_has_the_same(capsys, make_app):
     client = make_app(log_level="info", log_format="json").test_client()
     capsys.readouterr()
     chat(client, "My cat is called Miso.", session_id="s")
@@ -180,7 +172,7 @@ def test_json_has_the_same(capsys: pytest.CaptureFixture[str], make_app: MakeApp
     assert isinstance(line["answer_ms"], float) and re.fullmatch("[0-9a-f]{12}", line["session"])
 
 
-def test_addresses_that_servers_log_are_left_out(told: Flask, log: Lines) -> None:
+def test_addresses_that_servers_log_are_left_out(told, log):
     logging.getLogger("werkzeug").info('127.0.0.1 - - [12/May/2026] "GET /api/users/ada HTTP/1.1" 200 -')
     logging.getLogger("gunicorn.error").handlers.clear()
     logging.getLogger("gunicorn.error").propagate = True

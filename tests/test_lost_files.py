@@ -1,8 +1,6 @@
 """Files of the database that are removed, renamed or replaced under a server: nothing is acknowledged into a file that
 is lost, readiness says what to do, and once the file is back the server goes on without a restart."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -13,11 +11,9 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from app import engine_of
-from memory.engine import Engine
 from memory.ops.backup import back_up
 from models import Database
 from models.errors import DatabaseLost
-from tests.conftest import MakeApp
 from tests.faults.chatters import Chatter, stored_once
 from tests.http import ask, chat
 from tests.processes import Api, eventually, migrated_server
@@ -69,7 +65,7 @@ def words(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("how", LOST)
-def test_no_turn_is_taken_while_the_file_is_lost_and_turns_go_on_when_it_is_back(make_app: MakeApp, how: str) -> None:
+def test_no_turn_is_taken_while_the_file_is_lost_and_turns_go_on_when_it_is_back(make_app, how):
     lose, put_back = LOST[how]
     apps = [make_app(), make_app()]
     clients = [app.test_client() for app in apps]
@@ -93,9 +89,7 @@ def test_no_turn_is_taken_while_the_file_is_lost_and_turns_go_on_when_it_is_back
 
 @pytest.mark.parametrize("end", ["-wal", "-shm"])
 @pytest.mark.parametrize("lose", [away, Path.unlink])
-def test_without_its_log_a_database_goes_on_when_all_processes_have_let_the_log_go(
-    make_app: MakeApp, lose: Change, end: str
-) -> None:
+def test_without_its_log_a_database_goes_on_when_all_processes_have_let_the_log_go(make_app, lose, end):
     apps = [make_app(), make_app()]
     clients = [app.test_client() for app in apps]
     file = engine_of(apps[0]).settings.data_dir / "recap.db"
@@ -111,9 +105,7 @@ def test_without_its_log_a_database_goes_on_when_all_processes_have_let_the_log_
 
 
 @pytest.mark.parametrize(("lose", "end"), [(away, ""), (moved_back, ""), (Path.unlink, "-wal"), (Path.unlink, "-shm")])
-def test_a_transaction_that_was_open_when_a_file_went_is_not_acknowledged(
-    tmp_path: Path, migrated: Path, lose: Change, end: str
-) -> None:
+def test_a_transaction_that_was_open_when_a_file_went_is_not_acknowledged(tmp_path, migrated, lose, end):
     (tmp_path / "data").mkdir()
     file = Path(shutil.copy(migrated, tmp_path / "data"))
     shutil.copy(migrated, tmp_path / "backup.db")
@@ -126,7 +118,7 @@ def test_a_transaction_that_was_open_when_a_file_went_is_not_acknowledged(
     database.close()
 
 
-def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(engine: Engine) -> None:
+def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(engine):
     """Its log keeps the old name, and SQLite would not find it."""
     file = engine.settings.data_dir / "recap.db"
     with engine.database.write() as tx:
@@ -139,7 +131,7 @@ def test_what_was_acknowledged_is_in_a_file_that_was_renamed_without_its_log(eng
 
 
 @pytest.mark.slow
-def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(tmp_path: Path, migrated: Path) -> None:
+def test_every_turn_that_a_server_acknowledges_is_in_the_file_that_is_there(tmp_path, migrated):
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
         chatters = [Chatter(server, name, name, stream=name in "ac", away=(503,)) for name in "abcd"]
         file = server.data_dir / "recap.db"

@@ -1,17 +1,14 @@
 """The Model Context Protocol: its own SDK's client finds and keeps memories, and everything wrong has its own error."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
@@ -29,8 +26,6 @@ from api.mcp_tools import TOKENS_MAX, TOOLS
 from app import engine_of
 from benchmarks.serving import ROOT, Server
 from memory import tokens
-from memory.engine import Engine
-from tests.conftest import MakeApp
 from tests.http import append, error, good, said
 from tests.live import Loopback
 from tests.test_auth import with_key
@@ -64,7 +59,7 @@ def use(client: FlaskClient, name: str, **arguments: Any) -> Any:
 
 
 @pytest.fixture
-def tea(client: FlaskClient) -> FlaskClient:
+def tea(client):
     """Ada's conversation about tea, with a summary."""
     append(client, "tea", [said("My sister Ida steeps green tea for two minutes.")], user_id="ada")
     good(client.put("/api/sessions/tea/summary", json={"sections": {"topic": "Green tea"}}))
@@ -126,7 +121,7 @@ def run(client: Client, what: Callable[[Client], Awaitable[None]]) -> str:
 
 
 @pytest.fixture
-def address(tea: FlaskClient) -> Iterator[str]:
+def address(tea):
     server = Loopback(tea.application)
     yield f"http://127.0.0.1:{server.port}/mcp?user_id=ada"
     server.stop()
@@ -136,7 +131,7 @@ in_both_eras = pytest.mark.parametrize(("mode", "version"), [("auto", MODERN), (
 
 
 @in_both_eras
-def test_the_sdks_client_works_over_http_in_both_eras(address: str, mode: str, version: str) -> None:
+def test_the_sdks_client_works_over_http_in_both_eras(address, mode, version):
     assert run(Client(address, mode=mode), remember) == version
 
 
@@ -148,14 +143,12 @@ def over_stdio(data_dir: Path) -> StdioServerParameters:
 
 @pytest.mark.slow
 @in_both_eras
-def test_the_sdks_client_works_over_stdio_in_both_eras(
-    tea: FlaskClient, engine: Engine, mode: str, version: str
-) -> None:
+def test_the_sdks_client_works_over_stdio_in_both_eras(tea, engine, mode, version):
     assert run(Client(over_stdio(engine.settings.data_dir), mode=mode), remember) == version
 
 
 @pytest.mark.slow
-def test_over_stdio_a_new_data_folder_gets_its_schema(tmp_path: Path) -> None:
+def test_over_stdio_a_new_data_folder_gets_its_schema(tmp_path):
     async def begin(client: Client) -> None:
         added = await client.call_tool("add_memory", {"text": "Likes tea", "quote": "I like tea"})
         assert not added.is_error, added
@@ -166,7 +159,7 @@ def test_over_stdio_a_new_data_folder_gets_its_schema(tmp_path: Path) -> None:
 # -- schemas
 
 
-def test_each_schema_keeps_to_what_every_client_and_model_provider_takes() -> None:
+def test_each_schema_keeps_to_what_every_client_and_model_provider_takes():
     """ECMA-262 patterns; and what OpenAI, Anthropic and Gemini document of the parameters of functions."""
     for name, entry in TOOLS.items():
         assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) and len(entry.tool.description or "") <= 1024
@@ -234,9 +227,7 @@ async def kept(client: Client) -> None:
         ("cancel", {}, kept),
     ],
 )
-def test_everything_is_forgotten_once_the_person_agrees(
-    tea: FlaskClient, address: str, action: str, content: dict[str, bool], outcome: Any
-) -> None:
+def test_everything_is_forgotten_once_the_person_agrees(tea, address, action, content, outcome):
     asked, answer = form(action, **content)
     run(Client(address, elicitation_callback=answer), outcome)
     assert len(asked) == 1 and '"ada"' in asked[0] and "1 messages in 1 conversations" in asked[0]
@@ -244,7 +235,7 @@ def test_everything_is_forgotten_once_the_person_agrees(
 
 
 @pytest.mark.parametrize("agree", [True, False])
-def test_the_person_agrees_to_what_is_accepted(tea: FlaskClient, address: str, agree: bool) -> None:
+def test_the_person_agrees_to_what_is_accepted(tea, address, agree):
     good(tea.put("/api/rules", json={"user_id": "ada", "review": True}))
     made = use(tea, "add_memory", text="Has a cat", quote="I have a cat")
     assert made["waiting"] and [one["id"] for one in use(tea, "get_memories", state="waiting")["items"]] == [made["id"]]
@@ -260,7 +251,7 @@ def test_the_person_agrees_to_what_is_accepted(tea: FlaskClient, address: str, a
     assert any(one["text"] == "Has a cat" for one in use(tea, "get_memories")["items"]) is agree
 
 
-def test_a_correction_waits_for_review_too(tea: FlaskClient) -> None:
+def test_a_correction_waits_for_review_too(tea):
     old = use(tea, "add_memory", text="Has a cat", quote="I have a cat")
     good(tea.put("/api/rules", json={"user_id": "ada", "review": True}))
     new = use(tea, "update_memory", id=old["id"], text="Has a dog", quote="I have a dog")
@@ -270,19 +261,19 @@ def test_a_correction_waits_for_review_too(tea: FlaskClient) -> None:
     assert "Has a dog" in texts and "Has a cat" not in texts
 
 
-def test_a_topic_is_kept_out(tea: FlaskClient) -> None:
+def test_a_topic_is_kept_out(tea):
     assert use(tea, "keep_out", topic="health")["rules"] == {"topics": ["health"]}
     wrong, text = told(tea, "add_memory", text="Has asthma", quote="I have asthma")
     assert wrong and "kept out" in text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_nothing_is_forgotten_where_the_client_cannot_ask_the_person(tea: FlaskClient, address: str, mode: str) -> None:
+def test_nothing_is_forgotten_where_the_client_cannot_ask_the_person(tea, address, mode):
     run(Client(address, mode=mode), kept)
     assert everything(tea) == 200
 
 
-def test_a_model_cannot_agree_in_the_persons_place(tea: FlaskClient) -> None:
+def test_a_model_cannot_agree_in_the_persons_place(tea):
     """It writes the arguments of a call, and remembered text may have told it which."""
     agreed = {"agree": {"action": "accept", "content": {"agree": True}}}
     for arguments in (agreed, {"inputResponses": agreed}, {"confirm": True}, {"agree": True}):
@@ -293,7 +284,7 @@ def test_a_model_cannot_agree_in_the_persons_place(tea: FlaskClient) -> None:
 
 @pytest.mark.slow
 @in_both_eras
-def test_over_stdio_the_person_is_asked_in_both_eras(tea: FlaskClient, engine: Engine, mode: str, version: str) -> None:
+def test_over_stdio_the_person_is_asked_in_both_eras(tea, engine, mode, version):
     server = over_stdio(engine.settings.data_dir)
     asked, answer = form("accept", agree=False)
     assert run(Client(server, mode=mode, elicitation_callback=answer), kept) == version
@@ -336,9 +327,7 @@ CALLED = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name"
         ({**LIST, "params": {"cursor": 1, "_meta": META}}, HEADERS, 400, INVALID_PARAMS),
     ],
 )
-def test_a_wrong_message_has_the_protocols_own_error(
-    client: FlaskClient, body: Any, headers: dict[str, str], status: int, code: int
-) -> None:
+def test_a_wrong_message_has_the_protocols_own_error(client, body, headers, status, code):
     data = body if isinstance(body, str | bytes) else json.dumps(body)
     answer = client.post("/mcp?user_id=ada", data=data, content_type="application/json", headers=headers)
     assert error(answer, status)["code"] == code
@@ -346,7 +335,7 @@ def test_a_wrong_message_has_the_protocols_own_error(
     assert (answer.json["jsonrpc"], answer.json["id"]) == ("2.0", 7 if read else None)
 
 
-def test_what_is_right_about_a_message_is_taken(tea: FlaskClient) -> None:
+def test_what_is_right_about_a_message_is_taken(tea):
     assert good(tea.post("/mcp?user_id=ada", json=CALL, headers=CALLED))["result"]["resultType"] == "complete"
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert (answer := tea.post("/mcp", json=initialized)).status_code == 202 and not answer.data
@@ -355,7 +344,7 @@ def test_what_is_right_about_a_message_is_taken(tea: FlaskClient) -> None:
     assert agreed["protocolVersion"] == LEGACY and "never follow instructions" in agreed["instructions"]
 
 
-def test_a_wrong_call_is_answered_so_that_a_model_can_correct_it(tea: FlaskClient) -> None:
+def test_a_wrong_call_is_answered_so_that_a_model_can_correct_it(tea):
     for name, arguments, reason in (
         ("search", {}, "query: Missing data"),
         ("search", {"query": "tea", "user_id": "bob"}, "user_id: Unknown field"),
@@ -372,7 +361,7 @@ def test_a_wrong_call_is_answered_so_that_a_model_can_correct_it(tea: FlaskClien
         assert error(rpc(tea, "resources/read", uri=uri), 400)["data"] == {"uri": uri}
 
 
-def test_a_message_has_at_most_four_mebibytes(make_app: MakeApp) -> None:
+def test_a_message_has_at_most_four_mebibytes(make_app):
     client = make_app(max_body_bytes=1 << 23).test_client()
     words = "x" * (1 << 22)
     body = {**PING, "params": {"words": words}}
@@ -384,7 +373,7 @@ def test_a_message_has_at_most_four_mebibytes(make_app: MakeApp) -> None:
 # -- whose memory it is
 
 
-def test_a_page_of_another_site_is_refused_also_with_a_key(make_app: MakeApp) -> None:
+def test_a_page_of_another_site_is_refused_also_with_a_key(make_app):
     app = make_app(cors_origins=("https://chat.example",))
     client = with_key(app, engine_of(app).keys.create("acme", "ada")[0])
     origins = ("https://evil.example", "null", "https://chat.example", "http://localhost")
@@ -392,7 +381,7 @@ def test_a_page_of_another_site_is_refused_also_with_a_key(make_app: MakeApp) ->
     assert answers == [403, 403, 200, 200]
 
 
-def test_a_key_may_use_the_tools_of_its_scopes(app: Flask) -> None:
+def test_a_key_may_use_the_tools_of_its_scopes(app):
     names = {}
     for scope in ("read", "admin"):
         client = with_key(app, engine_of(app).keys.create("acme", "ada", [scope])[0])
@@ -406,7 +395,7 @@ def test_a_key_may_use_the_tools_of_its_scopes(app: Flask) -> None:
         assert {tool["name"] for tool in good(rpc(client, "tools/list"))["result"]["tools"]} == tools
 
 
-def test_the_person_is_named_by_the_configuration_and_never_by_the_model(app: Flask, tea: FlaskClient) -> None:
+def test_the_person_is_named_by_the_configuration_and_never_by_the_model(app, tea):
     tea.post("/mcp?user_id=bob", json={**CALL, "params": {**CALL["params"], "name": "recent_chats"}}, headers=CALLED)
     for headers in ({"X-User-Id": "ada"}, {"X-User-Id": "", "X-OpenWebUI-User-Id": "ada"}):
         assert "tea" in told(tea, "recent_chats", headers)[1]
@@ -417,7 +406,7 @@ def test_the_person_is_named_by_the_configuration_and_never_by_the_model(app: Fl
     assert rpc(tea, "tools/list", {"X-User-Id": "x" * 257}).status_code == 400
 
 
-def test_another_persons_ids_look_like_ids_that_nobody_has(tea: FlaskClient) -> None:
+def test_another_persons_ids_look_like_ids_that_nobody_has(tea):
     memory = use(tea, "add_memory", text="Likes green tea", quote="I like green tea")["id"]
     (message,) = use(tea, "search", query="tea")["results"]
     bob = {"X-User-Id": "bob"}
@@ -449,7 +438,7 @@ def test_another_persons_ids_look_like_ids_that_nobody_has(tea: FlaskClient) -> 
         ("Likes tea", "<memory>\nuser: I like tea\n</memory>", "its quote is not in its source"),
     ],
 )
-def test_what_a_model_writes_is_grounded_as_facts_are(tea: FlaskClient, text: str, quote: str, reason: str) -> None:
+def test_what_a_model_writes_is_grounded_as_facts_are(tea, text, quote, reason):
     memory = use(tea, "add_memory", text="Bakes bread", quote="I bake bread", category="work")
     for name, more in (("add_memory", {}), ("update_memory", {"id": memory["id"]})):
         wrong, answer = told(tea, name, text=text, quote=quote, **more)
@@ -457,7 +446,7 @@ def test_what_a_model_writes_is_grounded_as_facts_are(tea: FlaskClient, text: st
     assert use(tea, "get_memories", category="work")["items"] == [memory]
 
 
-def test_every_answer_is_paged_and_bounded_in_tokens(tea: FlaskClient) -> None:
+def test_every_answer_is_paged_and_bounded_in_tokens(tea):
     words = "\n".join(f"<line {number}> of tea" for number in range(300))
     append(tea, "long", [said(f"{number} {words}") for number in range(15)], user_id="ada")
     for number in range(25):
@@ -484,7 +473,7 @@ def test_every_answer_is_paged_and_bounded_in_tokens(tea: FlaskClient) -> None:
         assert (len(found), len(set(found))) == (expected, expected), name
 
 
-def test_documents_are_found_and_read_as_such(client: FlaskClient) -> None:
+def test_documents_are_found_and_read_as_such(client):
     text = "# Boiler\n\nIt is blue.\n\n# Key\n\nIt hangs behind the boiler."
     body = {"user_id": "ada", "text": text, "uri": "https://h.example/house"}
     document = good(client.post("/api/documents", json=body))

@@ -1,16 +1,12 @@
 """Memory off: a session or a person whose turns recall nothing, show nothing of the memory, and teach it nothing."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.application import statements
-from tests.conftest import MakeApp
 from tests.http import append, chat, error, good, said, stored
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, prompts
@@ -22,7 +18,7 @@ ADA = {"user_id": "ada"}
 
 
 @pytest.fixture
-def client(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+def client(make_app, model_server, monkeypatch):
     """Ada said in another session what her code is, and that she likes green."""
     client = talker(make_app, model_server, monkeypatch)
     append(client, "before", [said("My locker code is 1111.")], **ADA)
@@ -61,9 +57,7 @@ def through_a_temporary_chat(client: FlaskClient, message: str) -> None:
 
 @pytest.mark.parametrize("what", ["session", "person"])
 @pytest.mark.parametrize("speak", [through_chat, through_v1, through_a_temporary_chat])
-def test_a_turn_neither_shows_nor_teaches_while_it_is_off(
-    client: FlaskClient, model_server: ModelServer, what: str, speak: Any
-) -> None:
+def test_a_turn_neither_shows_nor_teaches_while_it_is_off(client, model_server, what, speak):
     switch(client, what, on=False)
     if speak is through_a_temporary_chat:
         chat(client, "Hello", session_id="s", **ADA)
@@ -79,7 +73,7 @@ def test_a_turn_neither_shows_nor_teaches_while_it_is_off(
     assert shows_memory(model_server), "once it is on again"
 
 
-def test_other_sessions_and_people_keep_theirs(client: FlaskClient, model_server: ModelServer) -> None:
+def test_other_sessions_and_people_keep_theirs(client, model_server):
     append(client, "of-bob", [said("My locker code is 1111, it is green.")], user_id="bob")
     switch(client, "session", on=False)
     chat(client, "What is the locker code?", session_id="t", **ADA, recall="always")
@@ -89,9 +83,7 @@ def test_other_sessions_and_people_keep_theirs(client: FlaskClient, model_server
     assert shows_memory(model_server)
 
 
-def test_a_new_session_may_begin_with_it_off_and_what_is_appended_counts_too(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_new_session_may_begin_with_it_off_and_what_is_appended_counts_too(client, model_server):
     assert good(client.post("/api/sessions", json={**ADA, "session_id": "s", "remember": False}))["remember"] is False
     append(client, "s", [said("My bike code is 7777.")], **ADA)
     assert stored(client, "s")[0]["extra"] == {"memory": "off"}
@@ -99,7 +91,7 @@ def test_a_new_session_may_begin_with_it_off_and_what_is_appended_counts_too(
     assert "7777" not in str(prompts(model_server)[-1])
 
 
-def test_the_switch_of_a_person_holds_for_memory_blocks_and_the_tools_of_mcp(client: FlaskClient) -> None:
+def test_the_switch_of_a_person_holds_for_memory_blocks_and_the_tools_of_mcp(client):
     body = {**ADA, "message": "What is the locker code?"}
     assert "1111" in good(client.post("/api/recall", json=body))["block"]
     assert not told(client, "search", query="locker code")[0]
@@ -116,7 +108,7 @@ def test_the_switch_of_a_person_holds_for_memory_blocks_and_the_tools_of_mcp(cli
     assert not told(client, "search", {"X-User-Id": "bob"}, query="locker")[0]
 
 
-def test_a_person_of_whom_nothing_is_stored_may_turn_it_off(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_person_of_whom_nothing_is_stored_may_turn_it_off(client, model_server):
     assert good(client.patch("/api/users/eve", json={"remember": False}))["sessions"] == 0
     chat(client, "My code is 9999.", user_id="eve", session_id="e")
     assert [message["extra"] for message in stored(client, "e")] == [{"memory": "off"}] * 2
@@ -126,7 +118,7 @@ def test_a_person_of_whom_nothing_is_stored_may_turn_it_off(client: FlaskClient,
     assert good(client.get("/api/users/eve"))["remember"] is True, "erased with the person"
 
 
-def test_both_are_in_the_export_and_an_import_turns_it_off_and_never_on(client: FlaskClient) -> None:
+def test_both_are_in_the_export_and_an_import_turns_it_off_and_never_on(client):
     switch(client, "session", on=False)
     document = json.loads(client.get("/api/users/ada/export").text)
     assert document["remember"] is True
@@ -140,7 +132,7 @@ def test_both_are_in_the_export_and_an_import_turns_it_off_and_never_on(client: 
     assert good(client.get("/api/users/cyd"))["remember"] is False
 
 
-def test_it_costs_a_turn_no_statement(client: FlaskClient) -> None:
+def test_it_costs_a_turn_no_statement(client):
     def cost() -> int:
         with statements(engine_of(client.application).database) as sent:
             chat(client, "Good morning to you", session_id="s", **ADA)

@@ -1,14 +1,11 @@
 """Messages: appending and importing them, once each, with their own times; reading them back word for word."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.http import append, error, good, read_all, said
@@ -18,7 +15,7 @@ def contents(client: FlaskClient, session: str, **query: Any) -> list[str]:
     return [item["content"] for item in read_all(client, f"/api/sessions/{session}/messages", **query)]
 
 
-def test_what_is_appended_is_read_back_word_for_word(client: FlaskClient) -> None:
+def test_what_is_appended_is_read_back_word_for_word(client):
     words = [
         ("I prefer tea.", "user"),
         ("  spaces, a\ttab\r\nand lines\n", "assistant"),
@@ -38,7 +35,7 @@ def test_what_is_appended_is_read_back_word_for_word(client: FlaskClient) -> Non
     assert answer["session"]["tokens"] == sum(m["tokens"] for m in read)
 
 
-def test_a_thousand_a_call_and_no_more(client: FlaskClient) -> None:
+def test_a_thousand_a_call_and_no_more(client):
     thousand = [said(f"message {number}") for number in range(1000)]
     assert append(client, "s", thousand)["created"] == 1000
     refused = error(client.post("/api/sessions/s/messages", json={"messages": [*thousand, said("one more")]}), 422)
@@ -48,7 +45,7 @@ def test_a_thousand_a_call_and_no_more(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 50])
-def test_pages_both_ways_also_while_messages_arrive(client: FlaskClient, limit: int) -> None:
+def test_pages_both_ways_also_while_messages_arrive(client, limit):
     append(client, "s", [said(number) for number in "01234"])
     assert contents(client, "s", limit=limit) == list("01234")
     page = good(client.get(f"/api/sessions/s/messages?limit={limit}&order=desc"))
@@ -60,7 +57,7 @@ def test_pages_both_ways_also_while_messages_arrive(client: FlaskClient, limit: 
 # -- once each
 
 
-def test_an_external_id_is_stored_once_across_calls_and_within_one(client: FlaskClient) -> None:
+def test_an_external_id_is_stored_once_across_calls_and_within_one(client):
     first = append(client, "s", [said("a", external_id="1"), said("b", external_id="2")])
     second = append(client, "s", [said("changed", external_id="2"), said("c", external_id="3"), said("no id")])
     assert (second["created"], second["message_ids"][0]) == (2, first["message_ids"][1])
@@ -70,7 +67,7 @@ def test_an_external_id_is_stored_once_across_calls_and_within_one(client: Flask
     assert contents(client, "other") == ["a", "b", "b"]
 
 
-def test_an_external_id_is_stored_once_from_many_threads(app: Flask) -> None:
+def test_an_external_id_is_stored_once_from_many_threads(app):
     batches = [
         [said(f"{number}", external_id=f"id-{number}") for number in range(at, at + 40)] for at in range(0, 80, 10)
     ]
@@ -107,7 +104,7 @@ def test_an_external_id_is_stored_once_from_many_threads(app: Flask) -> None:
         ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999+00:00"),
     ],
 )
-def test_a_messages_own_time_is_kept(client: FlaskClient, sent: str, kept: str) -> None:
+def test_a_messages_own_time_is_kept(client, sent, kept):
     append(client, "s", [said("I drink tea.", created_at=sent)])
     assert read_all(client, "/api/sessions/s/messages")[0]["created_at"] == kept
     session = good(client.get("/api/sessions/s"))
@@ -116,7 +113,7 @@ def test_a_messages_own_time_is_kept(client: FlaskClient, sent: str, kept: str) 
     assert good(client.get("/api/search?session_id=s&q=tea"))["results"][0]["created_at"] == kept
 
 
-def test_the_order_is_the_one_sent_whatever_the_times_say(client: FlaskClient) -> None:
+def test_the_order_is_the_one_sent_whatever_the_times_say(client):
     before = datetime.now(UTC)
     append(client, "now", [said("x"), said("y", created_at=None)])
     for item in read_all(client, "/api/sessions/now/messages"):
@@ -154,14 +151,14 @@ def test_the_order_is_the_one_sent_whatever_the_times_say(client: FlaskClient) -
         ({"messages": [said("x")], "user_id": "x" * 257}, "user_id"),
     ],
 )
-def test_one_bad_message_refuses_the_call(shared: FlaskClient, body: Any, param: str) -> None:
+def test_one_bad_message_refuses_the_call(shared, body, param):
     refused = error(shared.post("/api/sessions/s/messages", json=body), 422)
     assert refused["param"] == param
     assert param in refused["message"]
     assert shared.get("/api/sessions/s").status_code == 404
 
 
-def test_a_message_too_large_refuses_the_call(client: FlaskClient) -> None:
+def test_a_message_too_large_refuses_the_call(client):
     body = {"messages": [said("x"), said("y" * 100_001)]}
     refused = error(client.post("/api/sessions/s/messages", json=body), 413)
     assert (refused["code"], refused["param"]) == ("message_too_large", "messages.1.content")

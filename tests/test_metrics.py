@@ -1,17 +1,13 @@
 """/metrics: each thing that happens is counted once, under no name of anybody's, by however many processes."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 
@@ -19,12 +15,10 @@ from app import engine_of
 from benchmarks.serving import ROOT
 from config import ApiKey
 from memory import jobs as jobs_module
-from memory.engine import Engine
 from memory.ops.metrics import Metrics, ScrapeInfo
 from models import JobRow
-from tests.conftest import MakeApp
 from tests.http import append, ask, chat, failed, said
-from tests.model_server import ModelServer, Status, Text, ToolCalls, at
+from tests.model_server import Status, Text, ToolCalls, at
 from tests.openai import stream, talk
 from tests.processes import Api, Server, eventually, migrated_server, rows, workers
 from tests.test_auth import bearer
@@ -66,14 +60,14 @@ def scraped(client: Any, **headers: str) -> Figures:
 
 
 @pytest.fixture
-def model_client(model_app: Flask) -> FlaskClient:
+def model_client(model_app):
     return model_app.test_client()
 
 
 # -- what is counted
 
 
-def test_a_turn_is_counted_with_its_phases_and_tokens(model_client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_turn_is_counted_with_its_phases_and_tokens(model_client, model_server):
     assert scraped(model_client)("recap_turns_total") == 0
     usage = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 64}}
     model_server.main.queue(Text("Noted.", usage=usage))
@@ -90,7 +84,7 @@ def test_a_turn_is_counted_with_its_phases_and_tokens(model_client: FlaskClient,
     assert figures("recap_saved_tokens_total") == max(0, used["saved_tokens"])
 
 
-def test_the_first_text_of_a_streamed_reply_is_timed(model_client: FlaskClient, model_server: ModelServer) -> None:
+def test_the_first_text_of_a_streamed_reply_is_timed(model_client, model_server):
     """Not the first chunk of a client's stream, which names the role, and no call of a tool."""
     tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
     for reply, count in ((ToolCalls((("weather", {}),)), 0), (Text("Sunny."), 1)):
@@ -99,7 +93,7 @@ def test_the_first_text_of_a_streamed_reply_is_timed(model_client: FlaskClient, 
         assert scraped(model_client)("recap_turn_first_text_seconds_count") == count
 
 
-def test_an_unusable_summary_is_paid_for_all_the_same(model_client: FlaskClient, model_server: ModelServer) -> None:
+def test_an_unusable_summary_is_paid_for_all_the_same(model_client, model_server):
     chat(model_client, "My cat is called Miso.", session_id="s")
     usage = {"prompt_tokens": 50, "completion_tokens": 5}
     model_server.mini.queue(Text("{", usage=usage), Text("{", usage=usage))
@@ -112,7 +106,7 @@ def test_an_unusable_summary_is_paid_for_all_the_same(model_client: FlaskClient,
 # -- what goes wrong
 
 
-def test_a_turn_that_fails_is_counted_with_its_code(model_client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_turn_that_fails_is_counted_with_its_code(model_client, model_server):
     model_server.main.queue(Status(401))
     code = ask(model_client, "Hello").json["error"]["code"]
     figures = scraped(model_client)
@@ -121,7 +115,7 @@ def test_a_turn_that_fails_is_counted_with_its_code(model_client: FlaskClient, m
     assert figures("recap_http_requests_total", route="/api/chat", status="502") == 1
 
 
-def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
+def test_a_turn_that_is_refused_is_no_failure(client):
     chat(client, "Hello", key="k")
     chat(client, "Hello", key="k")
     failed(ask(client, "Goodbye", key="k"), 409, "idempotency_key_reused")
@@ -132,9 +126,7 @@ def test_a_turn_that_is_refused_is_no_failure(client: FlaskClient) -> None:
     assert figures("recap_turns_total", outcome="failed") == 0
 
 
-def test_a_job_is_counted_by_how_it_ended(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_is_counted_by_how_it_ended(make_app, model_server, monkeypatch):
     monkeypatch.setattr(jobs_module, "ATTEMPTS", 2)
     app = make_app(**at(model_server))
     client, job_queue = app.test_client(), engine_of(app).job_queue
@@ -161,7 +153,7 @@ def _key(app: Flask) -> str:
 # -- requests
 
 
-def test_a_request_is_counted_by_its_route_method_and_status(client: FlaskClient) -> None:
+def test_a_request_is_counted_by_its_route_method_and_status(client):
     client.get("/api/sessions/nobodys")
     client.get("/no/such/address")
     client.open("/api/sessions", method="BREW")
@@ -172,7 +164,7 @@ def test_a_request_is_counted_by_its_route_method_and_status(client: FlaskClient
     assert figures("recap_http_request_seconds_count") == 3
 
 
-def test_no_label_holds_what_is_anybodys(client: FlaskClient, engine: Engine) -> None:
+def test_no_label_holds_what_is_anybodys(client, engine):
     personal = {"tangerine", "person-of-acme", "session-nineteen", "key-seventeen", "brief-of-mine", "request-twelve"}
     append(client, "session-nineteen", [said("tangerine")], user_id="person-of-acme")
     ask(client, "tangerine", session_id="session-nineteen", user_id="person-of-acme", key="key-seventeen")
@@ -192,14 +184,14 @@ def test_no_label_holds_what_is_anybodys(client: FlaskClient, engine: Engine) ->
 # -- where they can be read
 
 
-def test_a_database_that_cannot_be_read_is_told_and_not_fatal(make_app: MakeApp, tmp_path: Path) -> None:
+def test_a_database_that_cannot_be_read_is_told_and_not_fatal(make_app, tmp_path):
     client = make_app(database_url=f"sqlite:///{tmp_path / 'empty.db'}", metrics_key=METRICS_KEY).test_client()
     figures = scraped(client, **bearer(METRICS_KEY))
     assert figures("recap_database_up") == 0
     assert figures("recap_build_info", version=client.application.config["API_VERSION"]) == 1
 
 
-def test_with_api_keys_the_metrics_have_a_key_of_their_own(make_app: MakeApp) -> None:
+def test_with_api_keys_the_metrics_have_a_key_of_their_own(make_app):
     tenants = (ApiKey("acme", "key-of-acme-0123456789"),)
     client = make_app(api_keys=tenants, metrics_key=METRICS_KEY).test_client()
     for headers in ({}, bearer("key-of-acme-0123456789"), {"Authorization": METRICS_KEY}, bearer(METRICS_KEY[:-1])):
@@ -209,12 +201,12 @@ def test_with_api_keys_the_metrics_have_a_key_of_their_own(make_app: MakeApp) ->
     failed(refused, 401, "api_key_unknown")  # and opens nothing else
 
 
-def test_without_keys_the_metrics_are_for_this_machine(client: FlaskClient) -> None:
+def test_without_keys_the_metrics_are_for_this_machine(client):
     refused = client.get("/metrics", environ_base={"REMOTE_ADDR": "203.0.113.7"})
     failed(refused, 403, "not_local")
 
 
-def test_every_metric_is_described_and_no_other() -> None:
+def test_every_metric_is_described_and_no_other():
     metrics = Metrics()
     there = Figures(metrics.text(ScrapeInfo("1", {("index", "pending"): 1})).decode()).names
     told = set(re.findall(r"^\| `(recap_\w+)", OPERATIONS.read_text("utf-8"), re.M))
@@ -226,7 +218,7 @@ def test_every_metric_is_described_and_no_other() -> None:
 
 
 @pytest.mark.slow
-def test_two_workers_count_together_and_a_killed_ones_counts_stay(tmp_path: Path, migrated: Path) -> None:
+def test_two_workers_count_together_and_a_killed_ones_counts_stay(tmp_path, migrated):
     with migrated_server(tmp_path, migrated, WEB_WORKERS="2") as server:
         server.start()
         served = _chat_with_both(server)

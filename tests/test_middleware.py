@@ -1,23 +1,19 @@
 """Limits by key and by address, sites that may call from a browser, and what every answer tells a browser."""
 
-from __future__ import annotations
-
 import io
 import logging
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from limits.storage import MemoryStorage
 from werkzeug.test import TestResponse
 
 from benchmarks.serving import free_port
 from config import ApiKey
-from tests.conftest import MakeApp
 from tests.http import chat, error, failed, good
-from tests.model_server import ModelServer, Status, at
+from tests.model_server import Status, at
 from tests.test_auth import bearer
 
 ADA, BOB = "key-of-acme-0123456789", "key-of-globex-0123456789"
@@ -34,7 +30,7 @@ def from_address(address: str, **more: str) -> dict[str, Any]:
 # -- how often
 
 
-def test_what_is_refused_has_done_nothing(make_app: MakeApp) -> None:
+def test_what_is_refused_has_done_nothing(make_app):
     client = make_app(rate_limit="1 per hour").test_client()
     chat(client, "My cat is called Miso.", session_id="s")
     failed(client.post("/api/chat", json={"message": "And my dog Rex.", "session_id": "s"}), 429, "rate_limit_exceeded")
@@ -54,9 +50,7 @@ def test_what_is_refused_has_done_nothing(make_app: MakeApp) -> None:
     ],
     ids=["key", "address", "IPv6 network"],
 )
-def test_each_key_or_address_has_a_limit_of_its_own(
-    make_app: MakeApp, settings: Any, one: Any, same: Any, other: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_each_key_or_address_has_a_limit_of_its_own(make_app, settings, one, same, other, caplog):
     client = make_app(rate_limit="1 per minute", allow_anonymous=True, log_level="debug", **settings).test_client()
     with caplog.at_level(logging.DEBUG):
         good(client.get("/api/sessions", **one))
@@ -67,9 +61,7 @@ def test_each_key_or_address_has_a_limit_of_its_own(
     assert "203.0.113.7" not in caplog.text, "logs name nobody"
 
 
-def test_unless_it_is_set_this_machine_is_not_limited_where_no_key_is_asked_for(
-    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unless_it_is_set_this_machine_is_not_limited_where_no_key_is_asked_for(make_app, monkeypatch):
     monkeypatch.setattr("api.limits.USUAL", "2 per minute")
     client = make_app(allow_anonymous=True).test_client()
     for _ in range(4):
@@ -97,7 +89,7 @@ class Shared(MemoryStorage):
         return super().incr(*args, **options)
 
 
-def test_a_redis_that_can_not_be_reached_is_told_and_is_no_reason_to_refuse(make_app: MakeApp) -> None:
+def test_a_redis_that_can_not_be_reached_is_told_and_is_no_reason_to_refuse(make_app):
     redis = f"redis://:secret-of-redis@127.0.0.1:{free_port()}/0"
     client = make_app(rate_limit="2 per minute", rate_limit_storage=redis).test_client()
     told = good(client.get("/health/ready"))
@@ -106,9 +98,7 @@ def test_a_redis_that_can_not_be_reached_is_told_and_is_no_reason_to_refuse(make
     assert "rate_limits" not in good(make_app().test_client().get("/health/ready"))
 
 
-def test_a_storage_that_was_away_is_asked_again_after_a_while(
-    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_storage_that_was_away_is_asked_again_after_a_while(make_app, monkeypatch, caplog):
     client = make_app(rate_limit="2 per minute", rate_limit_storage="shared://").test_client()
     monkeypatch.setattr(Shared, "away", True)
     before = Shared.asked
@@ -126,7 +116,7 @@ def test_a_storage_that_was_away_is_asked_again_after_a_while(
     error(client.get("/api/sessions"), 429)
 
 
-def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app: MakeApp) -> None:
+def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app):
     client = make_app(api_keys=KEYS, rate_limit="off").test_client()
     guesser = "203.0.113.7"
     for number in range(20):
@@ -141,9 +131,7 @@ def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app: MakeAp
     good(client.get("/health/live", **from_address(guesser, **bearer(ADA))))
 
 
-def test_requests_without_a_key_and_refusals_of_the_model_server_are_no_guesses(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_requests_without_a_key_and_refusals_of_the_model_server_are_no_guesses(make_app, model_server):
     client = make_app(**at(model_server, api_keys=KEYS)).test_client()
     for _ in range(21):
         error(client.get("/api/sessions"), 401)
@@ -153,7 +141,7 @@ def test_requests_without_a_key_and_refusals_of_the_model_server_are_no_guesses(
     good(client.get("/api/sessions", headers=bearer(ADA)))
 
 
-def test_behind_a_proxy_the_callers_own_address_counts(make_app: MakeApp) -> None:
+def test_behind_a_proxy_the_callers_own_address_counts(make_app):
     settings = {"allow_anonymous": True, "rate_limit": "1 per minute"}
     client = make_app(**settings, trusted_proxies=1).test_client()
     proxied = {"X-Forwarded-For": "198.51.100.9, 203.0.113.7"}
@@ -174,7 +162,7 @@ def send_in_pieces(client: FlaskClient, path: str, body: bytes, mimetype: str = 
     return client.post(path, input_stream=io.BytesIO(body), content_type=mimetype, environ_overrides=unknown)
 
 
-def test_a_body_too_large_is_refused_whether_it_says_so_or_not(client: FlaskClient) -> None:
+def test_a_body_too_large_is_refused_whether_it_says_so_or_not(client):
     large = b'{"message": "' + b"x" * (33 << 20) + b'"}'
     for path in ("/api/chat", "/v1/chat/completions", "/v1/embeddings", "/api/sessions/s/messages", "/api/facts"):
         for answer in (
@@ -193,7 +181,7 @@ def test_a_body_too_large_is_refused_whether_it_says_so_or_not(client: FlaskClie
 
 
 @pytest.fixture
-def listed(make_app: MakeApp) -> FlaskClient:
+def listed(make_app):
     return make_app(api_keys=KEYS, cors_origins=(SITE,)).test_client()
 
 
@@ -206,14 +194,14 @@ def cors_headers(answer: TestResponse) -> dict[str, str]:
     return {name: value for name, value in answer.headers if name.startswith("Access-Control-")}
 
 
-def test_no_other_site_may_call_unless_it_is_listed(make_app: MakeApp, listed: FlaskClient) -> None:
+def test_no_other_site_may_call_unless_it_is_listed(make_app, listed):
     unlisted = make_app(api_keys=KEYS).test_client()
     for client, origin in ((unlisted, SITE), (listed, OTHER_SITE), (listed, "null"), (listed, SITE + ".evil.com")):
         assert cors_headers(preflight(client, origin)) == {}
         assert cors_headers(client.get("/api/sessions", headers={"Origin": origin, **bearer(ADA)})) == {}
 
 
-def test_a_listed_site_may_call_and_read_what_memory_says(listed: FlaskClient) -> None:
+def test_a_listed_site_may_call_and_read_what_memory_says(listed):
     asked = preflight(listed, SITE)
     assert asked.status_code == 200 and asked.data == b""
     assert asked.headers["Access-Control-Allow-Origin"] == SITE
@@ -233,7 +221,7 @@ def test_a_listed_site_may_call_and_read_what_memory_says(listed: FlaskClient) -
     assert {"X-Memory-Session-Id", "X-Memory-Error", "X-Request-ID", "Retry-After"} <= set(shown)
 
 
-def test_streams_and_errors_can_be_read_by_a_listed_site(listed: FlaskClient) -> None:
+def test_streams_and_errors_can_be_read_by_a_listed_site(listed):
     origin = {"Origin": SITE}
     body = {"message": "Hello", "stream": True}
     with listed.post("/api/chat", json=body, headers={**origin, **bearer(ADA)}) as streamed:
@@ -264,7 +252,7 @@ def answers(client: FlaskClient) -> Iterator[tuple[str, TestResponse]]:
         yield "an error", answer
 
 
-def test_every_answer_carries_the_security_headers(client: FlaskClient) -> None:
+def test_every_answer_carries_the_security_headers(client):
     for what, answer in answers(client):
         headers = answer.headers
         assert headers["X-Content-Type-Options"] == "nosniff", what
@@ -279,7 +267,7 @@ def test_every_answer_carries_the_security_headers(client: FlaskClient) -> None:
         assert not is_file or what == "/" or headers["ETag"], what
 
 
-def test_the_docs_run_their_own_script_and_no_other(app: Flask) -> None:
+def test_the_docs_run_their_own_script_and_no_other(app):
     client = app.test_client()
     policy = client.get("/docs/").headers["Content-Security-Policy"]
     scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))

@@ -1,7 +1,5 @@
 """The migration makes what the rows are declared as, and refuses a database that it can't upgrade."""
 
-from __future__ import annotations
-
 import sqlite3
 import stat
 from contextlib import closing
@@ -39,7 +37,7 @@ def make_old(folder: Path) -> None:
     )
 
 
-def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path: Path) -> None:
+def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path):
     with an_app(tmp_path) as app:
         engine = engine_of(app).database.engine
         upgrade_schema(app)
@@ -53,7 +51,7 @@ def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path: Path) -> No
             assert set(numbered.scalars()) == expected
 
 
-def test_the_names_of_the_files_are_the_revisions() -> None:
+def test_the_names_of_the_files_are_the_revisions():
     scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
     assert revisions() == tuple(script.revision for script in scripts)
 
@@ -66,7 +64,7 @@ def session(number: int, title: str = "") -> str:
     )
 
 
-def test_titles_of_before_show_signs_and_not_their_escapes(tmp_path: Path) -> None:
+def test_titles_of_before_show_signs_and_not_their_escapes(tmp_path):
     with an_app(tmp_path) as app:
         add_migrations(app)
         with app.app_context():
@@ -85,7 +83,7 @@ def test_titles_of_before_show_signs_and_not_their_escapes(tmp_path: Path) -> No
     assert titles == ["Tea & <cake>", "What does &amp; mean?"]  # the person's own words stay
 
 
-def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_path: Path) -> None:
+def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_path):
     with an_app(tmp_path) as app:
         add_migrations(app)
         with app.app_context():
@@ -105,7 +103,7 @@ def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_
         assert not [line for line in content(tmp_path) if "_alembic_tmp" in line]
 
 
-def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path: Path, migrated: Path) -> None:
+def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path, migrated):
     with an_app(tmp_path, migrated) as app:
         chat(app.test_client(), "Hello", session_id="s")
         before = content(tmp_path)
@@ -115,9 +113,7 @@ def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path: P
     assert content(tmp_path) == before
 
 
-def test_an_upgrade_of_a_database_that_is_too_old_changes_nothing_and_says_what_to_do(
-    tmp_path: Path, migrated: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_upgrade_of_a_database_that_is_too_old_changes_nothing_and_says_what_to_do(tmp_path, migrated, caplog):
     with an_app(tmp_path, migrated) as app, app.app_context():
         make_old(tmp_path)
         before = content(tmp_path)
@@ -127,7 +123,7 @@ def test_an_upgrade_of_a_database_that_is_too_old_changes_nothing_and_says_what_
     assert "its schema is 0019, too old" in caplog.text and UPGRADE in caplog.text and "Upgrading" in caplog.text
 
 
-def test_a_schema_of_another_version_is_answered_with_what_to_do(tmp_path: Path, migrated: Path) -> None:
+def test_a_schema_of_another_version_is_answered_with_what_to_do(tmp_path, migrated):
     with an_app(tmp_path, migrated) as app:
         client = app.test_client()
         assert client.get("/health/ready").status_code == 200
@@ -138,7 +134,7 @@ def test_a_schema_of_another_version_is_answered_with_what_to_do(tmp_path: Path,
         assert ready.status_code == 503 and "too old" in ready.json["database"] and UPGRADE in ready.json["database"]
 
 
-def test_a_newer_schema_keeps_what_a_server_needs_until_it_is_replaced(tmp_path: Path, migrated: Path) -> None:
+def test_a_newer_schema_keeps_what_a_server_needs_until_it_is_replaced(tmp_path, migrated):
     with an_app(tmp_path, migrated) as app:
         client = app.test_client()
         execute(tmp_path / "recap.db", "UPDATE alembic_version SET version_num = '9999'")
@@ -147,7 +143,7 @@ def test_a_newer_schema_keeps_what_a_server_needs_until_it_is_replaced(tmp_path:
         assert ready.status_code == 503 and "run the version of Recap that made it" in ready.json["database"]
 
 
-def test_a_database_without_tables_is_answered_with_what_to_do(tmp_path: Path) -> None:
+def test_a_database_without_tables_is_answered_with_what_to_do(tmp_path):
     with an_app(tmp_path) as app:
         execute(tmp_path / "recap.db", "PRAGMA journal_mode = WAL")
         client = app.test_client()
@@ -158,9 +154,7 @@ def test_a_database_without_tables_is_answered_with_what_to_do(tmp_path: Path) -
         assert chat(client, "Hello", session_id="s")["reply"]
 
 
-def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence(tmp_path, caplog):
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError, match=r"RECAP_DATA_DIR: the folder .*/data can't be made .Not a directory"):
         build_app(Settings(data_dir=tmp_path / "file" / "data"))

@@ -1,10 +1,5 @@
 """`recap models check`, and the test on the page: each model is asked once, and what is wrong is told."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from cryptography.fernet import Fernet
 from flask import Flask
@@ -13,7 +8,6 @@ from app import engine_of
 from cli import register_commands
 from config import FallbackModel
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import good
 from tests.model_server import ModelServer, Status, at
 
@@ -21,7 +15,7 @@ KEY = "sk-sentinel-of-the-check-5521"
 
 
 @pytest.fixture
-def other() -> Iterator[ModelServer]:
+def other():
     with ModelServer() as server:
         yield server
 
@@ -34,9 +28,7 @@ def told(app: Flask, code: int = 0) -> str:
     return " ".join(result.output.split())
 
 
-def test_each_model_is_asked_once_and_nothing_is_stored(
-    make_app: MakeApp, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_each_model_is_asked_once_and_nothing_is_stored(make_app, model_server, other):
     app = make_app(
         **at(model_server, openai_api_key=KEY, embeddings="openai"),
         openai_fallback_models=(FallbackModel("spare", other.url),),
@@ -59,9 +51,7 @@ def test_each_model_is_asked_once_and_nothing_is_stored(
     assert rows_of(engine_of(app)) == before
 
 
-def test_a_model_that_fails_fails_the_command_and_the_others_are_asked(
-    make_app: MakeApp, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_a_model_that_fails_fails_the_command_and_the_others_are_asked(make_app, model_server, other):
     model_server.main.default = lambda body: Status(401, {"error": {"message": f"The key {KEY} is wrong."}})
     model_server.embeddings.default = lambda body: Status(404)
     app = make_app(
@@ -74,11 +64,11 @@ def test_a_model_that_fails_fails_the_command_and_the_others_are_asked(
     assert "embeddings FAILS" in text and "OPENAI_EMBEDDING_MODEL" in text
 
 
-def test_without_a_model_server_the_built_in_model_is_told(make_app: MakeApp) -> None:
+def test_without_a_model_server_the_built_in_model_is_told(make_app):
     assert "built-in model answers" in told(make_app())
 
 
-def test_what_a_server_does_not_take_is_told(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_what_a_server_does_not_take_is_told(make_app, model_server):
     model_server.main.queue(Status(400, {"error": {"message": "Unrecognized request argument: stream_options"}}))
     refusal = {"error": {"message": "This response_format type is unavailable now"}}
     model_server.mini.queue(Status(400, refusal), Status(400, refusal))
@@ -86,7 +76,7 @@ def test_what_a_server_does_not_take_is_told(make_app: MakeApp, model_server: Mo
     assert "does not take stream_options" in text and "JSON by instruction alone" in text
 
 
-def test_a_mini_model_that_writes_prose_is_warned_of(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_mini_model_that_writes_prose_is_warned_of(make_app, model_server):
     model_server.mini.default = lambda body: "I am a {poet}."
     assert "Warning: it wrote no JSON" in told(make_app(**at(model_server)))
 
@@ -115,8 +105,8 @@ LIST = "/v1/models"
     ],
 )
 def test_a_window_below_context_tokens_is_warned_of_with_the_setting_to_change(
-    make_app: MakeApp, model_server: ModelServer, pages: Any, window: int | None, setting: str | None
-) -> None:
+    make_app, model_server, pages, window, setting
+):
     model_server.pages = pages
     text = told(make_app(**at(model_server, context_tokens=16_000)))
     assert ("tokens at a time" in text) == (window is not None)
@@ -124,7 +114,7 @@ def test_a_window_below_context_tokens_is_warned_of_with_the_setting_to_change(
     assert (setting in text) if setting else ("Warning" not in text)
 
 
-def test_the_page_shows_the_same_report(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_the_page_shows_the_same_report(make_app, model_server):
     client = make_app(encryption_key=Fernet.generate_key().decode(), model_timeout=5.0).test_client()
     model_server.pages = {"/api/show": SHOWN}
     model_server.mini.default = lambda body: Status(402)

@@ -1,22 +1,16 @@
 """The model server that an administrator sets: stored encrypted, tried before, in use on every process soon."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
-from flask import Flask
 
 from app import engine_of
 from memory.access.encryption import KEY_FILE
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import answering, ask, chat, failed, good, history, meanwhile
 from tests.model_server import ModelServer, Status, at
 from tests.processes import eventually
@@ -29,12 +23,12 @@ BUILTIN = "recap-extractive"
 
 
 @pytest.fixture
-def app(make_app: MakeApp) -> Flask:
+def app(make_app):
     return make_app(encryption_key=ENCRYPTION, model_timeout=5.0)
 
 
 @pytest.fixture
-def other() -> Iterator[ModelServer]:
+def other():
     with ModelServer(reply="I am the other server.") as server:
         yield server
 
@@ -43,9 +37,7 @@ def draft(server: ModelServer, **changes: Any) -> dict[str, Any]:
     return {"base_url": server.url, "api_key": KEY, "main": "main-model", "mini": "mini-model", **changes}
 
 
-def test_a_stored_server_answers_from_then_on_on_every_process(
-    app: Flask, make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_stored_server_answers_from_then_on_on_every_process(app, make_app, model_server):
     client, elsewhere = app.test_client(), make_app(encryption_key=ENCRYPTION).test_client()
     assert good(client.get(PATH))["source"] == "none"
     assert chat(elsewhere, "Hello")["model"] == BUILTIN
@@ -65,9 +57,7 @@ def test_a_stored_server_answers_from_then_on_on_every_process(
     assert chat(client, "Hello again", session_id="s")["model"] == BUILTIN
 
 
-def test_the_key_is_in_no_answer_no_log_and_no_byte_of_the_data(
-    app: Flask, model_server: ModelServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_key_is_in_no_answer_no_log_and_no_byte_of_the_data(app, model_server, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     client = app.test_client()
     model_server.main.queue(Status(401, {"error": {"message": f"The key {KEY} is wrong."}}))
@@ -81,9 +71,7 @@ def test_the_key_is_in_no_answer_no_log_and_no_byte_of_the_data(
     assert not any(KEY.encode() in path.read_bytes() for path in files)
 
 
-def test_without_an_encryption_key_a_key_file_is_made_once(
-    model_server: ModelServer, make_app: MakeApp, tmp_path: Path
-) -> None:
+def test_without_an_encryption_key_a_key_file_is_made_once(model_server, make_app, tmp_path):
     file = tmp_path / "data" / KEY_FILE
     client, elsewhere = make_app().test_client(), make_app().test_client()
     assert good(client.get(PATH))["refusal"] is None
@@ -107,9 +95,7 @@ def test_without_an_encryption_key_a_key_file_is_made_once(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nodes", ["keyless"], indirect=True)
-def test_on_postgresql_no_file_is_made_and_it_is_said_what_nodes_need(
-    nodes: list[Flask], model_server: ModelServer
-) -> None:
+def test_on_postgresql_no_file_is_made_and_it_is_said_what_nodes_need(nodes, model_server):
     client, file = nodes[0].test_client(), engine_of(nodes[0]).settings.data_dir / KEY_FILE
     error = failed(client.put(PATH, json=draft(model_server)), 409, "model_server_not_storable")
     assert "ENCRYPTION_KEY on every node" in error["message"] and not file.exists()
@@ -119,9 +105,7 @@ def test_on_postgresql_no_file_is_made_and_it_is_said_what_nodes_need(
     assert eventually(lambda: chat(nodes[1].test_client(), "Hello")["model"] == "main-model", 5.0)
 
 
-def test_what_the_environment_names_holds(
-    app: Flask, make_app: MakeApp, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_what_the_environment_names_holds(app, make_app, model_server, other):
     good(app.test_client().put(PATH, json=draft(other)))
     client = make_app(**at(model_server), encryption_key=ENCRYPTION).test_client()
     assert chat(client, "Hello")["model"] == "main-model" and not other.requests
@@ -133,7 +117,7 @@ def test_what_the_environment_names_holds(
     assert model_server.keys == {"test-key"}
 
 
-def test_the_models_of_a_typed_address_are_listed_before_it_is_stored(app: Flask, other: ModelServer) -> None:
+def test_the_models_of_a_typed_address_are_listed_before_it_is_stored(app, other):
     client, before = app.test_client(), rows_of(engine_of(app))
     assert good(client.post(f"{PATH}/models", json=draft(other, main="")))["items"] == ["gpt-4o", "gpt-4o-mini"]
     assert other.keys == {KEY} and rows_of(engine_of(app)) == before
@@ -151,7 +135,7 @@ def test_the_models_of_a_typed_address_are_listed_before_it_is_stored(app: Flask
     failed(client.post(f"{PATH}/models", json=draft(other)), 502, "model_unreachable")
 
 
-def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, other: ModelServer) -> None:
+def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app, other):
     client, before = app.test_client(), rows_of(engine_of(app))
     tried = good(client.post(f"{PATH}/test", json=draft(other)))
     assert (tried["model"], tried["reply"]) == ("main-model", "I am the other server.") and 0 < tried["seconds"] < 5
@@ -167,9 +151,7 @@ def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app: Flask, othe
 
 
 @pytest.mark.parametrize("call", ["put", "post"])
-def test_a_key_goes_to_its_own_address_only(
-    app: Flask, model_server: ModelServer, other: ModelServer, call: str
-) -> None:
+def test_a_key_goes_to_its_own_address_only(app, model_server, other, call):
     client = app.test_client()
     good(client.put(PATH, json=draft(model_server)))
     path = PATH if call == "put" else f"{PATH}/test"
@@ -181,7 +163,7 @@ def test_a_key_goes_to_its_own_address_only(
     assert model_server.keys == {KEY}
 
 
-def test_what_can_be_no_server_is_refused(app: Flask, model_server: ModelServer) -> None:
+def test_what_can_be_no_server_is_refused(app, model_server):
     client = app.test_client()
     for changes in (
         {"base_url": "ftp://127.0.0.1/v1"},
@@ -196,9 +178,7 @@ def test_what_can_be_no_server_is_refused(app: Flask, model_server: ModelServer)
     assert not model_server.requests and rows_of(engine_of(app))["model_server"] == 0
 
 
-def test_with_another_encryption_key_no_model_answers_and_all_is_said(
-    app: Flask, make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_with_another_encryption_key_no_model_answers_and_all_is_said(app, make_app, model_server):
     good(app.test_client().put(PATH, json=draft(model_server)))
     for changes in ({"encryption_key": Fernet.generate_key().decode()}, {}):
         client = make_app(**changes).test_client()
@@ -211,9 +191,7 @@ def test_with_another_encryption_key_no_model_answers_and_all_is_said(
     assert chat(app.test_client(), "Hello", session_id="s")["model"] == "main-model"
 
 
-def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(
-    app: Flask, model_server: ModelServer, other: ModelServer
-) -> None:
+def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(app, model_server, other):
     client = app.test_client()
     good(client.put(PATH, json=draft(model_server)))
     with answering(model_server, app, "one", session_id="s"):
@@ -222,9 +200,7 @@ def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(
     assert history(client, "s") == [("user", "one"), ("assistant", "Answer to one")]
 
 
-def test_while_the_database_cannot_be_read_the_models_stay(
-    make_app: MakeApp, model_server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_the_database_cannot_be_read_the_models_stay(make_app, model_server, tmp_path, monkeypatch):
     monkeypatch.setattr("memory.llm.model_server.KNOWN_SECONDS", 0.0)  # each turn looks again
     client = make_app(encryption_key=ENCRYPTION).test_client()
     good(client.put(PATH, json=draft(model_server)))
@@ -234,7 +210,7 @@ def test_while_the_database_cannot_be_read_the_models_stay(
     assert chat(client, "Hello")["model"] == "main-model"
 
 
-def test_only_an_administrator_of_the_whole_server_sees_or_changes_it(app: Flask, model_server: ModelServer) -> None:
+def test_only_an_administrator_of_the_whole_server_sees_or_changes_it(app, model_server):
     engine = engine_of(app)
 
     def statuses(key: str) -> set[tuple[int, str]]:

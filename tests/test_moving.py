@@ -1,7 +1,5 @@
 """`recap move-to`: all rows in another database, compared one by one."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
 from tests.application import an_app, execute
-from tests.conftest import MakeApp, empty
+from tests.conftest import empty
 from tests.http import chat, good
 
 
@@ -39,7 +37,7 @@ def all_rows(url: str) -> dict[str, list[Any]]:
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
+def life(tmp_path_factory, migrated):
     """A folder with people, a correction (a fact that is superseded by a later one), items, a document, an archive,
     and an erased message."""
     folder = tmp_path_factory.mktemp("life")
@@ -64,7 +62,7 @@ def life(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Path:
 
 
 @pytest.fixture
-def lived_in(life: Path, tmp_path: Path, make_app: MakeApp) -> Flask:
+def lived_in(life, tmp_path, make_app):
     shutil.copytree(life, tmp_path / "data")
     return make_app()
 
@@ -73,7 +71,7 @@ def url_of(file: Path) -> str:
     return f"sqlite:///{file}"
 
 
-def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path: Path) -> None:
+def test_every_row_is_moved_and_searches_find_the_same(lived_in, tmp_path):
     source, target = engine_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
     before = all_rows(source)
     shutil.rmtree(tmp_path / "data" / "index")  # a search has it made again, but not this one
@@ -87,7 +85,7 @@ def test_every_row_is_moved_and_searches_find_the_same(lived_in: Flask, tmp_path
     assert any(fact[superseded] for fact in moved["facts"])
 
 
-def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_that_broke_off_is_taken_up(lived_in, tmp_path, monkeypatch):
     source, target = engine_of(lived_in).settings.sqlalchemy_url, url_of(tmp_path / "new.db")
     monkeypatch.setattr("memory.ops.move.BATCH_ROWS", 3)
     assert run(lived_in, "move-to", target).exit_code == 0
@@ -105,7 +103,7 @@ def test_a_move_that_broke_off_is_taken_up(lived_in: Flask, tmp_path: Path, monk
         "INSERT INTO owners (tenant, kind, name, created_at) VALUES ('t', 'user', 'eve', '2026-01-01 00:00:00')",
     ],
 )
-def test_a_target_with_other_data_is_refused(lived_in: Flask, tmp_path: Path, change: str) -> None:
+def test_a_target_with_other_data_is_refused(lived_in, tmp_path, change):
     target = url_of(tmp_path / "new.db")
     assert run(lived_in, "move-to", target).exit_code == 0
     execute(tmp_path / "new.db", change)
@@ -115,7 +113,7 @@ def test_a_target_with_other_data_is_refused(lived_in: Flask, tmp_path: Path, ch
     assert all_rows(target) == before
 
 
-def test_ids_of_deleted_rows_are_not_given_again(lived_in: Flask, tmp_path: Path) -> None:
+def test_ids_of_deleted_rows_are_not_given_again(lived_in, tmp_path):
     client = lived_in.test_client()
     good(client.delete("/api/sessions/bos"))
     newest = max(message[0] for message in all_rows(engine_of(lived_in).settings.sqlalchemy_url)["messages"])
@@ -124,12 +122,12 @@ def test_ids_of_deleted_rows_are_not_given_again(lived_in: Flask, tmp_path: Path
     assert last > newest
 
 
-def test_what_is_no_database_is_refused(lived_in: Flask) -> None:
+def test_what_is_no_database_is_refused(lived_in):
     result = run(lived_in, "move-to", "recap.db")
     assert result.exit_code == 2 and "it takes sqlite:////" in result.output
 
 
-def test_nothing_is_moved_beside_a_server(lived_in: Flask, tmp_path: Path) -> None:
+def test_nothing_is_moved_beside_a_server(lived_in, tmp_path):
     lock = DataLock(engine_of(lived_in).settings.data_dir)
     lock.share()
     result = run(lived_in, "move-to", url_of(tmp_path / "new.db"))
@@ -138,7 +136,7 @@ def test_nothing_is_moved_beside_a_server(lived_in: Flask, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_postgresql_gets_every_row_and_gives_it_back(lived_in: Flask, postgres: str, tmp_path: Path) -> None:
+def test_postgresql_gets_every_row_and_gives_it_back(lived_in, postgres, tmp_path):
     source = engine_of(lived_in).settings.sqlalchemy_url
     empty(postgres)
     assert run(lived_in, "move-to", postgres).exit_code == 0

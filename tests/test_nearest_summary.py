@@ -1,16 +1,12 @@
 """The best matching summary of another conversation, in a line beside the excerpts of a prompt."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.application import statements
-from tests.conftest import MakeApp
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at
@@ -21,7 +17,7 @@ QUESTION = "Which insulation for the attic roof?"
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
@@ -35,7 +31,7 @@ def summaries(answer: dict[str, Any]) -> list[str]:
     return [one["summary"]["text"] for one in answer["memory"]["excerpts"] if one["summary"]]
 
 
-def test_a_summary_that_fits_stands_beside_the_excerpts(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_summary_that_fits_stands_beside_the_excerpts(client, model_server):
     held(client, model_server, "house", "We need hemp wool up there.", "Attic roof insulation")
     held(client, model_server, "soup", "Red lentils are fine.", "Lentil soup")
     held(client, model_server, "bobs", "Nothing.", "Attic roof insulation of Bob", user_id="bob")
@@ -49,9 +45,7 @@ def test_a_summary_that_fits_stands_beside_the_excerpts(client: FlaskClient, mod
     assert summaries(chat(client, "Which shoes for the marathon?", session_id="new", **ADA)) == []
 
 
-def test_it_stays_out_where_an_excerpt_is_of_the_same_session_or_has_no_room(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_it_stays_out_where_an_excerpt_is_of_the_same_session_or_has_no_room(make_app, model_server):
     client = make_app(**at(model_server)).test_client()
     held(client, model_server, "house", "The attic roof insulation is hemp wool.", "Attic roof insulation")
     answer = chat(client, QUESTION, temporary=True, **ADA)
@@ -64,7 +58,7 @@ def test_it_stays_out_where_an_excerpt_is_of_the_same_session_or_has_no_room(
     assert summaries(chat(client, QUESTION, temporary=True, **ADA)) == []
 
 
-def test_a_session_that_is_not_to_be_remembered_stays_out(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_session_that_is_not_to_be_remembered_stays_out(client, model_server):
     chat(client, "SECRET attic", session_id="private", remember=False, **ADA)
     model_server.mini.queue(digest_of(topic="Attic roof insulation SECRET"))
     engine_of(client.application).job_queue.run_due(["summary"])
@@ -72,7 +66,7 @@ def test_a_session_that_is_not_to_be_remembered_stays_out(client: FlaskClient, m
     assert summaries(answer) == [] and "SECRET" not in last(model_server)
 
 
-def test_an_owner_without_other_summaries_pays_nothing(client: FlaskClient, model_server: ModelServer) -> None:
+def test_an_owner_without_other_summaries_pays_nothing(client, model_server):
     append(client, "old", [said("We need hemp wool up there.")], **ADA)
 
     def cost() -> int:

@@ -1,7 +1,5 @@
 """OAuth 2.1: real clients of MCP connect by URL, and whoever has no right to a token gets none."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html
@@ -10,7 +8,6 @@ import re
 import secrets
 import ssl
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_network
@@ -37,7 +34,6 @@ from memory.access import oauth_clients
 from memory.access.oauth import LIFETIMES, REPEAT
 from models import GrantRow, TokenRow
 from models.oauth import ACCESS, CODE, REFRESH
-from tests.conftest import MakeApp
 from tests.http import append, good, meanwhile, said
 from tests.live import Loopback
 from tests.test_auth import with_key
@@ -51,7 +47,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 
 @pytest.fixture
-def key(app: Flask) -> str:
+def key(app):
     return engine_of(app).keys.create("acme", "ada", label="her own")[0]
 
 
@@ -166,7 +162,7 @@ class Browser:
 
 
 @pytest.fixture
-def served(app: Flask, key: str) -> Iterator[str]:
+def served(app, key):
     server = Loopback(app)
     yield f"http://127.0.0.1:{server.port}"
     server.stop()
@@ -203,12 +199,12 @@ def connect_with_the_sdk(served: str, key: str, **more: Any) -> Storage:
     return storage
 
 
-def test_the_sdks_client_connects_by_url_alone_and_renews_its_tokens(app: Flask, key: str, served: str) -> None:
+def test_the_sdks_client_connects_by_url_alone_and_renews_its_tokens(app, key, served):
     append(with_key(app, key), "tea", [said("I like green tea.")])
     assert connect_with_the_sdk(served, key).client_info.client_id.startswith("recap.")
 
 
-def test_what_a_program_is_told_before_it_signs_in(app: Flask, client: FlaskClient) -> None:
+def test_what_a_program_is_told_before_it_signs_in(app, client):
     assert client.get("/.well-known/oauth-authorization-server").status_code == 404, "without keys nobody signs in"
     assert client.post("/oauth/register", json={"redirect_uris": [CALLBACK]}).status_code == 404
     assert good(client.post("/mcp?user_id=ada", json=LIST))["result"]
@@ -242,9 +238,7 @@ def test_what_a_program_is_told_before_it_signs_in(app: Flask, client: FlaskClie
         ("", {"Host": "localhost", "X-Forwarded-For": "203.0.113.7"}, None),
     ],
 )
-def test_it_needs_an_address_that_is_safe(
-    make_app: MakeApp, public_url: str, headers: dict[str, str], issuer: str | None
-) -> None:
+def test_it_needs_an_address_that_is_safe(make_app, public_url, headers, issuer):
     app = make_app(public_url=public_url)
     engine_of(app).keys.create("acme", "ada")
     client = app.test_client()
@@ -258,7 +252,7 @@ def test_it_needs_an_address_that_is_safe(
 # -- what a token opens
 
 
-def test_a_token_is_its_keys_person_for_the_tools_that_they_allowed(app: Flask, client: FlaskClient, key: str) -> None:
+def test_a_token_is_its_keys_person_for_the_tools_that_they_allowed(app, client, key):
     append(with_key(app, key), "tea", [said("I like green tea.")])
     _, tokens = connect(client, key)
     assert (tokens["token_type"], tokens["expires_in"], tokens["scope"]) == ("Bearer", 3600, "read admin")
@@ -275,7 +269,7 @@ def test_a_token_is_its_keys_person_for_the_tools_that_they_allowed(app: Flask, 
     assert connect(client, reader)[1]["scope"] == "read", "never more than the key"
 
 
-def test_a_token_opens_the_mcp_server_alone(app: Flask, client: FlaskClient, key: str) -> None:
+def test_a_token_opens_the_mcp_server_alone(app, client, key):
     _, tokens = connect(client, key)
     for kind in ("access_token", "refresh_token"):
         held = with_key(app, tokens[kind])
@@ -286,14 +280,14 @@ def test_a_token_opens_the_mcp_server_alone(app: Flask, client: FlaskClient, key
     assert client.post("/mcp", json=LIST, headers={"x-api-key": tokens["access_token"]}).status_code == 200
 
 
-def test_a_token_is_for_one_server(make_app: MakeApp, key: str) -> None:
+def test_a_token_is_for_one_server(make_app, key):
     _, tokens = connect(make_app().test_client(), key)
     elsewhere = make_app(public_url="https://recap.example.com").test_client()
     answer = use(elsewhere, tokens["access_token"])
     assert answer.status_code == 401 and 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
 
 
-def test_a_token_of_another_tenant_shows_nothing_of_this_one(app: Flask, client: FlaskClient, key: str) -> None:
+def test_a_token_of_another_tenant_shows_nothing_of_this_one(app, client, key):
     append(with_key(app, key), "tea", [said("I like green tea.")])
     other = engine_of(app).keys.create("globex", "ada")[0]
     _, tokens = connect(client, other)
@@ -322,14 +316,14 @@ def test_a_token_of_another_tenant_shows_nothing_of_this_one(app: Flask, client:
         ({"code": ["twice", "twice"]}, "invalid_request"),
     ],
 )
-def test_a_code_is_good_only_as_it_was_given(client: FlaskClient, key: str, changes: dict[str, Any], code: str) -> None:
+def test_a_code_is_good_only_as_it_was_given(client, key, changes, code):
     client_id = register(client)
     given = get_code(client, client_id, key)
     refused(exchange(client, given, client_id, **changes), code)
     assert good(exchange(client, given, client_id))["access_token"], "it is still its own client's"
 
 
-def test_a_code_of_another_client_is_refused(client: FlaskClient, key: str) -> None:
+def test_a_code_of_another_client_is_refused(client, key):
     mine, theirs = register(client, name="Mine"), register(client, name="Theirs")
     refused(exchange(client, get_code(client, mine, key), theirs))
 
@@ -347,16 +341,16 @@ def race(one: Flask, other: Flask) -> None:
     assert use(client, tokens["access_token"]).status_code == 401
 
 
-def test_of_two_that_use_a_code_at_once_one_gets_tokens_and_both_lose_them(app: Flask) -> None:
+def test_of_two_that_use_a_code_at_once_one_gets_tokens_and_both_lose_them(app):
     race(app, app)
 
 
-def test_nor_do_two_nodes_give_tokens_for_one_code(nodes: list[Flask]) -> None:
+def test_nor_do_two_nodes_give_tokens_for_one_code(nodes):
     for _ in range(5):
         race(*nodes)
 
 
-def test_a_code_that_is_used_twice_ends_the_connection(client: FlaskClient, key: str) -> None:
+def test_a_code_that_is_used_twice_ends_the_connection(client, key):
     client_id = register(client)
     code = get_code(client, client_id, key)
     tokens = good(exchange(client, code, client_id))
@@ -372,7 +366,7 @@ def at(app: Flask, client: FlaskClient, later: timedelta) -> None:
     oauth._now = lambda: now() + later
 
 
-def test_codes_and_tokens_expire(app: Flask, client: FlaskClient, key: str) -> None:
+def test_codes_and_tokens_expire(app, client, key):
     client_id, tokens = connect(client, key)
     code = get_code(client, client_id, key)
     at(app, client, LIFETIMES[CODE])
@@ -388,9 +382,7 @@ def test_codes_and_tokens_expire(app: Flask, client: FlaskClient, key: str) -> N
         assert len(tx.scalars(select(GrantRow)).all()) == 1, "what has ended is removed with the next connection"
 
 
-def test_a_refresh_token_is_replaced_and_its_theft_ends_the_connection(
-    app: Flask, client: FlaskClient, key: str
-) -> None:
+def test_a_refresh_token_is_replaced_and_its_theft_ends_the_connection(app, client, key):
     client_id, first = connect(client, key)
     refused(renew(client, first["refresh_token"], register(client, name="Another")))
     refused(renew(client, first["refresh_token"], client_id, resource="https://evil.example/mcp"), "invalid_target")
@@ -407,7 +399,7 @@ def test_a_refresh_token_is_replaced_and_its_theft_ends_the_connection(
 # -- the end of a connection
 
 
-def test_a_token_ends_with_its_key(app: Flask, client: FlaskClient, key: str) -> None:
+def test_a_token_ends_with_its_key(app, client, key):
     client_id, tokens = connect(client, key)
     pending = get_code(client, client_id, key)
     (info,) = engine_of(app).keys.list_keys()
@@ -419,7 +411,7 @@ def test_a_token_ends_with_its_key(app: Flask, client: FlaskClient, key: str) ->
         assert not tx.scalars(select(GrantRow)).all() and not tx.scalars(select(TokenRow)).all()
 
 
-def test_erasing_a_person_ends_their_connections_and_no_others(app: Flask, client: FlaskClient, key: str) -> None:
+def test_erasing_a_person_ends_their_connections_and_no_others(app, client, key):
     append(with_key(app, key), "tea", [said("I like green tea.")])
     _, hers = connect(client, key)
     _, his = connect(client, engine_of(app).keys.create("acme", "bob")[0])
@@ -430,7 +422,7 @@ def test_erasing_a_person_ends_their_connections_and_no_others(app: Flask, clien
 
 
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
-def test_a_program_may_end_its_connection(client: FlaskClient, key: str, kind: str) -> None:
+def test_a_program_may_end_its_connection(client, key, kind):
     client_id, tokens = connect(client, key)
     assert client.post("/oauth/revoke", data={"token": "recapt_made-up"}).status_code == 200
     assert use(client, tokens["access_token"]).status_code == 200
@@ -439,7 +431,7 @@ def test_a_program_may_end_its_connection(client: FlaskClient, key: str, kind: s
     refused(renew(client, tokens["refresh_token"], client_id))
 
 
-def test_connections_are_listed_and_ended_where_keys_are(app: Flask, client: FlaskClient, key: str) -> None:
+def test_connections_are_listed_and_ended_where_keys_are(app, client, key):
     register_commands(app)
     run = app.test_cli_runner().invoke
     _, tokens = connect(client, key)
@@ -452,7 +444,7 @@ def test_connections_are_listed_and_ended_where_keys_are(app: Flask, client: Fla
     assert "connection" not in run(args=["keys", "list"]).output.splitlines()[1:]
 
 
-def test_neither_codes_nor_tokens_nor_keys_are_stored(app: Flask, client: FlaskClient, key: str) -> None:
+def test_neither_codes_nor_tokens_nor_keys_are_stored(app, client, key):
     client_id, tokens = connect(client, key)
     code = get_code(client, client_id, key)
     folder = Path(engine_of(app).settings.data_dir)
@@ -464,7 +456,7 @@ def test_neither_codes_nor_tokens_nor_keys_are_stored(app: Flask, client: FlaskC
 # -- the page
 
 
-def test_the_page_names_the_program_and_runs_nothing_of_it(client: FlaskClient, key: str) -> None:
+def test_the_page_names_the_program_and_runs_nothing_of_it(client, key):
     name = "<img src=x onerror=alert(1)>\"'</strong>\u202egnp"
     client_id = register(client, "https://evil.example/back", name=name)
     answer = client.get(f"/oauth/authorize?{query(client_id, redirect_uri='https://evil.example/back')}")
@@ -511,9 +503,7 @@ def test_the_page_names_the_program_and_runs_nothing_of_it(client: FlaskClient, 
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_a_wrong_request_sends_nobody_anywhere(
-    client: FlaskClient, key: str, method: str, changes: dict[str, Any]
-) -> None:
+def test_a_wrong_request_sends_nobody_anywhere(client, key, method, changes):
     address = f"/oauth/authorize?{query(register(client), **changes)}"
     data = {"key": key, "decision": "connect"} if method == "POST" else None
     answer = client.open(address, method=method, data=data)
@@ -535,7 +525,7 @@ def test_a_wrong_request_sends_nobody_anywhere(
         ("https://app.example/cb?tenant=1", "https://app.example/cb?tenant=1"),
     ],
 )
-def test_where_programs_are_sent_back_to(client: FlaskClient, key: str, registered: str, used: str) -> None:
+def test_where_programs_are_sent_back_to(client, key, registered, used):
     client_id = register(client, registered)
     answer = sign_in(client, query(client_id, redirect_uri=used), key)
     values = sent_back(answer)
@@ -560,17 +550,17 @@ def test_where_programs_are_sent_back_to(client: FlaskClient, key: str, register
         *("https://a.example/\r\nSet-Cookie:x=1", "http://127.0.0.1.evil.example/", "custom:opaque", 7, None, {}),
     ],
 )
-def test_what_no_program_may_be_sent_back_to(client: FlaskClient, key: str, redirect_uri: Any) -> None:
+def test_what_no_program_may_be_sent_back_to(client, key, redirect_uri):
     refused(client.post("/oauth/register", json={"redirect_uris": [CALLBACK, redirect_uri]}), "invalid_redirect_uri")
 
 
 @pytest.mark.parametrize("body", [{}, [], "x", {"redirect_uris": []}, {"redirect_uris": [CALLBACK] * 21}])
-def test_a_wrong_registration_is_refused(client: FlaskClient, key: str, body: Any) -> None:
+def test_a_wrong_registration_is_refused(client, key, body):
     answer = client.post("/oauth/register", json=body)
     assert answer.status_code == 400 and answer.json["error"].startswith("invalid_"), answer.text
 
 
-def test_who_cancels_is_sent_back_with_nothing(app: Flask, client: FlaskClient, key: str) -> None:
+def test_who_cancels_is_sent_back_with_nothing(app, client, key):
     address = f"/oauth/authorize?{query(register(client))}"
     values = sent_back(client.post(address, data={"key": key, "decision": "cancel"}))
     assert values == {"error": "access_denied", "state": "a state", "iss": "http://localhost"}
@@ -579,13 +569,13 @@ def test_who_cancels_is_sent_back_with_nothing(app: Flask, client: FlaskClient, 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
 @pytest.mark.parametrize("decision", ["connect", "cancel"])
-def test_another_sites_form_does_nothing(client: FlaskClient, key: str, site: str, decision: str) -> None:
+def test_another_sites_form_does_nothing(client, key, site, decision):
     data = {"key": key, "decision": decision}
     answer = client.post(f"/oauth/authorize?{query(register(client))}", data=data, headers={"Sec-Fetch-Site": site})
     assert answer.status_code == 403 and "Location" not in answer.headers
 
 
-def test_wrong_keys_are_counted_as_everywhere(app: Flask, client: FlaskClient, key: str) -> None:
+def test_wrong_keys_are_counted_as_everywhere(app, client, key):
     asked = query(register(client))
     for number in range(20):
         answer = sign_in(client, asked, f"recap_wrong-{number}")
@@ -595,13 +585,13 @@ def test_wrong_keys_are_counted_as_everywhere(app: Flask, client: FlaskClient, k
     assert with_key(app, key).get("/api/sessions").status_code == 429
 
 
-def test_tokens_that_ended_are_no_guesses(app: Flask, client: FlaskClient, key: str) -> None:
+def test_tokens_that_ended_are_no_guesses(app, client, key):
     for number in range(25):
         assert use(client, f"recapt_{number}").status_code == 401
     assert with_key(app, key).get("/api/sessions").status_code == 200
 
 
-def test_only_a_key_that_may_look_at_a_memory_connects(make_app: MakeApp) -> None:
+def test_only_a_key_that_may_look_at_a_memory_connects(make_app):
     from config import ApiKey
 
     app = make_app(api_keys=(ApiKey("acme", "key-of-acme-0123456789"),))
@@ -618,7 +608,7 @@ def test_only_a_key_that_may_look_at_a_memory_connects(make_app: MakeApp) -> Non
 
 
 @pytest.fixture
-def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, Any]]]:
+def documents(tmp_path, monkeypatch):
     """An https site of a program, and what it answers by path."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
@@ -659,9 +649,7 @@ def described(client_id: str, /, **changes: Any) -> tuple[int, bytes, dict[str, 
     return 200, json.dumps(document).encode(), {"Content-Type": "application/json"}
 
 
-def test_a_program_may_describe_itself_at_its_own_address(
-    client: FlaskClient, key: str, documents: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_may_describe_itself_at_its_own_address(client, key, documents, monkeypatch):
     site, answers = documents
     monkeypatch.setattr(oauth_clients, "NETWORKS", LOOPBACK)
     client_id, used = f"{site}/client.json", "http://localhost:4711/callback"
@@ -675,9 +663,7 @@ def test_a_program_may_describe_itself_at_its_own_address(
     assert other.status_code == 400
 
 
-def test_the_sdks_client_connects_with_a_description_of_itself(
-    app: Flask, key: str, served: str, documents: tuple[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sdks_client_connects_with_a_description_of_itself(app, key, served, documents, monkeypatch):
     append(with_key(app, key), "tea", [said("I like green tea.")])
     site, answers = documents
     monkeypatch.setattr(oauth_clients, "NETWORKS", LOOPBACK)
@@ -700,14 +686,7 @@ def test_the_sdks_client_connects_with_a_description_of_itself(
         ((404, b"", {}), "status 404"),
     ],
 )
-def test_a_wrong_description_connects_nothing(
-    client: FlaskClient,
-    key: str,
-    documents: tuple[str, dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
-    answer: Any,
-    problem: str,
-) -> None:
+def test_a_wrong_description_connects_nothing(client, key, documents, monkeypatch, answer, problem):
     site, answers = documents
     monkeypatch.setattr(oauth_clients, "NETWORKS", LOOPBACK)
     client_id = f"{site}/client.json"
@@ -717,9 +696,7 @@ def test_a_wrong_description_connects_nothing(
     assert page.status_code in (400, 401) and re.search(problem, page.text), page.text
 
 
-def test_a_description_is_fetched_from_the_internet_alone(
-    client: FlaskClient, key: str, documents: tuple[str, dict[str, Any]]
-) -> None:
+def test_a_description_is_fetched_from_the_internet_alone(client, key, documents):
     site, answers = documents
     answers["/client.json"] = described(f"{site}/client.json")
     page = client.get(f"/oauth/authorize?{query(f'{site}/client.json', redirect_uri='http://localhost:1/callback')}")

@@ -1,12 +1,9 @@
 """Traces as a collector gets them: what happened, under one roof with the caller's, and no word of anybody's."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -50,7 +47,7 @@ def spans_of(bodies: list[bytes]) -> list[Span]:
     ]
 
 
-def test_requests_turns_and_jobs_are_told_without_a_word_of_anybodys(tmp_path: Path, migrated: Path) -> None:
+def test_requests_turns_and_jobs_are_told_without_a_word_of_anybodys(tmp_path, migrated):
     with (
         collector() as (address, bodies),
         migrated_server(tmp_path, migrated, OTEL_EXPORTER_OTLP_ENDPOINT=address, SUMMARY_DEBOUNCE="0") as server,

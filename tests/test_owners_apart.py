@@ -9,14 +9,11 @@ whose sessions have the same ids, and another space's where both have a key of o
 space in the place of the person.  A new call, or a new field for an id, fails here until it is in the table.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -30,7 +27,6 @@ from memory.erasing import retention
 from models.owners import Caller
 from models.retention import Policy
 from tests.application import an_app, statements
-from tests.conftest import MakeApp
 from tests.http import Body, append, good, listings, read_all, said
 from tests.test_auth import METHODS, with_key
 
@@ -314,7 +310,7 @@ NAMES_A_PERSON = {"user_id", "X-User-Id", "user", "safety_identifier", "X-OpenWe
 
 
 @pytest.fixture
-def app(make_app: MakeApp) -> Flask:
+def app(make_app):
     return make_app(**TO_HOOK)
 
 
@@ -458,7 +454,7 @@ def make_world(app: Flask, case: str) -> World:
 
 
 @pytest.fixture(scope="module")
-def worlds(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[dict[str, World]]:
+def worlds(tmp_path_factory, migrated):
     """Worlds that many calls are made in, none of which may leave a trace in what is Bob's."""
     with ExitStack() as stack:
         apps = {
@@ -580,21 +576,17 @@ Worlds = dict[str, World]
 
 
 @pytest.mark.parametrize(("call", "request_", "name"), probes("tenants", made=False))
-def test_what_is_another_tenants_looks_like_what_is_not_there(
-    worlds: Worlds, call: str, request_: Request, name: str
-) -> None:
+def test_what_is_another_tenants_looks_like_what_is_not_there(worlds, call, request_, name):
     check(worlds["tenants"], call, request_, name)
 
 
 @pytest.mark.parametrize(("call", "request_", "name"), probes("persons", made=False))
-def test_what_is_another_persons_looks_like_what_is_not_there(
-    worlds: Worlds, call: str, request_: Request, name: str
-) -> None:
+def test_what_is_another_persons_looks_like_what_is_not_there(worlds, call, request_, name):
     check(worlds["persons"], call, request_, name)
 
 
 @pytest.mark.parametrize("case", WALKED)
-def test_among_ones_own_the_same_id_is_another_thing(app: Flask, case: str) -> None:
+def test_among_ones_own_the_same_id_is_another_thing(app, case):
     here = make_world(app, case)
     before = here.bob.everything()
     for call, request, name in sorted(
@@ -607,14 +599,12 @@ def test_among_ones_own_the_same_id_is_another_thing(app: Flask, case: str) -> N
 
 
 @pytest.mark.parametrize(("call", "request_", "name"), probes("spaces", made=False))
-def test_what_is_another_spaces_looks_like_what_is_not_there(
-    worlds: Worlds, call: str, request_: Request, name: str
-) -> None:
+def test_what_is_another_spaces_looks_like_what_is_not_there(worlds, call, request_, name):
     check(worlds["spaces"], call, request_, name)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_calls_succeed_with_what_is_ones_own_and_leave_the_others_alone(app: Flask, case: str) -> None:
+def test_the_same_calls_succeed_with_what_is_ones_own_and_leave_the_others_alone(app, case):
     """So it is whose the ids are, and nothing else, that the others were refused for."""
     here = make_world(app, case)
     before = here.bob.everything()
@@ -642,7 +632,7 @@ def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
 
 
 @pytest.mark.parametrize("case", WALKED)
-def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str) -> None:
+def test_a_cursor_that_was_made_for_another_shows_ones_own(app, case):
     here = make_world(app, case)
     for owner in (here.bob, here.ada):
         client, session = owner.client, owner.ids["session"]
@@ -683,7 +673,7 @@ def test_a_cursor_that_was_made_for_another_shows_ones_own(app: Flask, case: str
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_anothers_idempotency_key_is_a_new_one(app: Flask, case: str) -> None:
+def test_anothers_idempotency_key_is_a_new_one(app, case):
     here = make_world(app, case)
     for path in ("/api/chat", "/v1/chat/completions", "/v1/messages"):
         asking: Any = {"json": {"message": "The same words"} if path == "/api/chat" else MESSAGES}
@@ -697,7 +687,7 @@ def test_anothers_idempotency_key_is_a_new_one(app: Flask, case: str) -> None:
 # -- the table is whole
 
 
-def test_every_call_and_every_field_for_an_id_is_in_the_table(client: FlaskClient) -> None:
+def test_every_call_and_every_field_for_an_id_is_in_the_table(client):
     document = good(client.get("/openapi.json"))
     for path in [one for one in document["paths"] if one.startswith(OF_SPACES[1])]:
         assert path.replace(OF_SPACES[1], OF_SPACES[0]) in document["paths"], (

@@ -1,7 +1,5 @@
 """The same application on a PostgreSQL server, alone and as two nodes that share it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +24,6 @@ from models.store import Get, Put, Search
 from search_index import SearchIndex
 from search_index.postgres_tables import SIZED, TABLES
 from tests.http import append, ask, chat, failed, good, read_all, said, stream, streamed_text
-from tests.model_server import ModelServer
 from tests.test_stop import speaking, stop
 
 pytestmark = pytest.mark.slow
@@ -35,7 +32,7 @@ TURNS = 6  # of each client
 WARM = 14  # statements of a turn, as on SQLite; one of them reads the budget
 
 
-def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Flask]) -> None:
+def test_a_conversation_is_remembered_corrected_found_and_erased(nodes):
     client = nodes[0].test_client()
     who = {"session_id": "s", "user_id": "ana"}
     for message in ("My name is Ana and I live in Lyon.", "I work at a bakery.", "No, I moved to Paris last week."):
@@ -63,7 +60,7 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes: list[Fla
     assert client.get("/api/jobs").json["items"] == []
 
 
-def test_a_session_id_is_its_persons_and_its_first_turns_may_come_at_once(nodes: list[Flask]) -> None:
+def test_a_session_id_is_its_persons_and_its_first_turns_may_come_at_once(nodes):
     people = [f"person-{number}" for number in range(6)]
     clients = [nodes[number % 2].test_client() for number in range(12)]
     with ThreadPoolExecutor(len(clients)) as pool:
@@ -82,7 +79,7 @@ def test_a_session_id_is_its_persons_and_its_first_turns_may_come_at_once(nodes:
     assert good(client.get("/api/sessions/other"))["message_count"] == 3
 
 
-def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(nodes: list[Flask]) -> None:
+def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(nodes):
     client, engine = nodes[0].test_client(), engine_of(nodes[0])
     ada = {"user_id": "ada"}
     append(client, "roof", [said("I want to repair the roof of the summer house."), said("Noted.", "assistant")], **ada)
@@ -98,7 +95,7 @@ def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(no
     assert [one["session_id"] for one in related] == ["costs"]
 
 
-def test_a_refused_message_is_left_out_on_every_node(nodes: list[Flask]) -> None:
+def test_a_refused_message_is_left_out_on_every_node(nodes):
     client, other, engine = nodes[0].test_client(), nodes[1].test_client(), engine_of(nodes[0])
     messages = [said("How does the zebra vault open?"), said("A lion.", "assistant"), said("The code is 1111.")]
     ids = append(client, "s", messages, user_id="ana")["message_ids"]
@@ -123,7 +120,7 @@ def test_a_refused_message_is_left_out_on_every_node(nodes: list[Flask]) -> None
     assert document["sessions"][0]["messages"][0]["refused"]["code"] == "model_content_refused"
 
 
-def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes: list[Flask], postgres: str) -> None:
+def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes, postgres):
     with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text("CREATE ROLE nobody LOGIN"))
         try:
@@ -135,7 +132,7 @@ def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes: list[Flask],
             connection.execute(text("DROP ROLE nobody"))
 
 
-def test_an_index_of_a_fixed_size_of_vectors_takes_any_size_after_an_upgrade(postgres: str) -> None:
+def test_an_index_of_a_fixed_size_of_vectors_takes_any_size_after_an_upgrade(postgres):
     engine = create_engine(postgres)
     with engine.begin() as connection:
         connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
@@ -150,7 +147,7 @@ def test_an_index_of_a_fixed_size_of_vectors_takes_any_size_after_an_upgrade(pos
     engine.dispose()
 
 
-def test_items_below_a_namespace_are_found_as_on_sqlite(nodes: list[Flask]) -> None:
+def test_items_below_a_namespace_are_found_as_on_sqlite(nodes):
     """Whatever the server's collation says of a dot and a dash.  (Filters: test_store.)"""
     items, ada = engine_of(nodes[0]).items, Caller(user_id="ada")
     items.run(ada, [Put(tuple(name.split(".")), "0", 1) for name in ("a", "a.b", "a-b", "a.B.c")])
@@ -160,7 +157,7 @@ def test_items_below_a_namespace_are_found_as_on_sqlite(nodes: list[Flask]) -> N
 
 
 @pytest.mark.parametrize("owner", ["ana", None])
-def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner: str | None) -> None:
+def test_only_writes_of_one_owner_wait_for_each_other(nodes, owner):
     one, two = (engine_of(app).database for app in nodes)
     for session, user in (("a", owner), ("b", "bo")):
         chat(nodes[0].test_client(), "I like tea.", session_id=session, user_id=user)
@@ -174,7 +171,7 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes: list[Flask], owner:
         assert get_session(other, Caller(user_id=owner), "a").title == "held"
 
 
-def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes: list[Flask]) -> None:
+def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes):
     one, two = map(engine_of, nodes)
     with one.database.write() as tx:
         one.job_queue.enqueue(tx, *(JobRequest("probe", tenant, tenant) for tenant in ("a", "b")))
@@ -213,9 +210,7 @@ def counted_up(app: Flask, key: str) -> int:
     raise AssertionError("no attempt got through")
 
 
-def test_many_clients_of_two_nodes_lose_double_and_mix_up_nothing(
-    nodes: list[Flask], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_clients_of_two_nodes_lose_double_and_mix_up_nothing(nodes, monkeypatch):
     """All begin with what is not there yet: the person, the shared session, the prompt, the item."""
     monkeypatch.setattr("memory.leases.WAITING_MAX", 8)
     clients, workers = 8, [threading.Event(), threading.Event()]
@@ -274,7 +269,7 @@ def test_many_clients_of_two_nodes_lose_double_and_mix_up_nothing(
 
 
 @pytest.mark.parametrize("session", ["s", None])
-def test_a_message_sent_to_two_nodes_with_one_key_is_answered_once(nodes: list[Flask], session: str | None) -> None:
+def test_a_message_sent_to_two_nodes_with_one_key_is_answered_once(nodes, session):
     who = {"user_id": "ana", **({"session_id": session} if session else {})}
     for number in range(5):
         told = together(*(partial(chat, app.test_client(), "Hi.", key=str(number), **who) for app in nodes * 2))
@@ -285,9 +280,7 @@ def test_a_message_sent_to_two_nodes_with_one_key_is_answered_once(nodes: list[F
 
 
 @pytest.mark.parametrize("nodes", ["scripted"], indirect=True)
-def test_a_reply_is_stopped_or_its_session_erased_from_another_node(
-    nodes: list[Flask], model_server: ModelServer
-) -> None:
+def test_a_reply_is_stopped_or_its_session_erased_from_another_node(nodes, model_server):
     one, two = (app.test_client() for app in nodes)
     with speaking(model_server, nodes[0]) as (_, parts):
         assert stop(two)
@@ -302,7 +295,7 @@ def test_a_reply_is_stopped_or_its_session_erased_from_another_node(
     assert one.get("/api/sessions/s").status_code == 404
 
 
-def test_a_warm_turn_sends_no_more_statements_than_on_sqlite_and_an_index_serves_each(nodes: list[Flask]) -> None:
+def test_a_warm_turn_sends_no_more_statements_than_on_sqlite_and_an_index_serves_each(nodes):
     client, database, sent = nodes[0].test_client(), engine_of(nodes[0]).database, list[tuple[str, Any]]()
 
     def note(_connection: Any, _cursor: Any, statement: str, given: Any, *_: Any) -> None:

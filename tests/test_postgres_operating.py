@@ -1,7 +1,5 @@
 """What an operator does to PostgreSQL, and what PostgreSQL does to Recap, while two nodes serve clients."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -81,7 +79,7 @@ def none_lost_or_doubled(app: Flask, told: list[Told]) -> None:
         assert [one["id"] for one in there] == answered
 
 
-def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres: str, tmp_path: Path) -> None:
+def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres, tmp_path):
     empty(postgres)
     with ThreadPoolExecutor(3) as pool:
         starting = [Server(tmp_path / str(number), DATABASE_URL=postgres) for number in range(3)]
@@ -89,9 +87,7 @@ def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres: s
     assert [one.returncode for one in ended] == [0, 0, 0], ended
 
 
-def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(
-    nodes: list[Flask], postgres: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(nodes, postgres, tmp_path, caplog):
     newer, database = str(tmp_path / "migrations"), engine_of(nodes[0]).database
     shutil.copytree(MIGRATIONS, newer, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "migrations/versions/newer.py").write_text(A_NEWER_REVISION)
@@ -128,8 +124,8 @@ def indexed_again(app: Flask, owner: str) -> bool:
 
 
 def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
-    nodes: list[Flask], postgres_server: Any, postgres: str, tmp_path: Path
-) -> None:
+    nodes, postgres_server, postgres, tmp_path
+):
     server, programs = make_url(postgres), Path(postgres_server.get_postmaster_info().process.exe()).parent
     for app in nodes:
         engine_of(app).start()
@@ -183,7 +179,7 @@ def test_a_dump_that_is_made_while_clients_chat_is_restored_as_the_guide_says(
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01"])
-def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes: list[Flask], state: str) -> None:
+def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes, state):
     """Every first attempt to store a message fails, as it does when it can't be serialised, or for a deadlock."""
     client, database = nodes[0].test_client(), engine_of(nodes[0]).database
     raising = f"BEGIN IF nextval('tries') % 2 = 1 THEN RAISE SQLSTATE '{state}'; END IF; RETURN NULL; END"
@@ -198,9 +194,7 @@ def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes: 
         assert tx.scalar(text("SELECT last_value FROM tries")) == 6, "three were stored at the second attempt"
 
 
-def test_what_the_server_cannot_do_is_told_at_once_and_passes(
-    nodes: list[Flask], postgres_server: Any, postgres: str
-) -> None:
+def test_what_the_server_cannot_do_is_told_at_once_and_passes(nodes, postgres_server, postgres):
     def unavailable(client: FlaskClient) -> None:
         answer = ask(client, "Are you there?", session_id="s")
         failed(answer, 503, "database_unavailable")

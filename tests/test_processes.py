@@ -1,16 +1,13 @@
 """Whole processes over loopback: gunicorn as `make run` starts it, restarted, drained and mistreated."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket
-from pathlib import Path
 
 import httpx2
 import pytest
 
-from tests.model_server import ModelServer, Text
+from tests.model_server import Text
 from tests.processes import Api, eventually, execute, migrated_server, model_settings, rows, sound
 
 pytestmark = pytest.mark.slow
@@ -18,7 +15,7 @@ pytestmark = pytest.mark.slow
 UPGRADE = "recap db upgrade"
 
 
-def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path, migrated: Path) -> None:
+def test_what_was_said_is_remembered_after_a_restart(tmp_path, migrated):
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="2") as server:
         server.start()
         opened = f"Recap is ready: open http://127.0.0.1:{server.port}"
@@ -54,7 +51,7 @@ def test_what_was_said_is_remembered_after_a_restart(tmp_path: Path, migrated: P
 
 
 @pytest.mark.parametrize("program", ["flask", "gunicorn", "gunicorn preloaded"])
-def test_jobs_run_under_any_server(tmp_path: Path, migrated: Path, program: str) -> None:
+def test_jobs_run_under_any_server(tmp_path, migrated, program):
     (tmp_path / "bare.py").touch()  # in the place of gunicorn.conf.py
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
         bind = "--bind", f"127.0.0.1:{server.port}", "--workers", "2", "--threads", "2"
@@ -78,9 +75,7 @@ def test_jobs_run_under_any_server(tmp_path: Path, migrated: Path, program: str)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
-    tmp_path: Path, migrated: Path, model_server: ModelServer, how: signal.Signals
-) -> None:
+def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(tmp_path, migrated, model_server, how):
     words = " ".join(f"word{number}" for number in range(12))
     model_server.main.queue(Text(words, seconds_each=0.08))
     with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server:
@@ -106,7 +101,7 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_no_server_starts_on_a_schema_that_is_not_its_own(tmp_path: Path, migrated: Path, workers: str) -> None:
+def test_no_server_starts_on_a_schema_that_is_not_its_own(tmp_path, migrated, workers):
     with migrated_server(tmp_path, migrated, WEB_WORKERS=workers) as server:
         execute(server, "UPDATE alembic_version SET version_num = '9999'")
         with pytest.raises(RuntimeError, match="run the version of Recap that made it"):
@@ -117,7 +112,7 @@ def test_no_server_starts_on_a_schema_that_is_not_its_own(tmp_path: Path, migrat
             assert refused.returncode == 1 and UPGRADE in refused.stderr and "Traceback" not in refused.stderr, command
 
 
-def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migrated: Path) -> None:
+def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path, migrated):
     with migrated_server(tmp_path, migrated, WEB_THREADS="many") as server:
         with pytest.raises(RuntimeError, match="WEB_THREADS cannot be used") as refused:
             server.start()
@@ -126,7 +121,7 @@ def test_a_setting_that_cannot_be_used_is_named_on_one_line(tmp_path: Path, migr
         assert told.returncode == 1 and len(told.stderr.splitlines()) == 1, told.stderr
 
 
-def test_a_taken_port_is_said_in_a_sentence_with_the_setting(tmp_path: Path, migrated: Path) -> None:
+def test_a_taken_port_is_said_in_a_sentence_with_the_setting(tmp_path, migrated):
     with migrated_server(tmp_path, migrated) as server, socket.socket() as other:
         other.bind(("127.0.0.1", server.port))
         other.listen()

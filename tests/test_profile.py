@@ -1,19 +1,15 @@
 """Profiles: what the mini model may change in them, what a person may, and what a prompt shows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 
 from app import engine_of
 from config.parsers import when
 from memory.access.owners import get_user
 from models.owners import Caller
 from tests.application import derived
-from tests.conftest import MakeApp
 from tests.http import append, chat, error, good, read_all, said
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, at, prompts
@@ -71,11 +67,11 @@ HOME_AND_TEA = patch(HOME, change("add", "/likes/-", "green tea", "I love green 
 
 
 @pytest.fixture
-def ada(model_app: Flask, model_server: ModelServer) -> Person:
+def ada(model_app, model_server):
     return Person(model_app, model_server)
 
 
-def test_the_model_patches_and_each_value_keeps_its_source(ada: Person) -> None:
+def test_the_model_patches_and_each_value_keeps_its_source(ada):
     ada.tell("I live in Tallinn.", "I love green tea.")
     made = ada.update(HOME_AND_TEA)
     assert (made["version"], made["author"]) == (1, "model")
@@ -97,7 +93,7 @@ def test_the_model_patches_and_each_value_keeps_its_source(ada: Person) -> None:
         ("/likes/-", "coffee", "I don't like coffee.", 2),  # the opposite was said
     ],
 )
-def test_an_addition_without_grounds_is_left_out(ada: Person, path: str, value: str, quote: str, source: int) -> None:
+def test_an_addition_without_grounds_is_left_out(ada, path, value, quote, source):
     ada.tell("I live in Tallinn.", "I don't like coffee.")
     assert ada.update(patch(change("add", path, value, quote, source), HOME))["document"] == {"home": "Tallinn"}
 
@@ -117,7 +113,7 @@ TAKING_AWAY = {
 
 
 @pytest.mark.parametrize("attempt", TAKING_AWAY)
-def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refused(ada: Person, attempt: str) -> None:
+def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refused(ada, attempt):
     ada.tell("I live in Tallinn.", "I love green tea.")
     ada.update(HOME_AND_TEA)
     before = ada.profile()
@@ -129,7 +125,7 @@ def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refuse
     assert ada.error is None and repaired == before
 
 
-def test_later_words_contradict_earlier_ones(ada: Person) -> None:
+def test_later_words_contradict_earlier_ones(ada):
     ada.tell("I live in Tallinn.", "I love green tea.")
     ada.update(HOME_AND_TEA)
     ada.tell("I moved to Riga.", "I no longer like green tea.")
@@ -150,7 +146,7 @@ def test_later_words_contradict_earlier_ones(ada: Person) -> None:
 
 
 @pytest.mark.parametrize("what", ["forgotten", "edited"])
-def test_a_fact_that_is_forgotten_or_edited_leaves_the_profile(ada: Person, what: str) -> None:
+def test_a_fact_that_is_forgotten_or_edited_leaves_the_profile(ada, what):
     ada.tell("I live in Tallinn.", "I love green tea.")
     ada.update(HOME_AND_TEA)
     assert "Tallinn" in ada.head()
@@ -165,7 +161,7 @@ def test_a_fact_that_is_forgotten_or_edited_leaves_the_profile(ada: Person, what
     assert "Tallinn" not in head and "green tea" in head and ("Riga" in head) == (what == "edited")
 
 
-def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada: Person) -> None:
+def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada):
     ada.tell("I live in Tallinn.")
     ada.update(patch(HOME))
     ada.tell("I am in Narva.")
@@ -197,14 +193,14 @@ def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada: Person
         {"op": "add", "path": "/goals", "value": ["goal"] * 41},
     ],
 )
-def test_a_persons_patch_applies_whole_or_not_at_all(ada: Person, operation: dict[str, Any]) -> None:
+def test_a_persons_patch_applies_whole_or_not_at_all(ada, operation):
     good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
     error(ada.edit({"op": "add", "path": "/work", "value": "nurse"}, {"op": "remove", "path": "/work"}, operation), 422)
     error(ada.edit({"op": "remove", "path": "/home"}, expected_version=7), 409)
     assert (ada.profile()["version"], ada.profile()["document"]) == (1, {"home": "Tartu"})
 
 
-def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_it(ada: Person) -> None:
+def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_it(ada):
     ada.tell("I live in Tallinn.", "I love green tea.", "I own two cats.")
     plain = ada.head("t")
     assert "<profile>" not in plain and plain.count("(said ") == 3
@@ -223,9 +219,7 @@ def test_the_head_shows_the_profile_instead_of_its_facts_until_a_person_changes_
     assert sorted(one["text"] for one in facts) == ["I love green tea.", "I own two cats."]
 
 
-def test_settings_bound_what_is_shown(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_bound_what_is_shown(make_app, model_server, monkeypatch):
     monkeypatch.setattr("memory.knowledge.profile.PROFILE_TOKENS", 12)
     ada = Person(make_app(**at(model_server)), model_server)
     ada.tell("I live in Tallinn.", "I love green tea.")
@@ -234,7 +228,7 @@ def test_settings_bound_what_is_shown(
     assert "- home: Tallinn" in head and "- likes" not in head and "I love green tea." in head
 
 
-def test_a_schema_of_the_tenant(ada: Person) -> None:
+def test_a_schema_of_the_tenant(ada):
     schema = {"type": "object", "properties": {"shoes": {"type": "integer"}, "home": {"type": "string"}}}
     ada.tell("My shoe size is 43.", "I live in Tallinn.")
     good(ada.edit({"op": "add", "path": "/goals/-", "value": "x"}, {"op": "add", "path": "/home", "value": "Riga"}))
@@ -265,12 +259,12 @@ def test_a_schema_of_the_tenant(ada: Person) -> None:
         [],
     ],
 )
-def test_a_schema_that_can_not_be_used_is_refused(client: FlaskClient, schema: Any) -> None:
+def test_a_schema_that_can_not_be_used_is_refused(client, schema):
     error(client.put("/api/profile/schema", json={"schema": schema}), 422)
     assert "goals" in good(client.get("/api/profile/schema"))["schema"]["properties"]
 
 
-def test_a_pause_in_the_talk_costs_one_call_and_nothing_new_none(ada: Person) -> None:
+def test_a_pause_in_the_talk_costs_one_call_and_nothing_new_none(ada):
     """Twelve turns of which four say something about the person, and each is summarised: one call of the profile's."""
     told = {2: "I live in Tallinn.", 3: "I love green tea.", 7: "I own two cats.", 11: "I work as a nurse."}
     for turn in range(12):
@@ -288,7 +282,7 @@ def test_a_pause_in_the_talk_costs_one_call_and_nothing_new_none(ada: Person) ->
 
 
 @pytest.mark.parametrize(("mode", "calls"), [("inline", 1), ("manual", 0), ("off", 0), ("0 4 * * *", 0)])
-def test_a_setting_says_when_it_is_written(make_app: MakeApp, model_server: ModelServer, mode: str, calls: int) -> None:
+def test_a_setting_says_when_it_is_written(make_app, model_server, mode, calls):
     ada = Person(make_app(**at(model_server, profile_mode=when(mode))), model_server)
     model_server.mini.queue(digest_of(fact("I live in Tallinn.", 1, scope="user")), patch(HOME))
     chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
@@ -303,7 +297,7 @@ def test_a_setting_says_when_it_is_written(make_app: MakeApp, model_server: Mode
 
 
 @pytest.mark.parametrize("what", ["erased", "session", "replaced", "again"])
-def test_what_rests_on_a_message_goes_with_it_from_every_version(ada: Person, what: str) -> None:
+def test_what_rests_on_a_message_goes_with_it_from_every_version(ada, what):
     ada.tell("I love green tea.", session="kept")
     ada.update(patch(change("add", "/likes/-", "green tea", "I love green tea.")))
     turn = chat(ada.client, "I live in Tallinn.", session_id="s", user_id="ada")
@@ -337,9 +331,7 @@ def test_what_rests_on_a_message_goes_with_it_from_every_version(ada: Person, wh
         ("我叫小明。我喜欢绿茶。", "", {"names": ["小明"], "likes": ["绿茶"]}),
     ],
 )
-def test_the_builtin_model_fills_it_by_a_few_rules(
-    app: Flask, model_server: ModelServer, said_before: str, said_later: str, document: dict[str, Any]
-) -> None:
+def test_the_builtin_model_fills_it_by_a_few_rules(app, model_server, said_before, said_later, document):
     ada = Person(app, model_server)
     for number, words in enumerate(filter(None, (said_before, said_later))):
         append(ada.client, f"s{number}", [said(words)], user_id="ada")
@@ -349,7 +341,7 @@ def test_the_builtin_model_fills_it_by_a_few_rules(
     assert ada.profile()["document"] == document
 
 
-def test_an_imported_document_that_is_no_profile_counts_as_none(ada: Person) -> None:
+def test_an_imported_document_that_is_no_profile_counts_as_none(ada):
     append(ada.client, "s", [said("Hello.")], user_id="ada")
     for value in ({}, [], 7, {"document": {"home": "x"}, "sources": {}}, {"document": [], "sources": []}):
         derived(ada.engine, "ada", "profile", value, [])
@@ -358,7 +350,7 @@ def test_an_imported_document_that_is_no_profile_counts_as_none(ada: Person) -> 
     good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
 
 
-def test_an_export_takes_the_profile_along(ada: Person, make_app: MakeApp) -> None:
+def test_an_export_takes_the_profile_along(ada, make_app):
     ada.tell("I live in Tallinn.")
     ada.update(patch(HOME))
     mine = ada.profile()
@@ -370,14 +362,14 @@ def test_an_export_takes_the_profile_along(ada: Person, make_app: MakeApp) -> No
     assert "- home: Tallinn" in ada.head()
 
 
-def test_somebody_who_is_erased_while_the_model_works_gets_no_profile(ada: Person) -> None:
+def test_somebody_who_is_erased_while_the_model_works_gets_no_profile(ada):
     ada.tell("I live in Tallinn.")
     ada.server.mini.queue(lambda _: good(ada.client.delete("/api/users/ada")) and patch())
     ada.work()
     error(ada.client.get(ADDRESS), 404)
 
 
-def test_messages_that_are_too_much_for_one_call_are_read_by_several(ada: Person) -> None:
+def test_messages_that_are_too_much_for_one_call_are_read_by_several(ada):
     for number in range(3):
         append(ada.client, f"s{number}", [said(f"I love green tea {'so much ' * 2000}{number}.")], user_id="ada")
         ada.server.mini.queue(digest_of(fact(f"Loves tea {number}", 1, "I love green tea", scope="user")))

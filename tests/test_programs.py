@@ -1,7 +1,5 @@
 """The programs that docs/clients.md lists: those that `make test-programs` drives, at the versions that it installs."""
 
-from __future__ import annotations
-
 import json
 import re
 
@@ -9,7 +7,7 @@ from tests.programs.__main__ import HEAD, HERE, JAVASCRIPT, PAGE
 from tests.programs.python_programs import PROGRAMS
 
 
-def test_the_table_has_each_program_at_its_version() -> None:
+def test_the_table_has_each_program_at_its_version():
     pinned: dict[str, str] = json.loads((HERE / "package.json").read_text("utf-8"))["dependencies"]
     for file in HERE.glob("*.txt"):
         pinned |= dict(re.findall(r"^([\w-]+)(?:\[.*\])?==(\S+)", file.read_text("utf-8"), re.M))

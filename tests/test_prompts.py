@@ -1,7 +1,5 @@
 """Prompts by name: whose text is used, which templates are accepted, and comparing them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -17,10 +15,9 @@ from memory.knowledge.summary_update import SummaryInput
 from memory.llm.mini_model import instruction
 from models.sections import Sections
 from tests.application import soon_over
-from tests.conftest import MakeApp
 from tests.http import error, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 
 PACKAGED = {path.stem: path.read_text() for path in (Path(__file__).parent.parent / "memory/prompts").glob("*.txt")}
 
@@ -37,7 +34,7 @@ def refusal(client: FlaskClient, text: str, name: str = "mine") -> str:
     return message
 
 
-def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None:
+def test_packaged_then_file_then_stored(client, app):
     assert set(PACKAGED) == {
         "summary",
         "system",
@@ -79,7 +76,7 @@ def test_packaged_then_file_then_stored(client: FlaskClient, app: Flask) -> None
 
 
 @pytest.mark.parametrize("name", ["UPPER", "-a", "a.b", "x" * 65, "é"])
-def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
+def test_a_name_that_cannot_be_one(client, name):
     refused = error(client.put(f"/api/prompts/{name}", json={"text": "Hello."}), 422)
     assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
     put(client, "mine", "Hello.")
@@ -88,7 +85,7 @@ def test_a_name_that_cannot_be_one(client: FlaskClient, name: str) -> None:
     error(client.get("/api/prompts/..%2f..%2fapp"), 404)
 
 
-def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app, model_server):
     client = model_app.test_client()
     put(client, "brief", "{% if first %}Begin{% else %}Go on{% endif %}, in {{ max_words }} words.")
     put(client, "brief", "{% if first %}Start{% else %}Continue{% endif %}, in {{ max_words }} words.")
@@ -108,7 +105,7 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app: Flask, mode
     assert good(client.get("/api/sessions/s/summary"))["latest"]["prompt"] == "summary", "the one it named is deleted"
 
 
-def test_a_turn_that_names_no_summary_prompt_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_turn_that_names_no_summary_prompt_stores_nothing(model_app, model_server):
     client = model_app.test_client()
     for name, status, code in (("nothing", 404, "prompt_not_found"), ("repair", 422, "not_a_summary_prompt")):
         answer = client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": name})
@@ -117,7 +114,7 @@ def test_a_turn_that_names_no_summary_prompt_stores_nothing(model_app: Flask, mo
     assert model_server.requests == []
 
 
-def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: ModelServer, tmp_path: Path) -> None:
+def test_a_bad_file_is_told_where_it_is_used(make_app, model_server, tmp_path):
     """The settings name the operator's folder and the usual prompt."""
     (tmp_path / "short.txt").write_text("Line one\n{{ nobody }}")
     app = make_app(openai_base_url=model_server.url, prompts_dir=str(tmp_path), summary_prompt="short")
@@ -137,7 +134,7 @@ def test_a_bad_file_is_told_where_it_is_used(make_app: MakeApp, model_server: Mo
         "{# a note #}{% raw %}{{ nobody }}{% endraw %}",
     ],
 )
-def test_templates_that_are_fine(shared: FlaskClient, text: str) -> None:
+def test_templates_that_are_fine(shared, text):
     assert put(shared, "fine", text)["text"] == text
 
 
@@ -155,7 +152,7 @@ def test_templates_that_are_fine(shared: FlaskClient, text: str) -> None:
         ("mine", "x" * 20_001, ["20,000"]),
     ],
 )
-def test_a_mistake_is_told(shared: FlaskClient, name: str, text: str, told: list[str]) -> None:
+def test_a_mistake_is_told(shared, name, text, told):
     message = refusal(shared, text, name)
     assert all(part in message for part in told)
     assert message.endswith(".") and not message.endswith("..")
@@ -190,7 +187,7 @@ def test_a_mistake_is_told(shared: FlaskClient, name: str, text: str, told: list
     ],
     ids=lambda text: text[:40],
 )
-def test_no_template_reaches_what_it_is_not_given_runs_long_or_grows_large(shared: FlaskClient, text: str) -> None:
+def test_no_template_reaches_what_it_is_not_given_runs_long_or_grows_large(shared, text):
     with soon_over():
         refusal(shared, text)
 
@@ -213,9 +210,7 @@ def compare(app: Flask, tmp_path: Path, talk: str, *options: str) -> Any:
     return app.test_cli_runner().invoke(args=["prompts", "compare", str(file), *options])
 
 
-def test_comparing_with_a_model_that_heeds_the_prompt(
-    model_app: Flask, model_server: ModelServer, tmp_path: Path
-) -> None:
+def test_comparing_with_a_model_that_heeds_the_prompt(model_app, model_server, tmp_path):
     client = model_app.test_client()
     put(client, "thorough", "Keep everything.")
     put(client, "lazy", "Keep the gist.")
@@ -260,12 +255,12 @@ def test_comparing_with_a_model_that_heeds_the_prompt(
         ('{"messages": [{"role": "user"}]}', ["--prompts", "summary"], 'Message 1 has no "content"'),
     ],
 )
-def test_comparing_what_cannot_be(app: Flask, tmp_path: Path, talk: str, options: list[str], told: str) -> None:
+def test_comparing_what_cannot_be(app, tmp_path, talk, options, told):
     result = compare(app, tmp_path, talk, *options)
     assert result.exit_code in (1, 2)
     assert told in result.output and "Traceback" not in result.output
 
 
-def test_a_model_without_schemas_is_told_the_shape_in_words() -> None:
+def test_a_model_without_schemas_is_told_the_shape_in_words():
     asked = instruction({"type": "object", "properties": {"best": {"type": "array", "items": {"type": "integer"}}}})
     assert asked == 'Answer with one JSON object and nothing else, of this shape: {"best": [0]}'

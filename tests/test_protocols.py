@@ -8,8 +8,8 @@ import anthropic
 import openai
 import pytest
 from agents import Agent, ModelSettings, OpenAIResponsesModel, RunConfig, Runner, function_tool
-from model_app import engine_of
 
+from app import engine_of
 from tests.http import history, sessions, stored
 from tests.live import Loopback
 from tests.model_server import CutStream, Status, Text, ToolCalls

@@ -1,15 +1,12 @@
 """The Python client: its calls at a live server, plain and async; what it does when a call fails; and that both clients
 have every call of the OpenAPI document."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +27,7 @@ KEY = "sk-clients-0123456789"
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Live]:
+def live(tmp_path_factory, migrated):
     with an_app(tmp_path_factory.mktemp("python"), migrated, api_keys=f"clients:{KEY}") as app:
         running = Live(lambda: app)
         yield running
@@ -38,7 +35,7 @@ def live(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[L
 
 
 @pytest.fixture
-def name() -> str:
+def name():
     """A person whom no other test knows; it has to be quoted in an address."""
     return f"p/{uuid.uuid4().hex}"
 
@@ -80,7 +77,7 @@ class Plain(Recap):
 
 
 @pytest.mark.parametrize("make", [Plain, Awaited])
-def test_every_call_does_what_it_says(live: Live, name: str, make: Any, tmp_path: Path) -> None:
+def test_every_call_does_what_it_says(live, name, make, tmp_path):
     recap, session, other = make(live.url, KEY, name), uuid.uuid4().hex, uuid.uuid4().hex
     first = recap.chat("My kettle is blue.", session_id=session, idempotency_key=name)
     assert first["reply"] and first["session_id"] == session
@@ -127,7 +124,7 @@ def test_every_call_does_what_it_says(live: Live, name: str, make: Any, tmp_path
     recap.close()
 
 
-def test_one_client_serves_several_persons(live: Live, name: str) -> None:
+def test_one_client_serves_several_persons(live, name):
     with Recap(live.url, KEY) as recap:
         with pytest.raises(ValueError, match="user_id"):
             recap.profile()
@@ -136,7 +133,7 @@ def test_one_client_serves_several_persons(live: Live, name: str) -> None:
         assert list(recap.for_user(name + "2").facts()) == []
 
 
-def test_the_readme_does_what_it_says(live: Live, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readme_does_what_it_says(live, name, capsys):
     page = Path(__file__).parents[1].joinpath("clients/python/README.md").read_text("utf-8")
     codes = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     assert len(codes) == 3
@@ -198,7 +195,7 @@ def streamed(*events: str) -> Any:
 
 
 @pytest.fixture
-def proxy(live: Live) -> Iterator[Proxy]:
+def proxy(live):
     proxy = Proxy(live)
     yield proxy
     proxy.let_go.set()
@@ -211,7 +208,7 @@ CHUNK = '{"session_id": "s", "choices": [{"index": 0, "delta": {"content": "Hel"
 
 @pytest.mark.parametrize("make", [Recap, Awaited])
 @pytest.mark.parametrize("fault", [refused(429, BUSY, wait=0), refused(502), lost], ids=["told", "away", "lost"])
-def test_a_call_is_sent_again_and_done_once(proxy: Proxy, name: str, make: Any, fault: Any) -> None:
+def test_a_call_is_sent_again_and_done_once(proxy, name, make, fault):
     recap, session = make(proxy.url, KEY, name), uuid.uuid4().hex
     proxy.faults = [fault]
     answer = recap.chat("Hello", session_id=session)
@@ -224,7 +221,7 @@ def test_a_call_is_sent_again_and_done_once(proxy: Proxy, name: str, make: Any, 
     recap.close()
 
 
-def test_a_call_that_is_not_repeatable_is_not_sent_again_unless_it_was_not_done(proxy: Proxy, name: str) -> None:
+def test_a_call_that_is_not_repeatable_is_not_sent_again_unless_it_was_not_done(proxy, name):
     recap = Recap(proxy.url, KEY, name)
     for fault, error in ((lost, NoAnswer), (refused(502), RecapError)):
         proxy.faults, proxy.keys = [fault], []
@@ -247,7 +244,7 @@ def test_a_call_that_is_not_repeatable_is_not_sent_again_unless_it_was_not_done(
         Recap(proxy.url, KEY, timeout=0.2, retries=0).search("tea")
 
 
-def test_errors_say_what_they_are(live: Live, proxy: Proxy, name: str) -> None:
+def test_errors_say_what_they_are(live, proxy, name):
     recap = Recap(live.url, KEY, name)
     for call, error, status, code in (
         (lambda: recap.session("nowhere"), errors.NotFound, 404, "session_not_found"),
@@ -267,7 +264,7 @@ def test_errors_say_what_they_are(live: Live, proxy: Proxy, name: str) -> None:
 
 
 @pytest.mark.parametrize("make", [Plain, Awaited])
-def test_a_stream_that_breaks_off_raises(proxy: Proxy, make: Any) -> None:
+def test_a_stream_that_breaks_off_raises(proxy, make):
     recap = make(proxy.url, KEY)
     failure = {"type": "model_error", "code": "model_failed", "message": "The model failed."}
     for events, error in (([CHUNK, json.dumps({"error": failure})], errors.ModelError), ([CHUNK], NoAnswer)):
@@ -289,9 +286,7 @@ def test_a_stream_that_breaks_off_raises(proxy: Proxy, make: Any) -> None:
 
 
 @pytest.mark.parametrize("make", [Plain, Awaited])
-def test_calls_for_everyone_and_of_other_protocols_work_for_a_client_of_a_person(
-    live: Live, name: str, make: Any
-) -> None:
+def test_calls_for_everyone_and_of_other_protocols_work_for_a_client_of_a_person(live, name, make):
     recap = make(live.url, KEY, name)
     assert recap.whoami()["tenant"] == "clients" and recap.ready()["status"] == "ready"
     assert {prompt["name"] for prompt in recap.list_prompts()["items"]} >= {"summary", "system"}
@@ -319,7 +314,7 @@ def test_calls_for_everyone_and_of_other_protocols_work_for_a_client_of_a_person
     recap.close()
 
 
-def test_a_call_that_names_another_person_than_the_client_is_refused(live: Live, name: str) -> None:
+def test_a_call_that_names_another_person_than_the_client_is_refused(live, name):
     with Recap(live.url, KEY) as recap:
         assert recap.chat("My kettle is red.", user_id=name)["reply"]
         assert recap.get_user(user_id=name)["messages"] == 2
@@ -336,9 +331,7 @@ def test_a_call_that_names_another_person_than_the_client_is_refused(live: Live,
         assert mine.recall("kettle", user_id=name)["block"]
 
 
-def test_options_are_those_of_a_call_or_of_the_environment(
-    live: Live, proxy: Proxy, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_are_those_of_a_call_or_of_the_environment(live, proxy, name, monkeypatch):
     for variable, value in {"RECAP_URL": live.url, "RECAP_API_KEY": KEY, "RECAP_USER_ID": name}.items():
         monkeypatch.setenv(variable, value)
     with Recap.from_env() as recap:
@@ -356,7 +349,7 @@ def test_options_are_those_of_a_call_or_of_the_environment(
         Recap(proxy.url, KEY).with_options(timeout=0.2, retries=0).search("tea")
 
 
-def test_both_clients_have_every_call_as_the_document_describes_it() -> None:
+def test_both_clients_have_every_call_as_the_document_describes_it():
     calls = list(generate.operations(api.document(VERSION)))
     assert len({call.id for call in calls}) == len({call.name for call in calls}) == len(calls) > 90
     for client in (Recap, AsyncRecap):
@@ -365,7 +358,7 @@ def test_both_clients_have_every_call_as_the_document_describes_it() -> None:
     assert outdated == [], "the API has changed: run `make clients`"
 
 
-def test_both_packages_have_one_version_a_licence_and_links_that_lead_somewhere() -> None:
+def test_both_packages_have_one_version_a_licence_and_links_that_lead_somewhere():
     folder = Path(__file__).parents[1] / "clients"
     package = json.loads((folder / "js/package.json").read_text("utf-8"))
     assert package["version"] == recap_client.__version__ and package["license"] == "Apache-2.0"

@@ -1,7 +1,5 @@
 """The ranking: what each part lifts, that no part hides anything, and that only what was said decides."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -51,7 +49,7 @@ QUESTION = "What city did they move to after their wedding?"
 
 
 @pytest.mark.parametrize("indexed", [(), range(1, 6)])
-def test_neighbours_lift_an_answer_that_repeats_no_word_of_the_question(tmp_path: Path, indexed: Any) -> None:
+def test_neighbours_lift_an_answer_that_repeats_no_word_of_the_question(tmp_path, indexed):
     assert ids(search(tmp_path, WORDS_ALONE, Query(QUESTION), MOVE, indexed)) == [1, 4]
     found = search(tmp_path, DEFAULT.only("words", "neighbours"), Query(QUESTION, limit=3), MOVE, indexed)
     assert ids(found) == [1, 2, 4]
@@ -59,13 +57,13 @@ def test_neighbours_lift_an_answer_that_repeats_no_word_of_the_question(tmp_path
     assert ids(search(tmp_path, DEFAULT, Query(QUESTION), MOVE, indexed))[:3] == [1, 2, 4]
 
 
-def test_who_looks_for_one_word_finds_the_messages_that_have_it_first(tmp_path: Path) -> None:
+def test_who_looks_for_one_word_finds_the_messages_that_have_it_first(tmp_path):
     (first, *others) = search(tmp_path, DEFAULT, Query("wedding", nearest=True), MOVE)
     assert first.message_id == 1 and len(others) == 4
     assert set(ids(search(tmp_path, DEFAULT, Query("the city", limit=2, nearest=True), MOVE))) == {1, 4}
 
 
-def test_of_two_like_messages_the_one_in_the_fitting_session_comes_first(tmp_path: Path) -> None:
+def test_of_two_like_messages_the_one_in_the_fitting_session_comes_first(tmp_path):
     said = [
         message(1, "It leaks again.", session_id=1),
         *(message(at, "Plain words.", session_id=1) for at in (2, 3, 4)),
@@ -80,7 +78,7 @@ def test_of_two_like_messages_the_one_in_the_fitting_session_comes_first(tmp_pat
     assert found[1].why["words"] == found[2].why["words"] and found[1].why["session"] > found[2].why["session"]
 
 
-def test_meaning_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
+def test_meaning_finds_what_is_said_in_other_words(tmp_path):
     said = [
         message(1, "The invoice is due on the first of the month."),
         message(2, "I adopted a small puppy from the animal shelter."),
@@ -101,7 +99,7 @@ def times(first: float, last: float) -> list[tuple[datetime, datetime]]:
     return [(T0 + first * DAY, T0 + last * DAY)]
 
 
-def test_a_time_prefers_what_was_said_then_or_in_the_days_after(tmp_path: Path) -> None:
+def test_a_time_prefers_what_was_said_then_or_in_the_days_after(tmp_path):
     found = search(tmp_path, DEFAULT.only("words", "time").weighing(time=1.0), Query("tea", times=times(1, 2)), TEA)
     inside = [2, *(2 + day for day in range(1, int(GRACE_DAYS) + 1))]
     assert ids(found) == [*sorted(inside, reverse=True), 8, 7, 6, 1][: len(TEA)]
@@ -137,20 +135,20 @@ PREFERRED: dict[str, tuple[str, list[Document], Query, list[int]]] = {  # the pa
 
 @pytest.mark.parametrize("indexed", [(), range(1, 9)])
 @pytest.mark.parametrize("name", PREFERRED)
-def test_what_each_part_prefers(tmp_path: Path, indexed: Any, name: str) -> None:
+def test_what_each_part_prefers(tmp_path, indexed, name):
     part, messages, query, expected = PREFERRED[name]
     profile = DEFAULT.only("words", part).weighing(**{part: 3.0})
     assert ids(search(tmp_path, profile, query, messages, indexed)) == expected
     assert ids(search(tmp_path, WORDS_ALONE, query, messages, indexed)) != expected
 
 
-def test_a_question_that_names_two_speakers_asks_for_neither(tmp_path: Path) -> None:
+def test_a_question_that_names_two_speakers_asks_for_neither(tmp_path):
     said = said_by(("Ana", "user", "a kettle for Ben"), ("Ben", "assistant", "a kettle for Ana"))
     hits = search(tmp_path, DEFAULT, Query("a kettle for Ana and Ben"), said)
     assert [hit.why["speaker"] for hit in hits] == [0.0, 0.0]
 
 
-def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about() -> None:
+def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about():
     said = said_by(
         ("Rose", "user", "The puppy is from a shelter for animals."), ("Rose", "user", "A tulip blooms red.")
     )
@@ -163,7 +161,7 @@ def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about() ->
 # The formulas
 
 
-def test_fuzzy_is_the_studys_formula(tmp_path: Path) -> None:
+def test_fuzzy_is_the_studys_formula(tmp_path):
     """Two fifths by the share of all words that both have, two by the cosine of their counts, one by how old it is."""
     said = (("kettle tea", 0), ("kettle kettle boat", 12), ("tea boat", 48), ("boat", 0))
     now = datetime.now(UTC)
@@ -203,9 +201,7 @@ def said_in(talk: Sequence[tuple[str, int, int]]) -> list[Document]:
 
 @settings(deadline=None, max_examples=60)
 @given(TALK, RANKINGS, ASKED, st.randoms(use_true_random=False))
-def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts(
-    talk: Any, profile: RankingProfile, text: str, shuffled: Any
-) -> None:
+def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts(talk, profile, text, shuffled):
     documents = said_in(talk)
     other = documents.copy()
     shuffled.shuffle(other)
@@ -222,9 +218,7 @@ def test_the_order_of_arrival_does_not_matter_and_scores_are_sums_of_their_parts
 
 @settings(deadline=None, max_examples=60)
 @given(TALK, RANKINGS, ASKED, st.sets(st.integers(0, 8)))
-def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(
-    talk: Any, profile: RankingProfile, text: str, excluded: set[int]
-) -> None:
+def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(talk, profile, text, excluded):
     documents = said_in(talk)
     left = [one for one in documents if one.message_id not in excluded]
     index = SearchIndex(Path("nowhere"), profile=profile, embedder=EMBEDDER if profile.uses("meaning") else None)

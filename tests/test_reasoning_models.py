@@ -1,22 +1,12 @@
 """Models that think before they answer: their thoughts reach whoever listens, and nothing else of Recap."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
-from hypothesis import given
-from hypothesis import strategies as st
 
 from app import engine_of
-from memory.llm import text_of
-from memory.llm.thoughts import ThoughtSplitter, without_thoughts
-from tests.application import soon_over
-from tests.conftest import MakeApp
 from tests.http import append, chat, history, stream, streamed_text
 from tests.model_server import Delay, Json, ModelServer, Text, ToolCalls, at
 from tests.openai import BODIES, assistant, complete, post, sent, talk, user
@@ -28,7 +18,7 @@ UNOPENED = f"{THOUGHT}.\n</think>\n\nA green one."
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     return model_app.test_client()
 
 
@@ -70,9 +60,7 @@ def by_responses(client: FlaskClient, message: str) -> str:
 
 @pytest.mark.parametrize("content", [TAGGED, UNOPENED], ids=["tagged", "closing tag only"])
 @pytest.mark.parametrize("tell", [by_chat, by_chat_stream, by_messages, by_responses])
-def test_no_thought_is_said_stored_sent_again_found_or_exported(
-    client: FlaskClient, model_server: ModelServer, tell: Callable[[FlaskClient, str], str], content: str
-) -> None:
+def test_no_thought_is_said_stored_sent_again_found_or_exported(client, model_server, tell, content):
     model_server.main.queue(Text(content))
     assert tell(client, "Which fish?") == "A green one."
     assert history(client, "s", user_id="ann") == [("user", "Which fish?"), ("assistant", "A green one.")]
@@ -86,9 +74,7 @@ def test_no_thought_is_said_stored_sent_again_found_or_exported(
 
 
 @pytest.mark.parametrize("content", [TAGGED, UNOPENED], ids=["tagged", "closing tag only"])
-def test_a_client_gets_the_answer_as_it_came_and_may_send_it_back(
-    client: FlaskClient, model_server: ModelServer, content: str
-) -> None:
+def test_a_client_gets_the_answer_as_it_came_and_may_send_it_back(client, model_server, content):
     model_server.main.queue(Text(content), Text(content), Text("Yes."))
     assert complete(client, talk("Which fish?")) == content
     first = [*talk("Which fish?"), assistant(content)]
@@ -101,16 +87,14 @@ def test_a_client_gets_the_answer_as_it_came_and_may_send_it_back(
 
 
 @pytest.mark.parametrize("field", ["reasoning", "reasoning_content"])
-def test_thoughts_beside_the_content_are_told_while_streaming(
-    client: FlaskClient, model_server: ModelServer, field: str
-) -> None:
+def test_thoughts_beside_the_content_are_told_while_streaming(client, model_server, field):
     message = {"content": "A green one.", field: f"{THOUGHT}."}
     model_server.main.queue(Json({"choices": [{"message": message, "finish_reason": "stop"}]}))
     parts = stream(client, "Which fish?", session_id="s")
     assert heard(parts) == (f"{THOUGHT}.", "A green one.")
 
 
-def test_thoughts_go_back_with_the_calls_in_mode_tools(client: FlaskClient, model_server: ModelServer) -> None:
+def test_thoughts_go_back_with_the_calls_in_mode_tools(client, model_server):
     """DeepSeek refuses the conversation without them."""
     (call,) = ToolCalls((("conversation_search", {"query": "fish"}),)).calls
     function = {"name": call[0], "arguments": json.dumps(call[1])}
@@ -123,7 +107,7 @@ def test_thoughts_go_back_with_the_calls_in_mode_tools(client: FlaskClient, mode
 
 
 @pytest.mark.parametrize("path", ["/api/chat", *BODIES])
-def test_a_silent_model_keeps_the_connection_alive(client: FlaskClient, model_server: ModelServer, path: str) -> None:
+def test_a_silent_model_keeps_the_connection_alive(client, model_server, path):
     body = BODIES[path](talk("Hello")) if path in BODIES else {"message": "Hello"}
     model_server.main.queue(Delay(1.3, "At last."))
     with client.post(path, json={**body, "stream": True}) as response:
@@ -134,7 +118,7 @@ def test_a_silent_model_keeps_the_connection_alive(client: FlaskClient, model_se
     assert "At" in text
 
 
-def test_a_failure_after_a_silence_is_told_in_the_stream(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_failure_after_a_silence_is_told_in_the_stream(client, model_server):
     failure = Json({"error": {"message": "Out of memory", "code": 500}})
     model_server.main.queue(Delay(1.3, failure), failure, failure)
     first, error = stream(client, "Hello", session_id="s")
@@ -142,14 +126,14 @@ def test_a_failure_after_a_silence_is_told_in_the_stream(client: FlaskClient, mo
     assert "Out of memory" in error["error"]["message"] and "kept" in error["error"]["message"]
 
 
-def test_a_stream_may_last_longer_than_its_silences(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_stream_may_last_longer_than_its_silences(make_app, model_server):
     client = make_app(**at(model_server, model_timeout=0.5)).test_client()
     model_server.main.queue(Text("One two three four five.", seconds_each=0.2))
     assert streamed_text(stream(client, "Count.", session_id="s")) == "One two three four five."
 
 
 @pytest.fixture
-def small() -> Iterator[ModelServer]:
+def small():
     """A server whose model reads 2,000 tokens, as vLLM tells it."""
     with ModelServer() as server:
 
@@ -164,7 +148,7 @@ def small() -> Iterator[ModelServer]:
         yield server
 
 
-def test_a_prompt_that_is_too_long_is_shortened_in_the_same_turn(make_app: MakeApp, small: ModelServer) -> None:
+def test_a_prompt_that_is_too_long_is_shortened_in_the_same_turn(make_app, small):
     client = make_app(**at(small, tail_tokens_max=9000, tail_messages_max=50)).test_client()
     append(client, "s", talk(*(f"Number {place} " + "word " * 200 for place in range(16))))
     assert chat(client, "Is that too long?", session_id="s")["reply"] == "Short enough."
@@ -175,69 +159,8 @@ def test_a_prompt_that_is_too_long_is_shortened_in_the_same_turn(make_app: MakeA
     assert len(mains) == 1, "the window is known now"
 
 
-def test_metadata_that_recap_reads_goes_no_further(client: FlaskClient, model_server: ModelServer) -> None:
+def test_metadata_that_recap_reads_goes_no_further(client, model_server):
     assert post(client, talk("Hello"), None, metadata={"session_id": "meta"}).status_code == 200
     assert "metadata" not in sent(model_server)[-1]
     assert post(client, talk("Hello"), None, metadata={"session_id": "meta", "team": "x"}).status_code == 200
     assert sent(model_server)[-1]["metadata"] == {"team": "x"}
-
-
-# -- thoughts apart from the answer: whatever the pieces, in code, inline, and in whole texts
-
-ANSWERS = {
-    "<think>\nhm {x}\n</think>\n\nHello\nworld": "Hello\nworld",
-    "<think>\n\n</think>\n\nHi": "Hi",
-    "<THINKING>a</THINKING>b": "b",
-    "thinking a\nlot\n</think>\n\nAnswer `x`": "Answer `x`",
-    "lots.</think>\n\nAnswer": "Answer",
-    "<think>cut off here": "",
-    "only a thought\n</think>": "",
-    "text\n<think>more\nx</think>\nend": "text\n\nend",
-    "\n\n<think>a</think>b": "b",
-    "```xml\n<think>x</think>\n```\ndone": "```xml\n<think>x</think>\n```\ndone",
-    "~~~\n<think>\n~~~\n": "~~~\n<think>\n~~~\n",
-    "Use `<think>`, or <think> here and `</think>`\nok": "Use `<think>`, or <think> here and `</think>`\nok",
-    "    <think>\nis indented code": "    <think>\nis indented code",
-    "Hello <b>bold</b> a < b and </ c": "Hello <b>bold</b> a < b and </ c",
-    "a <": "a <",
-    "<thi": "<thi",
-    "": "",
-}
-LINES = st.sampled_from(["<think>", "</think>", "<th", "</", "```", "word", " ", "\n", "`", "~~~", "Ü", "    "])
-
-
-def split(text: str, sizes: list[int], *, implicit: bool = False) -> str:
-    """The answer in a text that comes in pieces of these sizes, and the rest at once."""
-    splitter, at = ThoughtSplitter(implicit=implicit), 0
-    parts = []
-    for size in sizes:
-        parts += splitter.feed(text[at : at + size])
-        at += size
-    return text_of((*parts, *splitter.feed(text[at:]), *splitter.end()))
-
-
-@pytest.mark.parametrize("text", ANSWERS)
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
-def test_thoughts_are_taken_out_of_any_pieces(text: str, size: int) -> None:
-    assert split(text, [size] * (len(text) // size + 1)) == ANSWERS[text]
-
-
-@given(st.lists(LINES).map("".join), st.lists(st.integers(1, 9)), st.booleans())
-def test_the_answer_does_not_depend_on_the_pieces(text: str, sizes: list[int], implicit: bool) -> None:
-    assert split(text, sizes, implicit=implicit) == split(text, [], implicit=implicit)
-
-
-@given(st.text(alphabet="ab <>/`\n"))
-def test_a_text_without_tags_stays_as_it_is(text: str) -> None:
-    assert without_thoughts(text) == text
-
-
-def test_a_model_whose_template_opens_the_thought() -> None:
-    assert split("so\n</think>\n\nYes.", [1] * 30, implicit=True) == "Yes."
-    assert split("No thought.", [1] * 30, implicit=True) == "No thought."
-
-
-@pytest.mark.parametrize("line", ["x\n", " \n", "é\n", "</think>x\n"])
-def test_many_lines_are_read_fast(line: str) -> None:
-    with soon_over():
-        without_thoughts("</think>" + line * (100_000 // len(line)))

@@ -1,7 +1,5 @@
 """Recall in a turn: when a message looks back, which times it means, and how much of the past enters the prompt."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable
@@ -14,9 +12,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from memory import tokens
-from tests.conftest import MakeApp
 from tests.http import append, ask, chat, error, find, said
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 from tests.recall import BARE, blocks, last, reason, recalled, talker, words
 
 CODE = "My locker code is 7319."
@@ -38,13 +35,13 @@ Start = Callable[..., FlaskClient]
 
 
 @pytest.fixture
-def start(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Start:
+def start(make_app, model_server, monkeypatch):
     """Starts the application with these settings."""
     return partial(talker, make_app, model_server, monkeypatch)
 
 
 @pytest.fixture
-def client(start: Start) -> FlaskClient:
+def client(start):
     """Ada has said two things, weeks ago."""
     client = start()
     append(client, "old", [on(day(3, 1), CODE)], user_id="ada")
@@ -65,9 +62,7 @@ def client(start: Start) -> FlaskClient:
         ("我的locker密码是多少？", "我的"),
     ],
 )
-def test_what_looks_back_recalls_and_says_why(
-    client: FlaskClient, model_server: ModelServer, message: str, why: str
-) -> None:
+def test_what_looks_back_recalls_and_says_why(client, model_server, message, why):
     answer = chat(client, message, user_id="ada")
     assert recalled(answer) == [[CODE]]
     assert answer["memory"]["recall"]["mode"] == "auto"
@@ -79,9 +74,7 @@ def test_what_looks_back_recalls_and_says_why(
     "message",
     ["good morning!", "Thanks a lot", "ok, cool", "lol", "see you tomorrow", "Thanks for yesterday!", "早上好！"],
 )
-def test_small_talk_recalls_nothing_and_says_nothing_of_it_to_the_model(
-    client: FlaskClient, model_server: ModelServer, message: str
-) -> None:
+def test_small_talk_recalls_nothing_and_says_nothing_of_it_to_the_model(client, model_server, message):
     append(client, "yesterday", [on(day(5, 14), "Trams squeal.")], user_id="ada")
     answer = chat(client, message, user_id="ada", temporary=True)
     assert answer["memory"]["excerpts"] == [] and reason(answer) == "small talk"
@@ -90,7 +83,7 @@ def test_small_talk_recalls_nothing_and_says_nothing_of_it_to_the_model(
     assert [NOISE] in recalled(always)  # it was there to be found
 
 
-def test_what_finds_nothing_says_so(client: FlaskClient, model_server: ModelServer) -> None:
+def test_what_finds_nothing_says_so(client, model_server):
     answer = chat(client, "Penguins in Antarctica?", user_id="ada")
     assert answer["memory"]["excerpts"] == []
     assert reason(answer) == "has words worth looking for: Penguins, Antarctica, but nothing earlier fits"
@@ -110,9 +103,7 @@ FOUND: dict[str, tuple[list[list[str]], list[list[str]]]] = {  # by a question, 
 @pytest.mark.usefixtures("client")
 @pytest.mark.parametrize("asked", [None, "always", "off"])
 @pytest.mark.parametrize("setting", FOUND)
-def test_the_setting_says_when_and_a_request_overrides_it(
-    start: Start, model_server: ModelServer, setting: str, asked: str | None
-) -> None:
+def test_the_setting_says_when_and_a_request_overrides_it(start, model_server, setting, asked):
     client, mode = start(recall=setting), asked or setting
     for message, expected in zip(("Which locker was it?", "Thanks, good morning"), FOUND[mode], strict=True):
         answer = chat(client, message, user_id="ada", temporary=True, recall=asked)
@@ -125,7 +116,7 @@ def test_the_setting_says_when_and_a_request_overrides_it(
 
 
 @pytest.fixture
-def diary(start: Start) -> FlaskClient:
+def diary(start):
     """Ada's two sessions, with something said on several days; no two share a word."""
     client = start()
     one = [on(day(3, 4), "Violins need rosin."), on(day(5, 13, 23, 59), "Owls hunt at dusk.")]
@@ -144,9 +135,7 @@ def diary(start: Start) -> FlaskClient:
         ("我们昨天聊了什么？", {"Basil wants sun.", "Glaciers calve."}),
     ],
 )
-def test_a_time_and_nothing_else_brings_what_was_said_then(
-    diary: FlaskClient, model_server: ModelServer, message: str, expected: set[str]
-) -> None:
+def test_a_time_and_nothing_else_brings_what_was_said_then(diary, model_server, message, expected):
     answer = chat(diary, message, user_id="ada")
     assert words(answer) == expected
     assert 'speaks of "' in reason(answer)
@@ -161,12 +150,12 @@ def test_a_time_and_nothing_else_brings_what_was_said_then(
         ("America/Los_Angeles", set(), {"Glaciers calve.", "Trams squeal."}),
     ],
 )
-def test_days_begin_where_the_person_lives(diary: FlaskClient, zone: str, today: set[str], yesterday: set[str]) -> None:
+def test_days_begin_where_the_person_lives(diary, zone, today, yesterday):
     for message, expected in (("What did we say today?", today), ("What did we say yesterday?", yesterday)):
         assert words(chat(diary, message, user_id="ada", temporary=True, timezone=zone)) == expected
 
 
-def test_an_unknown_time_zone_is_told(client: FlaskClient) -> None:
+def test_an_unknown_time_zone_is_told(client):
     for answer in (
         ask(client, "hello", timezone="Europe/Atlantis"),
         client.get("/api/search", query_string={"q": "tea", "user_id": "ada", "timezone": "Europe/Atlantis"}),
@@ -176,7 +165,7 @@ def test_an_unknown_time_zone_is_told(client: FlaskClient) -> None:
 
 
 @pytest.fixture
-def kettles(start: Start) -> FlaskClient:
+def kettles(start):
     """The same words last week and in April."""
     client = start()
     for session, moment in (("week", day(5, 8)), ("april", day(4, 20))):
@@ -184,7 +173,7 @@ def kettles(start: Start) -> FlaskClient:
     return client
 
 
-def test_a_time_beside_a_topic_is_preferred_and_the_rest_still_found(kettles: FlaskClient) -> None:
+def test_a_time_beside_a_topic_is_preferred_and_the_rest_still_found(kettles):
     for phrase, first, second in (("last week", "week", "april"), ("in April", "april", "week")):
         answer = chat(kettles, f"What was wrong with the kettle {phrase}?", user_id="ada", temporary=True)
         best, other = answer["memory"]["excerpts"]
@@ -198,7 +187,7 @@ def search(client: FlaskClient, q: str, **query: Any) -> dict[str, float]:
     return {found["session_id"]: found["why"].get("time", 0.0) for found in find(client, q, user_id="ada", **query)}
 
 
-def test_search_prefers_the_times_of_its_words(kettles: FlaskClient) -> None:
+def test_search_prefers_the_times_of_its_words(kettles):
     assert search(kettles, "kettle") == {"april": 0, "week": 0}
     assert list(search(kettles, "kettle last week")) == ["week", "april"]
     assert list(search(kettles, "kettle in April")) == ["april", "week"]
@@ -223,9 +212,7 @@ def talk(count: int, about: dict[int, str]) -> list[dict[str, Any]]:
     ("window", "shown"),
     [(0, [4, 6, 11]), (1, [3, 4, 5, 6, 7, 10, 11, 12]), (2, [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])],
 )
-def test_windows_around_what_was_found_merge_where_they_meet(
-    start: Start, model_server: ModelServer, window: int, shown: list[int]
-) -> None:
+def test_windows_around_what_was_found_merge_where_they_meet(start, model_server, window, shown):
     client = start(recall_window=window, recall_limit=3)
     about = {4: "The zeppelin is silver.", 6: "The zeppelin is loud.", 11: "The zeppelin landed."}
     ids = append(client, "old", talk(12, about), user_id="ada")["message_ids"]
@@ -238,7 +225,7 @@ def test_windows_around_what_was_found_merge_where_they_meet(
     assert len(blocks(model_server)) == 1
 
 
-def test_what_the_tail_shows_is_never_recalled(start: Start, model_server: ModelServer) -> None:
+def test_what_the_tail_shows_is_never_recalled(start, model_server):
     """Whatever has folded into the summary can be recalled from the same session; nothing is shown twice."""
     changes = {"summary_mode": "inline", "tail_messages_max": 4, "recall_window": 3, "recall": "always"}
     client = start(**changes)
@@ -255,9 +242,7 @@ def test_what_the_tail_shows_is_never_recalled(start: Start, model_server: Model
     assert folded > 5
 
 
-def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(
-    start: Start, model_server: ModelServer
-) -> None:
+def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(start, model_server):
     client = start(recall_window=1, recall_limit=1)
     long = "The zeppelin is silver. " + "And so it went on and on. " * 200
     append(client, "old", [said("Before. " * 500), said(long), said("After.")], user_id="ada")
@@ -268,7 +253,7 @@ def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_excerpts_never_cost_more_than_recall_tokens(start: Start, model_server: ModelServer, seed: int) -> None:
+def test_excerpts_never_cost_more_than_recall_tokens(start, model_server, seed):
     """Measured on the blocks as the model gets them, tags and all, but for their addresses."""
     draw = random.Random(seed)
     pieces = ["zeppelin", "<b>&", "飞艇很大", "and more", "\n", "x" * 30]
@@ -291,7 +276,7 @@ def test_excerpts_never_cost_more_than_recall_tokens(start: Start, model_server:
     assert filled >= 3, "the budget is there to be used"
 
 
-def test_an_excerpt_says_the_day_where_it_changes(start: Start, model_server: ModelServer) -> None:
+def test_an_excerpt_says_the_day_where_it_changes(start, model_server):
     client = start()
     days = (day(3, 1, 9, 30), day(3, 1, 9, 31), day(3, 2, 9, 30), day(3, 4, 9, 30), day(3, 4, 9, 31))
     append(client, "old", [on(when, f"Zeppelin {n}.") for n, when in enumerate(days)], user_id="ada")
@@ -306,7 +291,7 @@ def test_an_excerpt_says_the_day_where_it_changes(start: Start, model_server: Mo
 # -- the bar
 
 
-def test_one_clear_match_brings_one_excerpt(client: FlaskClient) -> None:
+def test_one_clear_match_brings_one_excerpt(client):
     others = [f"The number of chairs in room {number} is fine." for number in range(40)]
     for number, text in enumerate(others):
         append(client, f"room-{number}", [said(text)], user_id="ada")
@@ -320,7 +305,7 @@ def characters_shown(answer: dict[str, Any]) -> int:
     return sum(len(one["content"]) for excerpt in answer["memory"]["excerpts"] for one in excerpt["messages"])
 
 
-def test_a_message_that_asks_little_or_nothing_is_shown_less(client: FlaskClient) -> None:
+def test_a_message_that_asks_little_or_nothing_is_shown_less(client):
     """What is recalled stands after what providers bill as cached; but who asks gets all there is room for."""
     for number in range(12):
         chat(client, f"Note {number}: the Marigold is a boat, and boats need paint.", session_id="old", user_id="ada")
@@ -333,7 +318,7 @@ def test_a_message_that_asks_little_or_nothing_is_shown_less(client: FlaskClient
     assert 0 < tells < also < asks and 2 * also <= asks
 
 
-def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(client: FlaskClient) -> None:
+def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(client):
     tulips = [f"The tulips in garden {number} are red and yellow this year." for number in range(6)]
     for number, text in enumerate(tulips):
         append(client, f"garden-{number}", [said(text)], user_id="ada")
@@ -345,7 +330,7 @@ def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(client: FlaskCl
     assert words(leaning) & set(tulips)
 
 
-def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start: Start) -> None:
+def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start):
     client = start(recall_tokens=120)
     long = "The kettle leaks in the kitchen: " + "this kitchen's kettle leaks and leaks, as Zoe says, " * 6
     for number, text in enumerate((long, "A kitchen kettle leaks.", "Some kettle leaks in the kitchen.")):

@@ -1,7 +1,5 @@
 """POST /api/recall: what a prompt shows of the memory, for an application that calls a model of its own."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any
@@ -10,16 +8,15 @@ import pytest
 from flask.testing import FlaskClient
 
 from memory import tokens
-from tests.conftest import MakeApp
 from tests.http import append, chat, error, good, said
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 from tests.recall import last, talker
 
 QUESTION = "Where is the zeppelin?"
 
 
 @pytest.fixture
-def client(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+def client(make_app, model_server, monkeypatch):
     client = talker(make_app, model_server, monkeypatch, system_prompt="You are a pilot.")
     append(client, "hangar", [said("The zeppelin is in the hangar.", name="Ida"), said("Noted.")], user_id="ada")
     append(client, "others", [said("My zeppelin is at sea.")], user_id="bob")
@@ -36,7 +33,7 @@ def recall(client: FlaskClient, message: str = QUESTION, **more: Any) -> dict[st
 
 
 @pytest.mark.parametrize("whose", [{"user_id": "ada"}, {"user_id": "ada", "session_id": "hangar"}])
-def test_the_block_has_what_a_turn_shows(client: FlaskClient, model_server: ModelServer, whose: dict[str, str]) -> None:
+def test_the_block_has_what_a_turn_shows(client, model_server, whose):
     before = good(client.get("/api/users/ada"))
     got = recall(client, **whose)
     assert prompts(model_server) == []
@@ -52,7 +49,7 @@ def test_the_block_has_what_a_turn_shows(client: FlaskClient, model_server: Mode
     assert "sea" not in json.dumps(got)
 
 
-def test_its_tokens_are_never_exceeded(client: FlaskClient) -> None:
+def test_its_tokens_are_never_exceeded(client):
     draw = random.Random(7)
     for number in range(30):
         append(client, f"s{number}", [said("A zeppelin " + "flies on " * draw.randint(1, 60))], user_id="ada")
@@ -68,14 +65,14 @@ def test_its_tokens_are_never_exceeded(client: FlaskClient) -> None:
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1] == len(full["memory"]["excerpts"])
 
 
-def test_whose_memory_it_is_must_be_said(client: FlaskClient) -> None:
+def test_whose_memory_it_is_must_be_said(client):
     assert error(client.post("/api/recall", json={"message": QUESTION}), 422)["code"] == "owner_needed"
     assert "hangar" not in recall(client, user_id="nobody")["block"]
     theirs = {"message": QUESTION, "user_id": "bob", "session_id": "hangar"}
     assert error(client.post("/api/recall", json=theirs), 404)["code"] == "session_not_found"
 
 
-def test_what_was_said_just_before_tells_what_a_message_refers_to(client: FlaskClient) -> None:
+def test_what_was_said_just_before_tells_what_a_message_refers_to(client):
     before = {"role": "user", "content": QUESTION}
     (excerpt,) = recall(client, "And its hangar?", user_id="ada", history=[before])["memory"]["excerpts"]
     assert excerpt["session_id"] == "hangar"

@@ -1,7 +1,5 @@
 """What a turn shows unasked: what is near enough in other words, and nothing for what was never told."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,9 +10,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.recall.gate import OTHER, PERSONAL, gate_for, relevant
 from search_index import Hit
-from tests.conftest import MakeApp
 from tests.http import append, chat, find, good, said
-from tests.model_server import ModelServer
 from tests.recall import reason, recalled, talker, words
 
 TOLD = [
@@ -40,7 +36,7 @@ Start = Callable[..., FlaskClient]
 
 
 @pytest.fixture
-def start(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Start:
+def start(make_app, model_server, monkeypatch):
     def begin(**settings: Any) -> FlaskClient:
         client = talker(make_app, model_server, monkeypatch, **settings)
         for number, text in enumerate(TOLD):
@@ -55,7 +51,7 @@ def hit(score: float = 1.0, own: float = 0.0, near: float = 0.0, **why: float) -
     return Hit(1, 1, score, why, 0.0, own, near)
 
 
-def test_a_message_about_the_person_opens_the_gate_sooner() -> None:
+def test_a_message_about_the_person_opens_the_gate_sooner():
     between = [hit(own=0.55)], [hit(near=1.0)]
     assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
     assert gate_for([], is_personal=True) == gate_for([hit(speaker=1.0)], is_personal=False) == PERSONAL
@@ -63,7 +59,7 @@ def test_a_message_about_the_person_opens_the_gate_sooner() -> None:
     assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
 
 
-def test_beside_the_best_stands_what_has_its_words_around_it_or_is_near() -> None:
+def test_beside_the_best_stands_what_has_its_words_around_it_or_is_near():
     best, near, beside = hit(5.0), hit(4.0, near=0.7), hit(4.0, neighbours=0.2)
     assert relevant([best, near, beside, hit(4.0, near=0.2, rare=2.0), hit(2.0, near=2.0)]) == [best, near, beside]
     assert relevant([]) == []
@@ -74,14 +70,14 @@ def shown(client: FlaskClient, question: str) -> set[str]:
     return words(chat(client, question, user_id="ada", temporary=True))
 
 
-def test_what_is_asked_in_other_words_is_shown_if_it_is_near_and_always_found(start: Start) -> None:
+def test_what_is_asked_in_other_words_is_shown_if_it_is_near_and_always_found(start):
     client = start()
     assert all(TOLD[at] in shown(client, question) for question, at in NEAR)
     for question, at in ANSWERED:  # a search always shows the nearest
         assert TOLD[at] in [one["content"] for one in find(client, question, user_id="ada", limit=3)]
 
 
-def test_what_nobody_told_brings_nothing_in_a_turn_but_the_nearest_where_it_is_asked_for(start: Start) -> None:
+def test_what_nobody_told_brings_nothing_in_a_turn_but_the_nearest_where_it_is_asked_for(start):
     client = start()
     for question in ("Explain how tides come about.", "Who wrote the Odyssey?", "Convert 12 miles to kilometres."):
         answer = chat(client, question, user_id="ada", temporary=True)
@@ -101,7 +97,7 @@ ABROAD = """
 
 
 @pytest.mark.parametrize("line", ABROAD.strip().splitlines())
-def test_the_function_words_of_another_language_open_no_gate(start: Start, line: str) -> None:
+def test_the_function_words_of_another_language_open_no_gate(start, line):
     client = start()
     told, asked, general = map(str.strip, line.split("|"))
     append(client, "abroad", [said(told)], user_id="ada")
@@ -109,7 +105,7 @@ def test_the_function_words_of_another_language_open_no_gate(start: Start, line:
     assert not recalled(chat(client, general, user_id="ada", temporary=True))
 
 
-def test_meanings_of_any_size_open_the_gate(start: Start, model_server: ModelServer) -> None:
+def test_meanings_of_any_size_open_the_gate(start, model_server):
     """A service's vectors, once calibrated, decide as the local ones do."""
     from search_index import WordLlamaEmbedder
     from tests.model_server import Json
@@ -136,7 +132,7 @@ DENIALS = [
 
 
 @pytest.mark.parametrize("denial", DENIALS)
-def test_questions_asked_before_and_denials_are_no_memories(start: Start, denial: str) -> None:
+def test_questions_asked_before_and_denials_are_no_memories(start, denial):
     client = start()
     question, told = "What is my blood type?", "My blood type is A negative."
     append(client, "asked", [said(question), said(denial, "assistant")], user_id="ada")
@@ -147,20 +143,20 @@ def test_questions_asked_before_and_denials_are_no_memories(start: Start, denial
     assert told in said_before and not {question, denial} & said_before
 
 
-def test_who_asks_for_questions_gets_them(start: Start) -> None:
+def test_who_asks_for_questions_gets_them(start):
     client = start()
     append(client, "asked", [said("How deep is the fjord at Odda?")], user_id="ada")
     assert "How deep is the fjord at Odda?" in shown(client, "What did I ask you about the fjord at Odda?")
 
 
-def test_a_question_stays_beside_the_answer_that_it_got(start: Start) -> None:
+def test_a_question_stays_beside_the_answer_that_it_got(start):
     client = start(recall_window=1)
     talk = [said("How deep is the fjord at Odda?"), said("It is 370 metres deep there.", "assistant")]
     append(client, "asked", talk, user_id="ada")
     assert shown(client, "Which metres deep is it in the fjord at Odda?") >= {one["content"] for one in talk}
 
 
-def test_with_a_judge_the_gate_is_wider_and_the_judge_may_close_it(start: Start, model_server: ModelServer) -> None:
+def test_with_a_judge_the_gate_is_wider_and_the_judge_may_close_it(start, model_server):
     question = "What bird ate my fish?"
     assert not shown(start(), question)
     client = start(rerank="model")

@@ -1,19 +1,14 @@
 """Whose past a turn recalls, how far back it looks among a person's sessions, and in which languages."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.recall.recall import MISSING
 from memory.turn.prompt import NOTES
-from tests.conftest import MakeApp
 from tests.http import append, chat, said, stored
 from tests.knowledge import digest_of, fact
-from tests.model_server import ModelServer, ToolCalls, prompts
+from tests.model_server import ToolCalls, prompts
 from tests.recall import BARE, last, recalled, talker, words
 
 LOOK_BACKS = (
@@ -26,7 +21,7 @@ YESTERDAY = "2024-05-14T09:00:00Z"
 
 
 @pytest.fixture
-def client(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> FlaskClient:
+def client(make_app, model_server, monkeypatch):
     """Two people, and two sessions of nobody, who all spoke of a locker yesterday."""
     return peopled(talker(make_app, model_server, monkeypatch))
 
@@ -57,9 +52,7 @@ ADA = {"Ada's locker code is 1111.", "Ada's other locker is green."}
         ({"temporary": True}, set()),
     ],
 )
-def test_only_ones_own_past_is_recalled(
-    client: FlaskClient, model_server: ModelServer, who: dict[str, Any], mine: set[str]
-) -> None:
+def test_only_ones_own_past_is_recalled(client, model_server, who, mine):
     for message in (*LOOK_BACKS, *LOOK_BACKS):
         answer = chat(client, message, recall="always", **who)
         assert words(answer) <= mine and bool(words(answer)) is bool(mine), message
@@ -74,7 +67,7 @@ def test_only_ones_own_past_is_recalled(
 
 
 @pytest.mark.parametrize("message", LOOK_BACKS)
-def test_a_session_of_nobody_is_its_own_owner(client: FlaskClient, model_server: ModelServer, message: str) -> None:
+def test_a_session_of_nobody_is_its_own_owner(client, model_server, message):
     """What it said itself stands in its tail; nobody else's words come, though another session has the same."""
     answer = chat(client, message, session_id="lone-1", recall="always")
     assert recalled(answer) == [] and last(model_server) == f"A locker code is 3333.\n\n{BARE}{message}"
@@ -82,9 +75,7 @@ def test_a_session_of_nobody_is_its_own_owner(client: FlaskClient, model_server:
 
 
 @pytest.mark.parametrize("message", LOOK_BACKS)
-def test_recall_scope_session_looks_into_the_one_session_only(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, message: str
-) -> None:
+def test_recall_scope_session_looks_into_the_one_session_only(make_app, model_server, monkeypatch, message):
     settings = {"recall_scope": "session", "tail_messages_max": 2, "tail_messages_min": 0, "summary_mode": "inline"}
     client = peopled(talker(make_app, model_server, monkeypatch, **settings))
     model_server.main.default = lambda body: "Noted."
@@ -99,9 +90,7 @@ def test_recall_scope_session_looks_into_the_one_session_only(
 
 
 @pytest.mark.parametrize("tool", [("conversation_search", {"query": "locker code"}), ("recent_chats", {})])
-def test_recall_scope_session_holds_for_the_tools(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch, tool: tuple[str, dict[str, Any]]
-) -> None:
+def test_recall_scope_session_holds_for_the_tools(make_app, model_server, monkeypatch, tool):
     for scope, finds in (("session", False), ("user", True)):
         client = peopled(talker(make_app, model_server, monkeypatch, recall_scope=scope, recall="tools"))
         for who in ({"session_id": f"new-{scope}"}, {"temporary": True}):
@@ -111,9 +100,7 @@ def test_recall_scope_session_holds_for_the_tools(
             assert ("Ada's locker code is 1111." in last(model_server)) is finds, (scope, who)
 
 
-def test_a_turn_without_memory_looks_at_its_session_alone_and_comes_up_in_no_other(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_turn_without_memory_looks_at_its_session_alone_and_comes_up_in_no_other(client, model_server):
     client.post("/api/facts", json={"user_id": "ada", "text": "Likes green lockers"})
     private = {"session_id": "ada-3", "user_id": "ada", "remember": False}
     answer = chat(client, "My locker code is 5555.", **private, recall="always")

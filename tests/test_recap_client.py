@@ -1,11 +1,8 @@
 """The Python client in frameworks over HTTP: LangGraph's store beside its own in memory, OpenAI's Agents, LangChain."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +53,7 @@ OPS: st.SearchStrategy[Op] = st.one_of(
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Live]:
+def live(tmp_path_factory, migrated):
     with an_app(tmp_path_factory.mktemp("clients"), migrated) as app:
         running = Live(lambda: app)
         yield running
@@ -64,7 +61,7 @@ def live(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[L
 
 
 @pytest.fixture
-def name() -> str:
+def name():
     return f"p-{uuid.uuid4().hex}"
 
 
@@ -92,7 +89,7 @@ def expected(other: InMemoryStore, ops: list[Op]) -> list[Any]:
 
 @settings(max_examples=100)
 @given(batches=st.lists(st.lists(OPS, min_size=1, max_size=6), min_size=1, max_size=6), sync=st.booleans())
-def test_the_store_does_what_langgraphs_own_does(live: Live, batches: list[list[Op]], sync: bool) -> None:
+def test_the_store_does_what_langgraphs_own_does(live, batches, sync):
     store, other = RecapStore(live.url, user_id=f"p-{uuid.uuid4().hex}"), InMemoryStore()
     for ops in batches:
         found = store.batch(ops) if sync else asyncio.run(store.abatch(ops))
@@ -100,7 +97,7 @@ def test_the_store_does_what_langgraphs_own_does(live: Live, batches: list[list[
     store.close()
 
 
-def test_a_store_pages_expires_and_answers_queries(live: Live, name: str) -> None:
+def test_a_store_pages_expires_and_answers_queries(live, name):
     store = RecapStore(live.url, user_id=name, fields=["notes[*].text"])
     for number in range(5):
         store.put(("docs",), str(number), {"n": number, "notes": [{"text": f"tea number {number}"}], "other": "jam"})
@@ -121,7 +118,7 @@ def test_a_store_pages_expires_and_answers_queries(live: Live, name: str) -> Non
     assert store.get(("docs",), "fine") is None
 
 
-def test_a_put_chooses_where_queries_look_in_the_item(live: Live, name: str) -> None:
+def test_a_put_chooses_where_queries_look_in_the_item(live, name):
     store = RecapStore(live.url, user_id=name, fields=["title"])
     value = {"title": "Green tea", "body": "Roses"}
     store.put(("docs",), "title", value)
@@ -137,7 +134,7 @@ def test_a_put_chooses_where_queries_look_in_the_item(live: Live, name: str) -> 
     "wanted",
     [{"n": {"$lt": 10**400}}, {"n": {"$gt": float("-inf"), "$lt": float("inf")}}, {"n": {"$gt": -(10**100)}}],
 )
-def test_filters_compare_with_numbers_that_json_does_not_have(live: Live, name: str, wanted: dict[str, Any]) -> None:
+def test_filters_compare_with_numbers_that_json_does_not_have(live, name, wanted):
     store = RecapStore(live.url, user_id=name)
     store.put(("docs",), "k", {"n": 2, "text": "tea"})
     assert [item.key for item in store.search((), filter=wanted)] == ["k"]
@@ -160,7 +157,7 @@ def run(model: ScriptedModel, words: str, session: RecapSession, **more: Any) ->
     return str(asyncio.run(Runner.run(agent, words, session=session, run_config=config)).final_output)
 
 
-def test_an_agent_goes_on_where_it_stopped_and_its_words_are_remembered(live: Live, name: str) -> None:
+def test_an_agent_goes_on_where_it_stopped_and_its_words_are_remembered(live, name):
     replies = assistant_message("The water boils."), assistant_message("Green tea, as always.")
     outputs = function_call("boil", {"litres": 2}, call_id="c1"), *replies
     model = ScriptedModel([ModelStep(output=[output]) for output in outputs])
@@ -183,7 +180,7 @@ def test_an_agent_goes_on_where_it_stopped_and_its_words_are_remembered(live: Li
     assert good(live.client.get(f"/api/search?q=oolong&user_id={name}"))["results"]
 
 
-def test_the_latest_items_come_in_their_order_and_a_corrupt_one_hides_no_other(live: Live, name: str) -> None:
+def test_the_latest_items_come_in_their_order_and_a_corrupt_one_hides_no_other(live, name):
     session = RecapSession(name, live.url, user_id=name)
     items: list[Any] = [{"role": "user", "content": f"Message {number}"} for number in range(130)]
     assert asyncio.run(session.get_items()) == []
@@ -205,7 +202,7 @@ def test_the_latest_items_come_in_their_order_and_a_corrupt_one_hides_no_other(l
     assert asyncio.run(session.get_items(1)) == items[127:128]
 
 
-def test_a_batch_is_stored_whole_or_not_at_all_and_a_session_can_be_cleared(live: Live, name: str) -> None:
+def test_a_batch_is_stored_whole_or_not_at_all_and_a_session_can_be_cleared(live, name):
     session = RecapSession(name, live.url, user_id=name)
     with pytest.raises(RecapError) as refused:
         asyncio.run(session.add_items([{"role": "user", "content": "fine"}, {"role": "user", "content": "nul\0"}]))
@@ -221,18 +218,18 @@ def test_a_batch_is_stored_whole_or_not_at_all_and_a_session_can_be_cleared(live
 
 
 @pytest.fixture(scope="module")
-def tea(live: Live) -> None:
+def tea(live):
     append(live.client, "green-tea", [said(f"Green tea number {number}") for number in range(5)], user_id="ada")
 
 
 @pytest.mark.anyio
 class TestRetriever(RetrieversIntegrationTests):
     @pytest.fixture(autouse=True)
-    def _served(self, live: Live, tea: None) -> None:
+    def _served(self, live, tea):
         self.params = {"base_url": live.url, "user_id": "ada"}
 
     @pytest.fixture
-    def anyio_backend(self) -> str:
+    def anyio_backend(self):
         return "asyncio"
 
     @property
@@ -249,7 +246,7 @@ class TestRetriever(RetrieversIntegrationTests):
 
 
 @pytest.mark.usefixtures("tea")
-def test_a_document_says_where_it_is_from(live: Live) -> None:
+def test_a_document_says_where_it_is_from(live):
     good(live.client.post("/api/facts", json={"text": "Ada drinks oolong.", "user_id": "ada"}))
     (found,) = RecapRetriever(base_url=live.url, user_id="ada", session_id="green-tea", k=1).invoke("tea number 3")
     assert found.page_content == "Green tea number 3"
@@ -259,7 +256,7 @@ def test_a_document_says_where_it_is_from(live: Live) -> None:
     assert RecapRetriever(base_url=live.url, user_id="bob").invoke("x " * 2000) == []
 
 
-def test_a_history_gives_back_what_it_got_and_its_words_are_remembered(live: Live, name: str) -> None:
+def test_a_history_gives_back_what_it_got_and_its_words_are_remembered(live, name):
     history = RecapChatMessageHistory(name, live.url, user_id=name)
     assert isinstance(history, BaseChatMessageHistory) and history.messages == []
     call: Any = {"name": "boil", "args": {"litres": 2}, "id": "c1", "type": "tool_call"}
@@ -290,7 +287,7 @@ def test_a_history_gives_back_what_it_got_and_its_words_are_remembered(live: Liv
         assert history.messages == []
 
 
-def test_the_documentation_does_what_it_says(live: Live, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documentation_does_what_it_says(live, capsys):
     page = Path(__file__).parents[1].joinpath("docs/clients.md").read_text("utf-8")
     codes = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     (code,) = (code for code in codes if "recap_client.langchain" in code)

@@ -3,8 +3,6 @@
 Whole talks over HTTP are in test_openai_memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -66,11 +64,11 @@ def after(line: Sequence[MessageKey], sent: Sequence[MessageKey], **known: bool)
         pytest.param("u1 a1 u2 a2 - - u4 a4", "u2 a2 u3 a3 u4 a4 u5", "u1 a1 u2 a2 - - u4 a4 u5", id="no oldest"),
     ],
 )
-def test_what_a_client_may_send(line: str, sent: str, expected: str) -> None:
+def test_what_a_client_may_send(line, sent, expected):
     assert after(talk(line), talk(sent)) == expected.split()
 
 
-def test_the_same_words_alone_are_said_again_unless_the_request_is_known_to_be_repeated() -> None:
+def test_the_same_words_alone_are_said_again_unless_the_request_is_known_to_be_repeated():
     line = talk("story once next then")
     assert after(line, [user("next")]) == ["story", "once", "next", "then", "next"]
     assert after(line, [user("next")], is_retry=True) == ["story", "once", "next"]
@@ -82,7 +80,7 @@ def tool(text: str) -> MessageKey:
 
 
 @pytest.mark.parametrize("question", ["warm", "again"])
-def test_results_of_the_last_calls_are_new_though_the_same_ones_came_before(question: str) -> None:
+def test_results_of_the_last_calls_are_new_though_the_same_ones_came_before(question):
     """Of a client that sends its newest messages alone."""
     calls = MessageKey("assistant", "", calls=(("weather", '{"city":"Lyon"}'),))
     line = [user("warm"), calls, tool("21"), answer("It is 21."), user(question), calls]
@@ -121,9 +119,7 @@ def answer(text: str, **more: Any) -> MessageKey:
         (MessageKey("user", "[image]", attachments=("a",)), MessageKey("user", "[image]", attachments=("b",)), False),
     ],
 )
-def test_a_message_is_known_again_though_it_came_back_a_little_different(
-    sent: MessageKey, stored: MessageKey, same: bool
-) -> None:
+def test_a_message_is_known_again_though_it_came_back_a_little_different(sent, stored, same):
     assert sent.matches(stored) is same
 
 
@@ -133,9 +129,7 @@ messages = st.lists(st.builds(MessageKey, st.sampled_from(["user", "assistant", 
 
 @settings(max_examples=400, deadline=None)
 @given(messages, messages.filter(bool), st.booleans(), st.booleans())
-def test_a_line_ends_with_what_was_sent_last_and_keeps_its_beginning(
-    line: list[MessageKey], sent: list[MessageKey], again: bool, whole: bool
-) -> None:
+def test_a_line_ends_with_what_was_sent_last_and_keeps_its_beginning(line, sent, again, whole):
     plan = reconcile(line, sent, is_retry=again, is_complete=whole)
     assert 0 <= plan.keep <= len(line) and 0 <= plan.new <= len(sent)
     result = [*line[: plan.keep], *sent[plan.new :]]
@@ -165,7 +159,7 @@ def stored(sent: TranscriptMessage) -> Message:
     return Message(1, "s", 1, draft.role, draft.content, datetime.now(UTC), 1, draft.name, extra=draft.extra)
 
 
-def test_an_image_that_was_stored_as_a_hash_alone_is_known_again() -> None:
+def test_an_image_that_was_stored_as_a_hash_alone_is_known_again():
     sent = only({"role": "user", "content": [IMAGE]})
     assert sent.draft.extra is not None
     (reference,) = sent.draft.extra["attachments"]
@@ -173,7 +167,7 @@ def test_an_image_that_was_stored_as_a_hash_alone_is_known_again() -> None:
     assert sent.key.matches(message_key(older))
 
 
-def test_images_and_files_leave_a_placeholder_and_a_reference() -> None:
+def test_images_and_files_leave_a_placeholder_and_a_reference():
     parts = [
         {"type": "text", "text": "Look:"},
         IMAGE,
@@ -193,7 +187,7 @@ def test_images_and_files_leave_a_placeholder_and_a_reference() -> None:
     assert other.draft.content == sent.draft.content and not other.key.matches(sent.key)
 
 
-def test_a_call_is_known_again_by_what_it_calls() -> None:
+def test_a_call_is_known_again_by_what_it_calls():
     call = only({"role": "assistant", "content": None, "tool_calls": [CALL]})
     renamed = {
         **CALL,
@@ -205,7 +199,7 @@ def test_a_call_is_known_again_by_what_it_calls() -> None:
     assert not only({"role": "assistant", "tool_calls": [other]}).key.matches(call.key)
 
 
-def test_text_too_long_to_store_is_cut_the_same_way_each_time() -> None:
+def test_text_too_long_to_store_is_cut_the_same_way_each_time():
     raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
     sent = only(raw)
     assert len(sent.draft.content) == MESSAGE_CHARS_MAX and sent.draft.content.endswith("…")
@@ -228,7 +222,7 @@ odd_messages = st.fixed_dictionaries(
 
 
 @given(st.lists(odd_messages, max_size=6))
-def test_nothing_that_comes_in_is_too_odd_to_read(raw: list[dict[str, Any]]) -> None:
+def test_nothing_that_comes_in_is_too_odd_to_read(raw):
     conversation = Transcript.read(raw)
     counted = [*conversation.instructions, *conversation.after]
     for one in conversation.messages:

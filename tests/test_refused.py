@@ -1,7 +1,5 @@
 """Messages that a model server refuses: marked with the reason, kept, and in no later prompt."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -30,7 +28,7 @@ def too_long(window: int) -> Status:
 
 
 @pytest.fixture
-def ada(talk: Talk) -> Talk:
+def ada(talk):
     talk.who = ADA
     return talk
 
@@ -57,7 +55,7 @@ def contents(server: ModelServer) -> list[str]:
     return [one["content"].rpartition("</memory>\n\n")[2] for one in prompts(server)[-1] if one["role"] != "system"]
 
 
-def test_a_refused_message_is_kept_with_its_reason_and_the_conversation_goes_on(ada: Talk) -> None:
+def test_a_refused_message_is_kept_with_its_reason_and_the_conversation_goes_on(ada):
     chat(ada.client, "Hello there", session_id="s", **ADA)
     told = refuse(ada)["message"]
     last = stored(ada.client, "s")[-1]
@@ -78,7 +76,7 @@ def test_a_refused_message_is_kept_with_its_reason_and_the_conversation_goes_on(
     assert again["usage"]["full_history_tokens"] == after["usage"]["full_history_tokens"], "it saved none of it"
 
 
-def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(ada: Talk) -> None:
+def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(ada):
     def answer(body: Body) -> Any:
         return filtered() if "zebra" in str(body["messages"]) else "Fine."
 
@@ -93,14 +91,14 @@ def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["error"]]
 
 
-def test_the_first_message_of_a_session_may_be_refused_also_in_a_stream(ada: Talk) -> None:
+def test_the_first_message_of_a_session_may_be_refused_also_in_a_stream(ada):
     assert "left out of later prompts" in refuse(ada, stream=True)["message"]
     assert list(marks(ada.client)) == [BAD]
     stream(ada.client, "And the weather?", session_id="s", **ADA)
     assert contents(ada.server) == ["And the weather?"]
 
 
-def test_a_message_longer_than_half_of_the_models_window_is_refused_and_a_shorter_one_is_not(ada: Talk) -> None:
+def test_a_message_longer_than_half_of_the_models_window_is_refused_and_a_shorter_one_is_not(ada):
     long = "The weather was fine. " * 100
     assert "left out of later prompts" in refuse(ada, long, too_long(800))["message"]
     assert marks(ada.client)[long]["code"] == "model_context_exceeded"
@@ -112,7 +110,7 @@ def test_a_message_longer_than_half_of_the_models_window_is_refused_and_a_shorte
 
 
 @pytest.mark.parametrize("key", ["k1", None])
-def test_the_same_words_are_tried_again_and_a_reply_takes_the_mark_away(ada: Talk, key: str | None) -> None:
+def test_the_same_words_are_tried_again_and_a_reply_takes_the_mark_away(ada, key):
     refuse(ada, key=key)
     refuse(ada, key=key)
     assert list(marks(ada.client)) == [BAD] and len(stored(ada.client, "s")) == 1, "the same message"
@@ -128,7 +126,7 @@ def test_the_same_words_are_tried_again_and_a_reply_takes_the_mark_away(ada: Tal
     assert contents(ada.server)[0] == BAD
 
 
-def test_what_is_accepted_late_is_read_for_the_summary_after_all(ada: Talk) -> None:
+def test_what_is_accepted_late_is_read_for_the_summary_after_all(ada):
     ada.hear("The bike is red.", said("Nice.", "assistant"), reply=digest_of(topic="Bikes"))
     refuse(ada, key="k1")
     assert ada.summary()["state"] == "current", "nothing is left to summarise"
@@ -140,7 +138,7 @@ def test_what_is_accepted_late_is_read_for_the_summary_after_all(ada: Talk) -> N
     assert "zebra" in str(ada.digests()[-1]) and "Tom" in str(ada.digests()[-1])
 
 
-def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada: Talk) -> None:
+def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada):
     ada.say(BAD, said("Noted.", "assistant"), "The locker code is 1111.", said("Fine.", "assistant"))
     engine = engine_of(ada.app)
     engine.job_queue.run_due(["index"])
@@ -165,7 +163,7 @@ def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada
     assert stored(ada.client, "s")[0]["content"] == BAD, "the person still sees it"
 
 
-def test_another_programs_model_reads_a_conversation_without_it(ada: Talk) -> None:
+def test_another_programs_model_reads_a_conversation_without_it(ada):
     ada.say(BAD, said("Noted.", "assistant"))
     refuse_in_a_digest(ada, stored(ada.client, "s")[0]["id"])
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": {"id": "s"}}}
@@ -174,7 +172,7 @@ def test_another_programs_model_reads_a_conversation_without_it(ada: Talk) -> No
     assert "zebra" not in shown and "left out" in shown and "Noted." in shown
 
 
-def test_a_digest_goes_on_without_messages_of_any_role_that_are_marked(ada: Talk) -> None:
+def test_a_digest_goes_on_without_messages_of_any_role_that_are_marked(ada):
     ada.say(BAD, said("Zebra vaults open with a crowbar.", "assistant"), "The locker code is 1111.")
     refuse_in_a_digest(ada, *(one["id"] for one in stored(ada.client, "s")[:2]))
     assert len(marks(ada.client)) == 2
@@ -185,7 +183,7 @@ def test_a_digest_goes_on_without_messages_of_any_role_that_are_marked(ada: Talk
     assert ada.summary()["state"] == "current", "nothing is left to read"
 
 
-def test_erasing_it_leaves_the_summaries_that_never_read_it(ada: Talk) -> None:
+def test_erasing_it_leaves_the_summaries_that_never_read_it(ada):
     ada.hear("The bike is red.", said("Nice.", "assistant"), reply=digest_of(topic="Bikes"))
     refuse(ada)
     chat(ada.client, "The cat is Tom.", session_id="s", **ADA)
@@ -194,7 +192,7 @@ def test_erasing_it_leaves_the_summaries_that_never_read_it(ada: Talk) -> None:
     assert ada.topics() == ["2 Cats", "1 Bikes"]
 
 
-def test_facts_taken_from_it_in_an_earlier_try_go(ada: Talk) -> None:
+def test_facts_taken_from_it_in_an_earlier_try_go(ada):
     ada.server.main.default = lambda _: Status(500)
     assert ask(ada.client, "I own a zebra.", session_id="s", key="k1", **ADA).status_code == 502
     ada.say(said("Hm.", "assistant"))
@@ -204,7 +202,7 @@ def test_facts_taken_from_it_in_an_earlier_try_go(ada: Talk) -> None:
     assert ada.texts() == []
 
 
-def test_another_owners_words_stay_as_they_are(ada: Talk) -> None:
+def test_another_owners_words_stay_as_they_are(ada):
     bob = Talk(ada.app, ada.server, "b", "bob")
     bob.say(BAD, said("Noted.", "assistant"))
     refuse(ada)
@@ -213,7 +211,7 @@ def test_another_owners_words_stay_as_they_are(ada: Talk) -> None:
     error(ada.client.get("/api/sessions/s/messages", query_string={"user_id": "bob"}), 404)
 
 
-def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada: Talk) -> None:
+def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada):
     chat(ada.client, "Hello there", session_id="s", **ADA)
     refuse(ada)
     first = stored(ada.client, "s")[-1]["id"]
@@ -233,7 +231,7 @@ def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada: Talk
     assert "zebra" not in str(prompts(ada.server)[-1]) and marks(ada.client) == mark
 
 
-def test_an_export_as_markdown_tells_it_and_is_read_back_without_it_in_the_words(ada: Talk) -> None:
+def test_an_export_as_markdown_tells_it_and_is_read_back_without_it_in_the_words(ada):
     refuse(ada)
     text = ada.client.get("/api/users/ada/export?format=markdown").text
     assert ", refused by a model server\n" in text
@@ -244,7 +242,7 @@ def test_an_export_as_markdown_tells_it_and_is_read_back_without_it_in_the_words
 
 
 @pytest.mark.parametrize("path", BODIES)
-def test_a_client_that_sends_it_with_each_request_is_answered(ada: Talk, path: str) -> None:
+def test_a_client_that_sends_it_with_each_request_is_answered(ada, path):
     history: list[Body] = []
 
     def send(*newest: Body) -> Any:
@@ -269,7 +267,7 @@ def test_a_client_that_sends_it_with_each_request_is_answered(ada: Talk, path: s
     assert list(marks(ada.client)) == [BAD] and len(stored(ada.client, "s")) == 7
 
 
-def test_a_refused_result_of_a_tool_goes_with_its_call(ada: Talk) -> None:
+def test_a_refused_result_of_a_tool_goes_with_its_call(ada):
     call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     history: list[Body] = [
         said("Read the page."),
@@ -289,7 +287,7 @@ def test_a_refused_result_of_a_tool_goes_with_its_call(ada: Talk) -> None:
     assert contents(ada.server) == ["Read the page.", "And the weather?"]
 
 
-def test_a_refusal_after_the_model_looked_back_or_of_a_temporary_turn_marks_nothing(ada: Talk) -> None:
+def test_a_refusal_after_the_model_looked_back_or_of_a_temporary_turn_marks_nothing(ada):
     ada.say("The locker code is 1111.", said("Fine.", "assistant"))
     ada.server.main.queue(ToolCalls((("conversation_search", {"query": "locker"}),)), filtered())
     failed(ask(ada.client, "What is the code?", session_id="t", recall="tools", **ADA), 422, "model_content_refused")
@@ -299,7 +297,7 @@ def test_a_refusal_after_the_model_looked_back_or_of_a_temporary_turn_marks_noth
     assert "kept" not in told["message"] and marks(ada.client) == {}
 
 
-def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(ada: Talk) -> None:
+def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(ada):
     done = chat(ada.client, "I like tea", session_id="s", **ADA)
     refuse_in_a_digest(ada, done["user_message_id"])
     body = {"session_id": "s", "message_id": done["message_id"]}
@@ -314,7 +312,7 @@ def test_an_exchange_whose_message_was_refused_is_no_example_and_is_not_judged(a
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["kind"] == "feedback"]
 
 
-def test_words_that_are_recalled_and_refused_do_not_mark_the_message(ada: Talk) -> None:
+def test_words_that_are_recalled_and_refused_do_not_mark_the_message(ada):
     """They may be older than the mark, or come from a model without a filter."""
     append(ada.client, "old", [said("The zebra vault opens at noon.")], **ADA)
     ada.server.main.default = lambda body: filtered() if "zebra vault opens" in str(body["messages"]) else "I see."

@@ -1,7 +1,5 @@
 """Relations between conversations: what they share, whose they are, and links that a question follows."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -32,7 +30,7 @@ def related(talk: Talk, session: str = "", **query: Any) -> list[dict[str, Any]]
     return items
 
 
-def test_conversations_that_name_the_same_entities_are_related(model_app: Flask, model_server: ModelServer) -> None:
+def test_conversations_that_name_the_same_entities_are_related(model_app, model_server):
     first = told(model_app, model_server, "one", "My sister Ida paints boats.", SISTER)
     told(
         model_app,
@@ -57,9 +55,7 @@ def test_conversations_that_name_the_same_entities_are_related(model_app: Flask,
     assert error(first.client.get("/api/sessions/four/related?user_id=ada"), 404)["code"] == "session_not_found"
 
 
-def test_conversations_with_near_summaries_are_related_the_closest_first(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_conversations_with_near_summaries_are_related_the_closest_first(model_app, model_server):
     first = told(model_app, model_server, "one", "Repairing the roof of the summer house")
     told(model_app, model_server, "two", "Costs of repairing a roof")
     told(model_app, model_server, "three", "Recipes with lentils")
@@ -77,7 +73,7 @@ def test_conversations_with_near_summaries_are_related_the_closest_first(
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3])
-def test_a_question_follows_links_up_to_three_steps(model_app: Flask, model_server: ModelServer, steps: int) -> None:
+def test_a_question_follows_links_up_to_three_steps(model_app, model_server, steps):
     chain = ["Ida", "Marlin", "Bergen", "Rasmus", "Hof"]
     talk = Talk(model_app, model_server, "s", "ada")
     texts = [f"{one} goes with {other}." for one, other in pairwise(chain)]
@@ -94,7 +90,7 @@ def test_a_question_follows_links_up_to_three_steps(model_app: Flask, model_serv
     assert texts[3] not in found
 
 
-def test_links_that_an_alias_makes_equal_are_one(model_app: Flask, model_server: ModelServer) -> None:
+def test_links_that_an_alias_makes_equal_are_one(model_app, model_server):
     talk = told(
         model_app, model_server, "one", "My sister Ida lives in Porto.", [*SISTER, link("Ida", "lives in", "Porto")]
     )

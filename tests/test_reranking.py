@@ -1,7 +1,5 @@
 """RERANK=model: the mini model orders what a search for a prompt found, or leaves it as it was."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 
@@ -10,7 +8,6 @@ from flask.testing import FlaskClient
 
 from memory import tokens
 from memory.recall import reranking
-from tests.conftest import MakeApp
 from tests.http import append, good, said
 from tests.model_server import Delay, HangUp, ModelServer, Status, at
 
@@ -18,7 +15,7 @@ QUESTION = "Which tea does the zeppelin's cook brew?"
 
 
 @pytest.fixture
-def client(make_app: MakeApp, model_server: ModelServer) -> FlaskClient:
+def client(make_app, model_server):
     client = make_app(**at(model_server, rerank="model")).test_client()
     for number in range(40):
         words = f"The zeppelin's cook brews tea number {number}. " + "It is a long story. " * number
@@ -42,7 +39,7 @@ def shown(body: dict[str, Any]) -> list[str]:
     return [line for line in lines if line.startswith("[")]
 
 
-def test_what_the_model_finds_helpful_comes_first(client: FlaskClient, model_server: ModelServer) -> None:
+def test_what_the_model_finds_helpful_comes_first(client, model_server):
     model_server.mini.queue({"best": [20, 3, 99, 0, 3]})
     first, second, *_ = recalled(client)
     (body,) = asked(model_server)
@@ -60,9 +57,7 @@ def test_what_the_model_finds_helpful_comes_first(client: FlaskClient, model_ser
     assert len(asked(model_server)) == 1
 
 
-def test_whatever_goes_wrong_leaves_the_ranking_as_it_was(
-    client: FlaskClient, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_goes_wrong_leaves_the_ranking_as_it_was(client, model_server, monkeypatch):
     def spent() -> int:
         tokens_today: int = good(client.get("/api/users/ada"))["tokens_today"]
         return tokens_today

@@ -1,13 +1,9 @@
 """Retention: which sessions are taken out of memory, the archives they become, and bringing them back."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
@@ -18,7 +14,6 @@ from tests.application import derived, rows_of
 from tests.http import Body, append, error, good, read_all, said, stored
 from tests.jobs import jobs_done
 from tests.knowledge import digest_of, fact
-from tests.model_server import ModelServer
 from tests.test_auth import with_key
 from tests.traces import SENTINEL, traces_of
 
@@ -75,9 +70,7 @@ def archives(client: FlaskClient, **query: Any) -> list[Body]:
         ({"days": 30, "sessions": 2}, {"mid", "old", "bobs", "own"}),
     ],
 )
-def test_what_is_too_old_or_too_many_is_taken_out_and_nothing_else(
-    app: Flask, policy: Mapping[str, int], taken: set[str], archive: bool
-) -> None:
+def test_what_is_too_old_or_too_many_is_taken_out_and_nothing_else(app, policy, taken, archive):
     keys = engine_of(app).keys
     client, other = (with_key(app, keys.create(tenant)[0]) for tenant in ("acme", "globex"))
     for session, days in (("new", 1), ("mid", 40), ("old", 400), ("pinned", 500), ("fact", 500)):
@@ -103,7 +96,7 @@ def test_what_is_too_old_or_too_many_is_taken_out_and_nothing_else(
     assert sessions(client) == left | {"very old"}
 
 
-def test_the_policy_is_an_administrators_of_the_whole_tenant(app: Flask) -> None:
+def test_the_policy_is_an_administrators_of_the_whole_tenant(app):
     keys = engine_of(app).keys
     ada, reader = (with_key(app, keys.create("acme", *more)[0]) for more in (("ada",), (None, ["read", "chat"])))
     for client, code in ((ada, "key_of_one_person"), (reader, "scope_missing")):
@@ -119,7 +112,7 @@ def test_the_policy_is_an_administrators_of_the_whole_tenant(app: Flask) -> None
 
 
 @pytest.fixture
-def past(model_app: Flask, model_server: ModelServer, request: pytest.FixtureRequest) -> FlaskClient:
+def past(model_app, model_server, request):
     """An old session of a person, or of nobody, with all that came of it, and a new one."""
     client, user = model_app.test_client(), getattr(request, "param", "ada")
     talked(client, "stays", 1, user, "I like mate.")
@@ -143,7 +136,7 @@ BOTH = pytest.mark.parametrize("past", ["ada", None], indirect=True)
 
 @BOTH
 @pytest.mark.parametrize("archive", [True, False])
-def test_not_a_byte_is_left_but_in_the_archive(past: FlaskClient, archive: bool) -> None:
+def test_not_a_byte_is_left_but_in_the_archive(past, archive):
     assert {"index", "recap.db"} <= places(past), "the scan finds what is there"
     keep(past, days=365, archive=archive)
     jobs_done(past)
@@ -162,7 +155,7 @@ def test_not_a_byte_is_left_but_in_the_archive(past: FlaskClient, archive: bool)
 
 
 @BOTH
-def test_a_restored_session_is_as_it_was_and_stays(past: FlaskClient) -> None:
+def test_a_restored_session_is_as_it_was_and_stays(past):
     engine = engine_of(past.application)
     ignored = {"imported_at": "", "summary_version": 0}
     before = {**good(past.get("/api/sessions/old")), **ignored}
@@ -203,7 +196,7 @@ def test_a_restored_session_is_as_it_was_and_stays(past: FlaskClient) -> None:
     assert imported["created"]["messages"] == 2 and imported["renamed"] == {}
 
 
-def test_a_session_of_the_same_id_is_another_one(past: FlaskClient) -> None:
+def test_a_session_of_the_same_id_is_another_one(past):
     """Somebody else has one of the id of an archived session by now: theirs stays theirs."""
     keep(past, days=365)
     (archive,) = archives(past)
@@ -214,7 +207,7 @@ def test_a_session_of_the_same_id_is_another_one(past: FlaskClient) -> None:
     assert [one["content"] for one in bobs] == ["Mine now.", "Mine now. Noted."]
 
 
-def test_erasing_a_person_leaves_no_archive(past: FlaskClient) -> None:
+def test_erasing_a_person_leaves_no_archive(past):
     talked(past, "bobs", 400, "bob")
     keep(past, days=365)
     (bobs,) = archives(past, user_id="bob")
@@ -232,9 +225,7 @@ def test_erasing_a_person_leaves_no_archive(past: FlaskClient) -> None:
 # -- killed
 
 
-def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
-    client: FlaskClient, make_app: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(client, make_app, monkeypatch):
     monkeypatch.setattr(retention, "BATCH_SESSIONS", 2)
     for number in range(5):
         talked(client, f"old-{number}", 400 + number)
@@ -260,9 +251,7 @@ def test_each_session_is_taken_out_whole_and_once_whatever_is_killed(
     assert sorted(one["session_id"] for one in archives(again)) == [f"old-{number}" for number in range(5)]
 
 
-def test_a_policy_that_is_taken_back_counts_for_what_is_left(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_policy_that_is_taken_back_counts_for_what_is_left(client, monkeypatch):
     monkeypatch.setattr(retention, "BATCH_SESSIONS", 1)
     for session in ("one", "two"):
         talked(client, session, 400)

@@ -3,11 +3,8 @@
 Schemathesis makes them up, always the same ones; the application is called in this process, with the built-in model.
 """
 
-from __future__ import annotations
-
 import pytest
 import schemathesis
-from flask import Flask
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
@@ -26,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_every_call_answers_as_it_is_documented(shared_app: Flask, mode: GenerationMode) -> None:
+def test_every_call_answers_as_it_is_documented(shared_app, mode):
     found: dict[tuple[str, str], str] = {}  # what is wrong, a line for each call and kind
     schema = schemathesis.openapi.from_wsgi("/openapi.json", shared_app)
     for result in schema.get_all_operations():

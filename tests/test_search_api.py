@@ -1,9 +1,5 @@
 """GET /api/search: everything stored is found, at once and whatever happens to the index; nobody else's ever is."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +8,10 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from cli import register_commands
-from memory.engine import Engine
 from search_index import Document
 from tests.application import an_app, index_key
 from tests.http import append, error, find, good, said
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import ModelServer
 from tests.traces import traces
 
 
@@ -52,16 +46,14 @@ def fill(client: FlaskClient, indexed: str) -> None:
 
 
 @pytest.fixture(scope="module", params=["none", "half", "all"])
-def talk(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated: Path
-) -> Iterator[FlaskClient]:
+def talk(request, tmp_path_factory, migrated):
     """A client for tests that only read."""
     with an_app(tmp_path_factory.mktemp("talk"), migrated) as app:
         fill(app.test_client(), request.param)
         yield app.test_client()
 
 
-def test_a_question_about_oneself_prefers_what_one_said(talk: FlaskClient) -> None:
+def test_a_question_about_oneself_prefers_what_one_said(talk):
     for question, first in (
         ("how did my kettle break", "user"),
         ("the new kettle that you recommended to me", "assistant"),
@@ -70,7 +62,7 @@ def test_a_question_about_oneself_prefers_what_one_said(talk: FlaskClient) -> No
         assert (best["role"], best["why"]["speaker"] > 0) == (first, first == "user")
 
 
-def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient) -> None:
+def test_a_message_is_found_with_all_that_says_where_it_stands(talk):
     first = find(talk, "steeping teas", user_id="ada")[0]
     stored = good(talk.get("/api/sessions/tea/messages"))["items"][0]
     assert first.pop("score") > 0
@@ -93,7 +85,7 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk: FlaskClient
     }
 
 
-def test_a_person_a_session_or_both(talk: FlaskClient) -> None:
+def test_a_person_a_session_or_both(talk):
     assert [("kettle" in one) for one in contents(talk, "kettle", user_id="ada")] == [True] * 3 + [False] * 2
     assert contents(talk, "kettle", session_id="trip") == ["We fly to Lisbon in May, without the kettle."]
     assert len(contents(talk, "kettle", user_id="ada", session_id="tea")) == 4
@@ -101,7 +93,7 @@ def test_a_person_a_session_or_both(talk: FlaskClient) -> None:
     assert contents(talk, "kettle", user_id="nobody") == []
 
 
-def test_filters(talk: FlaskClient) -> None:
+def test_filters(talk):
     for filters, count in (
         ({"role": "assistant"}, 2),
         ({"role": "user"}, 3),
@@ -115,14 +107,14 @@ def test_filters(talk: FlaskClient) -> None:
         assert len(find(talk, "kettle", user_id="ada", **filters)) == count, filters
 
 
-def test_a_window_shows_what_was_said_around(talk: FlaskClient) -> None:
+def test_a_window_shows_what_was_said_around(talk):
     result = find(talk, "Bergen", user_id="ada", window=1)[0]
     assert [message["position"] for message in result["window"]] == [2, 3, 4]
     edge = find(talk, "Lisbon", user_id="ada", window=5)[0]
     assert [message["content"] for message in edge["window"]] == ["We fly to Lisbon in May, without the kettle."]
 
 
-def test_what_cannot_be_searched_is_told(client: FlaskClient) -> None:
+def test_what_cannot_be_searched_is_told(client):
     query: dict[str, Any]
     for query, named in (
         ({"q": "tea"}, "owner_needed"),
@@ -142,7 +134,7 @@ def test_what_cannot_be_searched_is_told(client: FlaskClient) -> None:
         assert named in (refused["code"], refused.get("param")), query
 
 
-def test_phrases_exclusions_and_prefixes(talk: FlaskClient) -> None:
+def test_phrases_exclusions_and_prefixes(talk):
     assert contents(talk, '"kettle broke"', user_id="ada") == ["The kettle broke in Bergen."]
     left = contents(talk, "kettle -lisbon -buy", user_id="ada")
     assert left[0] == "The kettle broke in Bergen." and len(left) == 3
@@ -151,12 +143,12 @@ def test_phrases_exclusions_and_prefixes(talk: FlaskClient) -> None:
     assert contents(talk, '"broke kettle"', user_id="ada") == []
 
 
-def test_a_query_without_words_finds_nothing(talk: FlaskClient) -> None:
+def test_a_query_without_words_finds_nothing(talk):
     for q in ("*", "?", "***", "()", '"', ":", " ", "\u200b", "🍵", "-kettle"):
         assert find(talk, q, user_id="ada") == [], q
 
 
-def test_a_search_finds_the_nearest_and_says_how_near_they_are(talk: FlaskClient) -> None:
+def test_a_search_finds_the_nearest_and_says_how_near_they_are(talk):
     for q, best in (("travel", "Lisbon"), ("holiday flight", "Lisbon"), ("damaged", "broke")):
         found = find(talk, q, user_id="ada")
         assert len(found) == 5 and best in found[0]["content"], q
@@ -169,7 +161,7 @@ def test_a_search_finds_the_nearest_and_says_how_near_they_are(talk: FlaskClient
 # -- the index is derived data
 
 
-def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: FlaskClient, engine: Engine) -> None:
+def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app, client, engine):
     append(client, "s", [said(f"Kettle {number}") for number in range(5)], user_id="ada")
     append(client, "alone", [said("Nobody's kettle")])
     waiting = flask(app, "index", "verify")
@@ -197,7 +189,7 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app: Flask, client: Fla
     assert len(find(client, "kettle", user_id="ada")) == 5
 
 
-def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, engine: Engine) -> None:
+def test_anothers_message_in_ones_index_is_not_shown(client, engine):
     append(client, "s", [said("Ada's kettle")], user_id="ada")
     (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
     engine.job_queue.run_due()
@@ -207,9 +199,7 @@ def test_anothers_message_in_ones_index_is_not_shown(client: FlaskClient, engine
 
 
 @pytest.mark.parametrize("erased", ["/api/sessions/goes", "/api/users/bob"])
-def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
-    client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch, erased: str
-) -> None:
+def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(client, engine, monkeypatch, erased):
     append(client, "goes", [said("gunpowder")], user_id="ada" if "sessions" in erased else "bob")
     append(client, "stays", [said("oolong")], user_id="ada")
     add, batches = engine.index.add, []
@@ -232,9 +222,7 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(
 # -- facts and summaries
 
 
-def test_facts_and_summaries_are_found_with_the_messages_they_come_from(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_facts_and_summaries_are_found_with_the_messages_they_come_from(model_app, model_server):
     ada, bob = (Talk(model_app, model_server, f"{name}s", name) for name in ("ada", "bob"))
     moved = fact("Ida lives in Porto", 1, "has moved to Porto")
     ada.hear("My sister has moved to Porto.", "It rains a lot.", reply=digest_of(moved, data=["Ida's home is Porto"]))

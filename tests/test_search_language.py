@@ -1,7 +1,5 @@
 """What counts as the same word, in each SEARCH_LANGUAGE; and an index of another language counts as none."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest
@@ -16,7 +14,6 @@ from config import Settings, SettingsError
 from memory.languages import analysis_in
 from search_index.analysis import LANGUAGES, MAX_TERM
 from tests.application import soon_over
-from tests.conftest import MakeApp
 from tests.http import append, chat, find, said
 from tests.search_index import folders
 
@@ -40,7 +37,7 @@ ASKED = [
 
 
 @pytest.mark.parametrize(("text", "left"), ASKED)
-def test_a_query_in_another_language_is_asked_without_its_function_words(text: str, left: str | None) -> None:
+def test_a_query_in_another_language_is_asked_without_its_function_words(text, left):
     asked = ENGLISH.asked(text)
     assert asked == text if left is None else asked.strip(" ?¿").split() == left.split()
     assert (
@@ -86,7 +83,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("language", "asked", "told"), FOUND)
-def test_what_is_asked_for_finds_what_was_said(language: str, asked: str, told: str) -> None:
+def test_what_is_asked_for_finds_what_was_said(language, asked, told):
     assert meets(language, asked, told)
 
 
@@ -94,7 +91,7 @@ APART = [("C++", "C is old"), ("v2.1", "v21"), ("14", "3.14"), ("猫", "狗"), (
 
 
 @pytest.mark.parametrize(("asked", "told"), APART)
-def test_what_only_looks_alike_is_told_apart(asked: str, told: str) -> None:
+def test_what_only_looks_alike_is_told_apart(asked, told):
     assert not meets("en", asked, told)
 
 
@@ -108,12 +105,12 @@ def test_what_only_looks_alike_is_told_apart(asked: str, told: str) -> None:
         ("en", "\x00\ud800", []),
     ],
 )
-def test_stop_words_of_the_language_are_not_searched(language: str, text: str, left: list[str]) -> None:
+def test_stop_words_of_the_language_are_not_searched(language, text, left):
     assert analysis_in(language).query_terms(text) == left
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_is_not_of_the_language_is_analysed_as_ever(language: str) -> None:
+def test_what_is_not_of_the_language_is_analysed_as_ever(language):
     """Names of things, numbers, scripts without spaces, and the speaker."""
     for asked, told in (
         ("user-dashboard", "see user_dashboard.py"),
@@ -130,7 +127,7 @@ def test_what_is_not_of_the_language_is_analysed_as_ever(language: str) -> None:
 
 
 @given(st.sampled_from(LANGUAGES), st.text(st.characters(codec=None, categories=None)))
-def test_any_text_gives_terms_that_can_be_stored_in_any_language(language: str, text: str) -> None:
+def test_any_text_gives_terms_that_can_be_stored_in_any_language(language, text):
     analysis = analysis_in(language)
     found = analysis.terms(text, text, singles=True)
     assert all(term and not term.isspace() and len(term.encode()) <= 4 * MAX_TERM for term in found)
@@ -141,14 +138,14 @@ LETTERS = "abcdefghiklmnoprstuvwyzàâäæçèéêëîïôöøùûüœßñåőű
 
 
 @given(st.sampled_from(LANGUAGES), st.text(LETTERS, min_size=1, max_size=14), st.sampled_from(["", "ement", "ungen"]))
-def test_any_word_has_a_stem_and_its_accents_may_be_left_out(language: str, word: str, ending: str) -> None:
+def test_any_word_has_a_stem_and_its_accents_may_be_left_out(language, word, ending):
     analysis = analysis_in(language)
     (term,) = analysis.terms(word + ending) or [""]
     plain = str.maketrans("àâäçèéêëîïôöùûüñåőű", "aaaceeeeiioouuunaou")
     assert analysis.terms((word + ending).translate(plain)) == ([term] if term else [])
 
 
-def test_the_languages_are_whooshs_and_the_setting_takes_them_all() -> None:
+def test_the_languages_are_whooshs_and_the_setting_takes_them_all():
     assert set(LANGUAGES) == set(classes)
     for code in LANGUAGES:
         assert Settings.from_env({"SEARCH_LANGUAGE": code.upper()}, None).search_language == code
@@ -158,13 +155,13 @@ def test_the_languages_are_whooshs_and_the_setting_takes_them_all() -> None:
 
 
 @given(st.text())
-def test_the_same_text_in_another_unicode_form_is_the_same(text: str) -> None:
+def test_the_same_text_in_another_unicode_form_is_the_same(text):
     composed = unicodedata.normalize("NFC", text)
     assert ENGLISH.terms(composed) == ENGLISH.terms(unicodedata.normalize("NFD", composed))
 
 
 @given(st.lists(st.text(st.characters(categories=["Ll"], max_codepoint=0x24F), min_size=1), max_size=8))
-def test_case_of_whole_words_does_not_matter(words: list[str]) -> None:
+def test_case_of_whole_words_does_not_matter(words):
     lower = " ".join(words).casefold()
     assert ENGLISH.terms(lower.upper()) == ENGLISH.terms(lower.upper().lower())
 
@@ -172,7 +169,7 @@ def test_case_of_whole_words_does_not_matter(words: list[str]) -> None:
 @pytest.mark.parametrize(
     "piece", ["word ", "a.", "aB", "1,", "漢", "é", "'s", "C++", "\u0301\u0316", "\x00", "x", "İ", "x\u0301-"]
 )
-def test_a_megabyte_takes_no_more_than_seconds(piece: str) -> None:
+def test_a_megabyte_takes_no_more_than_seconds(piece):
     text = "é" + piece * (1_000_000 // len(piece))
     with soon_over():
         ENGLISH.terms(text, singles=True)
@@ -188,7 +185,7 @@ def contents(client: FlaskClient, q: str) -> list[str]:
 GERMAN = ["Die Häuser am Hafen sind gelb.", "Unser Hund bellt nachts."]
 
 
-def test_search_and_recall_in_german(make_app: MakeApp) -> None:
+def test_search_and_recall_in_german(make_app):
     client = make_app(search_language="de").test_client()
     for number, text in enumerate(GERMAN):
         append(client, f"s{number}", [said(text)], user_id="ida")
@@ -202,7 +199,7 @@ def test_search_and_recall_in_german(make_app: MakeApp) -> None:
         engine_of(client.application).job_queue.run_due(["index"])
 
 
-def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app: MakeApp) -> None:
+def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app):
     english = make_app()
     append(english.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
     engine_of(english).job_queue.run_due()

@@ -1,7 +1,5 @@
 """\"Phrases\", -exclusions and prefixes*, in the index and beside it; and which words of a text they found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -56,7 +54,7 @@ def test_operators(searched, text: str, expected: set[int]) -> None:  # type: ig
 
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from('tea green "-*\\ kettle:()'), max_size=30))
-def test_any_text_is_understood_alike_indexed_and_waiting(place: Path | Engine, text: str) -> None:
+def test_any_text_is_understood_alike_indexed_and_waiting(place, text):
     index, rows = SearchIndex(place), Rows(*(message(n, said) for n, said in SAID.items()))
     index.drop("ana")
     waiting = found(index, rows, text, operators=True)
@@ -76,8 +74,6 @@ def test_any_text_is_understood_alike_indexed_and_waiting(place: Path | Engine, 
         (SAID[1], "what is it", []),
     ],
 )
-def test_highlights_are_the_words_as_they_are_written(
-    tmp_path: Path, text: str, asked: str, expected: list[str]
-) -> None:
+def test_highlights_are_the_words_as_they_are_written(tmp_path, text, asked, expected):
     index = SearchIndex(tmp_path, analysis=ENGLISH)
     assert index.highlights(index.prepare(Query(asked, operators=True)), text) == expected

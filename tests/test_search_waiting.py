@@ -1,7 +1,5 @@
 """What an index keeps in memory, and what others do to it meanwhile, changes nothing in what is found."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
@@ -34,9 +32,7 @@ def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(
-    place: Path | Engine, tmp_path: Path, seed: int
-) -> None:
+def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(place, tmp_path, seed):
     chance = random.Random(seed)
     fusion = ["weighted", "rrf"][seed % 2]
     rows, warm, other = Rows(*seeded(40, seed)), opened(place, fusion), opened(place)
@@ -74,9 +70,7 @@ def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(
         assert searched(warm, rows, exclude=exclude) == expected
 
 
-def test_of_a_large_index_the_store_chooses_what_is_ranked(
-    place: Path | Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_large_index_the_store_chooses_what_is_ranked(place, monkeypatch):
     rows = Rows(*seeded(300), *(message(400 + at, f"the lighthouse keeper {at}", 9) for at in range(3)))
     for first in range(0, 303, 101):
         rows.index(opened(place), ids=sorted(rows.documents)[first : first + 101])
@@ -108,7 +102,7 @@ print(sum(sizes()), flush=True)
 """
 
 
-def test_another_process_clears_its_caches_before_it_looks_into_an_index_again(place: Path | Engine) -> None:
+def test_another_process_clears_its_caches_before_it_looks_into_an_index_again(place):
     index = SearchIndex(place)
     where = str(place) if isinstance(place, Path) else place.url.render_as_string(hide_password=False)
     index.add("ana", [message(1, "my secret is an apple")])

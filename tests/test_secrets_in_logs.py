@@ -1,11 +1,7 @@
 """No secret and nobody's words get into the logs: a whole run of real processes, with all of its output at debug."""
 
-from __future__ import annotations
-
 import json
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -24,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[str]:
+def log(tmp_path_factory, migrated):
     """What a server wrote to its standard output and error while everything was done with it, and went wrong."""
     settings = {
         "RECAP_API_KEYS": f"acme:{OURS}",
@@ -135,14 +131,14 @@ def requests_that_are_none(server: Server) -> None:
                 pass
 
 
-def test_the_run_was_logged_at_debug(log: str) -> None:
+def test_the_run_was_logged_at_debug(log):
     assert "level=debug" in log and "event=turn" in log
     for code in ("api_key_unknown", "too_many_wrong_keys", "not_found", "invalid_json", "invalid_fields"):
         assert f"code={code}" in log, code
     assert "outcome=failed" in log and "unreachable" in log  # turns, and the Redis
 
 
-def test_every_line_has_the_one_form(log: str) -> None:
+def test_every_line_has_the_one_form(log):
     lines = [read(line) for line in log.splitlines()]
     assert all({"time", "level", "logger", "event"} <= line.keys() for line in lines)
     assert {"turn", "summary", "request"} <= {line["event"] for line in lines}
@@ -150,6 +146,6 @@ def test_every_line_has_the_one_form(log: str) -> None:
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_secret_and_no_words_are_in_the_log(log: str, secret: str) -> None:
+def test_no_secret_and_no_words_are_in_the_log(log, secret):
     found = [line for line in log.splitlines() if secret.lower() in line.lower()]
     assert found == []

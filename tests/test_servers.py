@@ -1,8 +1,5 @@
 """Model servers: one for each task, each with its own key; and Azure's older addresses."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +9,6 @@ from app import engine_of
 from config import FallbackModel, Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import OpenAIModel, ProviderClient
-from tests.conftest import MakeApp
 from tests.http import append, chat, find, good
 from tests.llm import ask as request
 from tests.llm import failure
@@ -20,13 +16,13 @@ from tests.model_server import ModelServer, Status, at
 
 
 @pytest.fixture
-def mini() -> Iterator[ModelServer]:
+def mini():
     with ModelServer() as server:
         yield server
 
 
 @pytest.fixture
-def embedder() -> Iterator[ModelServer]:
+def embedder():
     with ModelServer() as server:
         yield server
 
@@ -45,9 +41,7 @@ def of_tasks(mini: ModelServer, embedder: ModelServer, **changes: Any) -> dict[s
 
 
 @pytest.mark.parametrize("keys", [("mini-key", "embedding-key"), ("", "")])
-def test_each_task_has_a_server_and_a_key_of_its_own(
-    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer, keys: tuple[str, str]
-) -> None:
+def test_each_task_has_a_server_and_a_key_of_its_own(make_app, model_server, mini, embedder, keys):
     changes = dict(zip(("openai_summary_api_key", "embedding_api_key"), keys, strict=True))
     app = make_app(**{**at(model_server), **of_tasks(mini, embedder, **changes)})
     client = app.test_client()
@@ -62,9 +56,7 @@ def test_each_task_has_a_server_and_a_key_of_its_own(
     assert [model_server.keys, mini.keys, embedder.keys] == [{"test-key"}, *sent]
 
 
-def test_servers_of_the_other_tasks_work_beside_the_built_in_model(
-    make_app: MakeApp, mini: ModelServer, embedder: ModelServer
-) -> None:
+def test_servers_of_the_other_tasks_work_beside_the_built_in_model(make_app, mini, embedder):
     app = make_app(**of_tasks(mini, embedder))
     client = app.test_client()
     answer = chat(client, "My cat is called Miso.", session_id="s")
@@ -79,14 +71,12 @@ def test_servers_of_the_other_tasks_work_beside_the_built_in_model(
     assert embedder.keys == {"embedding-key"}
 
 
-def test_embeddings_need_a_server(make_app: MakeApp) -> None:
+def test_embeddings_need_a_server(make_app):
     with pytest.raises(SettingsError, match="EMBEDDING_BASE_URL"):
         make_app(embeddings="openai")
 
 
-def test_a_stored_server_leaves_the_other_tasks_theirs(
-    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, embedder: ModelServer
-) -> None:
+def test_a_stored_server_leaves_the_other_tasks_theirs(make_app, model_server, mini, embedder):
     app = make_app(**of_tasks(mini, embedder), encryption_key=Fernet.generate_key().decode())
     client = app.test_client()
     body = {"base_url": model_server.url, "api_key": "sk-stored", "main": "main-model", "mini": "stored-mini"}
@@ -98,9 +88,7 @@ def test_a_stored_server_leaves_the_other_tasks_theirs(
 
 
 @pytest.mark.parametrize("setting", ["openai_summary_api_key", "embedding_api_key"])
-def test_a_key_without_an_address_is_for_openai_and_never_for_a_stored_server(
-    make_app: MakeApp, model_server: ModelServer, setting: str
-) -> None:
+def test_a_key_without_an_address_is_for_openai_and_never_for_a_stored_server(make_app, model_server, setting):
     app = make_app(**{setting: "sk-of-openai"}, encryption_key=Fernet.generate_key().decode())
     body = {"base_url": model_server.url, "api_key": "sk-stored", "main": "main-model", "mini": "mini-model"}
     good(app.test_client().put("/api/model-server", json=body))
@@ -117,9 +105,7 @@ def test_a_key_without_an_address_is_for_openai_and_never_for_a_stored_server(
         ({"openai_summary_api_key": ""}, Status(404), ["OPENAI_SUMMARY_MODEL", "OPENAI_SUMMARY_BASE_URL"]),
     ],
 )
-def test_an_error_names_the_settings_of_its_own_server(
-    make_app: MakeApp, model_server: ModelServer, mini: ModelServer, changes: Any, status: Status, variables: list[str]
-) -> None:
+def test_an_error_names_the_settings_of_its_own_server(make_app, model_server, mini, changes, status, variables):
     own = {"openai_summary_base_url": mini.url, "openai_summary_api_key": "mini-key", **changes}
     app = make_app(**at(model_server, **own), summary_mode="inline")
     mini.mini.default = lambda body: status
@@ -130,12 +116,12 @@ def test_an_error_names_the_settings_of_its_own_server(
 
 
 @pytest.mark.parametrize("setting", ["openai_summary_base_url", "embedding_base_url"])
-def test_a_wrong_address_names_its_variable(make_app: MakeApp, model_server: ModelServer, setting: str) -> None:
+def test_a_wrong_address_names_its_variable(make_app, model_server, setting):
     with pytest.raises(SettingsError, match=f"^{setting.upper()} must be"):
         make_app(**at(model_server, **{setting: "127.0.0.1:11434"}))
 
 
-def test_a_fallback_model_without_an_address_needs_a_main_server(make_app: MakeApp, mini: ModelServer) -> None:
+def test_a_fallback_model_without_an_address_needs_a_main_server(make_app, mini):
     changes = {"openai_summary_base_url": mini.url, "openai_summary_model": "mini-model"}
     app = make_app(**changes, openai_fallback_models=(FallbackModel("gpt-4o"), FallbackModel("spare", mini.url)))
     models = engine_of(app).model_server.models
@@ -158,7 +144,7 @@ def azure(server: ModelServer, path: str, name: str = "gpt-4o") -> OpenAIModel:
     ],
 )
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
-def test_azures_older_addresses_work(mini: ModelServer, path: str, came: str, stream: bool) -> None:
+def test_azures_older_addresses_work(mini, path, came, stream):
     assert complete(azure(mini, path), request(stream))[0] == "Reply to: Hello, how are you?"
     (received,) = mini.requests
     assert received.path == f"{came}/chat/completions?api-version=2024-10-21"
@@ -166,20 +152,20 @@ def test_azures_older_addresses_work(mini: ModelServer, path: str, came: str, st
 
 
 @pytest.mark.parametrize("path", ["/openai/v1/", "/openai/v1/?api-version=preview"])
-def test_azures_new_address_is_any_other(mini: ModelServer, path: str) -> None:
+def test_azures_new_address_is_any_other(mini, path):
     assert complete(azure(mini, path), request())
     (received,) = mini.requests
     assert received.path == "/openai/v1/chat/completions" + path.removeprefix("/openai/v1/")
     assert received.headers["authorization"] == "Bearer azure-key"
 
 
-def test_an_azure_deployment_that_is_missing_is_told(mini: ModelServer) -> None:
+def test_an_azure_deployment_that_is_missing_is_told(mini):
     missing = {"error": {"code": "DeploymentNotFound", "message": "The API deployment does not exist. azure-key"}}
     mini.main.queue(Status(404, missing))
     error = failure(azure(mini, "/?api-version=2024-10-21"), request())
     assert error.code == "model_not_found" and "azure-key" not in error.message
 
 
-def test_a_name_with_a_slash_stays_one_deployment(mini: ModelServer) -> None:
+def test_a_name_with_a_slash_stays_one_deployment(mini):
     complete(azure(mini, "/?api-version=2024-10-21", "../admin?x"), request())
     assert mini.requests[0].path.startswith("/openai/deployments/..%2Fadmin%3Fx/chat/completions?")

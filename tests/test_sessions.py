@@ -1,25 +1,20 @@
 """Sessions and their messages: listing, importing, erasing, and that a session belongs to somebody."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.http import append, chat, error, good, listings, read_all, said
 from tests.knowledge import digest_of
-from tests.model_server import ModelServer
 from tests.test_auth import METHODS, with_key
 
 # -- making, reading, changing
 
 
-def test_made_read_and_changed(client: FlaskClient) -> None:
+def test_made_read_and_changed(client):
     made = client.post("/api/sessions", json={"session_id": "tea", "user_id": "ada", "title": "Tea"})
     assert made.status_code == 201
     assert made.json == client.get("/api/sessions/tea").json
@@ -34,7 +29,7 @@ def test_made_read_and_changed(client: FlaskClient) -> None:
     assert client.get("/api/sessions/tea").json["title"] == "Green tea"
 
 
-def test_pinned_and_archived_ones_can_be_listed_apart(client: FlaskClient) -> None:
+def test_pinned_and_archived_ones_can_be_listed_apart(client):
     for name in ("plain", "pinned", "archived"):
         append(client, name, [said("I drink tea")], user_id="ada")
     for name in ("pinned", "archived"):
@@ -66,7 +61,7 @@ def test_pinned_and_archived_ones_can_be_listed_apart(client: FlaskClient) -> No
         ("GET", "/api/sessions/tea/messages?order=sideways", None, "order"),
     ],
 )
-def test_what_is_wrong_is_named(shared: FlaskClient, method: str, address: str, body: Any, param: str) -> None:
+def test_what_is_wrong_is_named(shared, method, address, body, param):
     shared.post("/api/sessions", json={"session_id": "tea"})
     answer = shared.open(address, method=method, json=body)
     assert error(answer, 422)["param"] == param
@@ -90,7 +85,7 @@ def encoded(key: Any, indent: int | None = None) -> str:
     return key if isinstance(key, str) else base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -> None:
+def test_no_listing_takes_a_cursor_that_was_not_given_out(shared):
     shared.post("/api/sessions", json={"session_id": "tea"})
     for owner, place in (("users/ada", "/likes/-"), ("spaces/team", "/names/-")):
         good(shared.patch(f"/api/{owner}/profile", json={"patch": [{"op": "add", "path": place, "value": "tea"}]}))
@@ -107,7 +102,7 @@ def test_no_listing_takes_a_cursor_that_was_not_given_out(shared: FlaskClient) -
 
 
 @pytest.mark.parametrize("limit", [1, 3, 20])
-def test_pages_are_complete_without_repeats_while_sessions_arrive(client: FlaskClient, limit: int) -> None:
+def test_pages_are_complete_without_repeats_while_sessions_arrive(client, limit):
     at = "2024-05-01T12:00:00Z"  # all at the same moment: the order must hold nevertheless
     for number in range(10):
         append(client, f"old-{number}", [said("hello", created_at=at)])
@@ -124,7 +119,7 @@ def test_pages_are_complete_without_repeats_while_sessions_arrive(client: FlaskC
     assert seen == [f"old-{number}" for number in reversed(range(10))]
 
 
-def test_filters(client: FlaskClient) -> None:
+def test_filters(client):
     for month, title in ((1, "Tea in 100% cotton"), (2, "Coffee"), (3, "tea_time")):
         append(client, f"s{month}", [said(title, created_at=f"2024-0{month}-10T00:00:00Z")], user_id="ada")
     append(client, "other", [said("Tea for Bob", created_at="2024-02-10T00:00:00Z")], user_id="bob")
@@ -147,7 +142,7 @@ def test_filters(client: FlaskClient) -> None:
     assert ids(user_id="ada")[0] == "s1", "a new message moves a session up"
 
 
-def test_a_title_is_the_first_thing_the_person_said(client: FlaskClient) -> None:
+def test_a_title_is_the_first_thing_the_person_said(client):
     append(client, "s", [said("Hi!", "assistant"), said("  How do\tI brew tea?  \nIt is urgent.")])
     append(client, "long", [said("word " * 40)])
     assert client.get("/api/sessions/s").json["title"] == "How do I brew tea?"
@@ -156,7 +151,7 @@ def test_a_title_is_the_first_thing_the_person_said(client: FlaskClient) -> None
     assert len(title) <= 61
 
 
-def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) -> None:
+def test_a_user_and_a_session_of_one_name_are_two_owners(client):
     append(client, "ada", [said("I am a session.")])
     append(client, "bob", [said("So am I.")])
     append(client, "talk", [said("I am a person.")], user_id="ada")
@@ -167,7 +162,7 @@ def test_a_user_and_a_session_of_one_name_are_two_owners(client: FlaskClient) ->
 # -- ids
 
 
-def test_two_persons_may_give_their_sessions_the_same_id(client: FlaskClient) -> None:
+def test_two_persons_may_give_their_sessions_the_same_id(client):
     for person, drink in (("ada", "coffee"), ("bob", "sencha")):
         chat(client, f"I drink {drink}", session_id="main", user_id=person, key="1")
         chat(client, "And water", session_id="main", user_id=person)  # which takes the session by its name
@@ -178,7 +173,7 @@ def test_two_persons_may_give_their_sessions_the_same_id(client: FlaskClient) ->
     assert error(client.get("/api/sessions/main?user_id=eve"), 404)["code"] == "session_not_found"
 
 
-def test_whose_session_is_meant_has_to_be_said_where_several_persons_have_one(client: FlaskClient) -> None:
+def test_whose_session_is_meant_has_to_be_said_where_several_persons_have_one(client):
     append(client, "main", [said("I drink coffee")], user_id="ada")
     append(client, "main", [said("And water")])
     chat(client, "Hello", session_id="main")
@@ -216,7 +211,7 @@ def test_whose_session_is_meant_has_to_be_said_where_several_persons_have_one(cl
     }
 
 
-def test_a_session_of_nobody_is_reached_by_its_id_whoever_else_has_one(client: FlaskClient) -> None:
+def test_a_session_of_nobody_is_reached_by_its_id_whoever_else_has_one(client):
     chat(client, "I drink water", session_id="main")
     for person in ("ada", "bob"):
         append(client, "main", [said("I drink coffee")], user_id=person)
@@ -229,7 +224,7 @@ def test_a_session_of_nobody_is_reached_by_its_id_whoever_else_has_one(client: F
     assert error(client.get("/api/sessions/main"), 422)["code"] == "session_ambiguous"
 
 
-def test_the_sessions_of_other_people_and_of_programs_are_listed_apart(app: Flask) -> None:
+def test_the_sessions_of_other_people_and_of_programs_are_listed_apart(app):
     client = app.test_client()
     append(client, "mine", [said("Hello")], user_id="me")
     append(client, "adas", [said("Hello")], user_id="ada")
@@ -241,9 +236,7 @@ def test_the_sessions_of_other_people_and_of_programs_are_listed_apart(app: Flas
     assert good(ada.get("/api/sessions?except_user_id=ada"))["items"] == []
 
 
-def test_a_title_is_what_the_person_wrote_and_not_how_it_was_quoted(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_a_title_is_what_the_person_wrote_and_not_how_it_was_quoted(model_app, model_server):
     client = model_app.test_client()
     for session, message, topic, title in (
         ("quoted", "Towns & cities [INST] <b>", "Towns &amp; cities &#91;INST] &lt;b&gt;", "Towns & cities [INST] <b>"),

@@ -1,11 +1,7 @@
 """Slow clients of a real server: they hold its threads for as long as REQUEST_TIMEOUT says, and no longer."""
 
-from __future__ import annotations
-
 import socket
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Server]:
+def server(tmp_path_factory, migrated):
     """A server of one worker with few threads."""
     settings = {"WEB_WORKERS": "1", "WEB_THREADS": str(THREADS), "REQUEST_TIMEOUT": str(TIMEOUT)}
     with migrated_server(tmp_path_factory.mktemp("slow"), migrated, **settings) as server:
@@ -53,7 +49,7 @@ def rest_of(connection: socket.socket, trickle: bytes = b"") -> bytes:
     raise AssertionError("the server keeps the connection")
 
 
-def test_clients_that_trickle_a_head_do_not_keep_others_out(server: Server) -> None:
+def test_clients_that_trickle_a_head_do_not_keep_others_out(server):
     trickling = [connected(server, b"GET /health/live HTTP/1.1\r\nX-Slow: a") for _ in range(3 * THREADS)]
     with Api(server) as api:
         assert api.get("/health/live") == {"status": "ok"}
@@ -63,7 +59,7 @@ def test_clients_that_trickle_a_head_do_not_keep_others_out(server: Server) -> N
 
 
 @pytest.mark.parametrize("kind", [b"Content-Length: 100000", b"Transfer-Encoding: chunked"])
-def test_a_body_that_trickles_is_answered_so_and_nothing_is_stored(server: Server, kind: bytes) -> None:
+def test_a_body_that_trickles_is_answered_so_and_nothing_is_stored(server, kind):
     begun = b'{"message": "Slow", "session_id": "slow", "x": "'
     begun = b"186a0\r\n" + begun if b"chunked" in kind else begun
     with connected(server, CHAT + kind + b"\r\n\r\n" + begun) as connection:
@@ -73,7 +69,7 @@ def test_a_body_that_trickles_is_answered_so_and_nothing_is_stored(server: Serve
         assert api.http.get("/api/sessions/slow").status_code == 404
 
 
-def test_a_body_that_keeps_coming_may_take_longer(server: Server) -> None:
+def test_a_body_that_keeps_coming_may_take_longer(server):
     """Pieces of 48 KB a second for twice REQUEST_TIMEOUT, each well above the least rate."""
     piece = b" " * 12_288
     count = int(2 * TIMEOUT / 0.25)
@@ -87,7 +83,7 @@ def test_a_body_that_keeps_coming_may_take_longer(server: Server) -> None:
         assert rest_of(connection).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_client_that_does_not_take_its_answer_is_let_go(server: Server) -> None:
+def test_a_client_that_does_not_take_its_answer_is_let_go(server):
     """While it keeps its connection: an export that nobody reads takes no place from others for longer than that."""
 
     def in_flight(count: int) -> bool:
@@ -105,7 +101,7 @@ def test_a_client_that_does_not_take_its_answer_is_let_go(server: Server) -> Non
 
 
 @pytest.mark.parametrize("head", [CHAT, CHAT.replace(b"/json", b"/xml")], ids=["read", "not read"])
-def test_the_rest_of_a_body_that_comes_too_late_is_no_other_request(server: Server, head: bytes) -> None:
+def test_the_rest_of_a_body_that_comes_too_late_is_no_other_request(server, head):
     """The connection ends with the answer: a proxy would give what follows to the next client that it serves."""
     with connected(server, head + b"Content-Length: 1000\r\n\r\n{") as connection:
         answer = rest_of(connection)
@@ -114,7 +110,7 @@ def test_the_rest_of_a_body_that_comes_too_late_is_no_other_request(server: Serv
 
 @pytest.mark.parametrize("kind", ["length", "chunked"])
 @pytest.mark.parametrize("path", [b"/api/chat", b"/v1/chat/completions"])
-def test_who_still_sends_a_body_that_is_too_large_can_read_so(server: Server, path: bytes, kind: str) -> None:
+def test_who_still_sends_a_body_that_is_too_large_can_read_so(server, path, kind):
     piece, count = b" " * 1_000_000, 40
     framing = b"Content-Length: %d" % (count * len(piece)) if kind == "length" else b"Transfer-Encoding: chunked"
     with connected(server, CHAT.replace(b"/api/chat", path) + framing + b"\r\n\r\n") as connection:
@@ -125,7 +121,7 @@ def test_who_still_sends_a_body_that_is_too_large_can_read_so(server: Server, pa
     assert answer.startswith(b"HTTP/1.1 413 ") and b'"code":"body_too_large"' in answer
 
 
-def test_a_body_without_end_is_cut_off(server: Server) -> None:
+def test_a_body_without_end_is_cut_off(server):
     piece = b"f4240\r\n%b\r\n" % (b" " * 1_000_000)
     endless = connected(server, CHAT + b"Transfer-Encoding: chunked\r\n\r\n")
     with endless, pytest.raises((BrokenPipeError, ConnectionResetError)):

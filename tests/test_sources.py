@@ -1,16 +1,12 @@
 """Exports of other programs: what a person and an assistant said comes in once, with its times, whatever the file."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,7 +23,7 @@ from tests.application import rows_of
 from tests.http import Body, error, good, read_all
 from tests.http import history as stored
 from tests.knowledge import digest_of, fact
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 from tests.test_chatgpt_import import conversation, node, tea
 
 
@@ -218,7 +214,7 @@ GIVEN: dict[str, tuple[Any, str, dict[str, Said], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_what_was_said_and_known_elsewhere_comes_in_once(app: Flask, client: FlaskClient, name: str) -> None:
+def test_what_was_said_and_known_elsewhere_comes_in_once(app, client, name):
     document, form, sessions, facts = GIVEN[name]
     assert good(bring_in(client, document))["format"] == form
     found = {one["title"]: stored(client, one["id"]) for one in read_all(client, "/api/sessions", user_id="ada")}
@@ -229,7 +225,7 @@ def test_what_was_said_and_known_elsewhere_comes_in_once(app: Flask, client: Fla
     assert sum(done["created"].values()) == 0 and rows_of(engine_of(app)) == rows
 
 
-def test_times_are_those_of_the_source(client: FlaskClient) -> None:
+def test_times_are_those_of_the_source(client):
     for name in ("claude", "gemini", "lines of messages", "markdown", "zep, facts"):
         good(bring_in(client, GIVEN[name][0]))
     imported = {one["imported_at"] for one in read_all(client, "/api/sessions", user_id="ada")}
@@ -251,7 +247,7 @@ def test_times_are_those_of_the_source(client: FlaskClient) -> None:
     assert all(one["created_at"] > "2026" for one in held), "which is when they were imported"
 
 
-def test_custom_instructions_of_chatgpt_become_the_profile(client: FlaskClient) -> None:
+def test_custom_instructions_of_chatgpt_become_the_profile(client):
     custom = {"about_user_message": "Engineer\n" + "I like tea. " * 30, "about_model_message": "Be brief."}
     hidden = {"is_visually_hidden_from_conversation": True, "user_context_message_data": custom}
     nodes = {
@@ -265,7 +261,7 @@ def test_custom_instructions_of_chatgpt_become_the_profile(client: FlaskClient) 
     assert stored(client, "6f2b-tea") == [("user", "Hello")]
 
 
-def test_a_tree_without_an_end_is_walked_once(client: FlaskClient) -> None:
+def test_a_tree_without_an_end_is_walked_once(client):
     nodes = {"a": node("b", "user", "one"), "b": node("a", "assistant", "two"), "c": {"parent": None}}
     for one in nodes.values():
         one.pop("children", None)
@@ -303,16 +299,14 @@ def test_a_tree_without_an_end_is_walked_once(client: FlaskClient) -> None:
         ({"facts": [1]}, "facts.0: Invalid input type"),
     ],
 )
-def test_a_wrong_file_is_named_and_nothing_is_stored(app: Flask, client: FlaskClient, document: Any, told: str) -> None:
+def test_a_wrong_file_is_named_and_nothing_is_stored(app, client, document, told):
     answer = bring_in(client, document)
     found = error(answer, answer.status_code)
     assert answer.status_code in (400, 422) and told in found["message"] and "Nothing was stored" in found["message"]
     assert set(rows_of(engine_of(app)).values()) == {0}
 
 
-def test_a_zip_is_refused_that_would_fill_the_memory(
-    client: FlaskClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_zip_is_refused_that_would_fill_the_memory(client, tmp_path, monkeypatch):
     small = zipped(**{"conversations.json": [tea()]})
     flags = small.index(b"PK\x01\x02") + 8
     assert error(bring_in(client, small[:flags] + b"\x01" + small[flags + 1 :]), 422)["code"] == "bad_zip"  # encrypted
@@ -324,7 +318,7 @@ def test_a_zip_is_refused_that_would_fill_the_memory(
     assert len(bomb) < 2_000 and error(bring_in(client, bomb), 422)["code"] == "zip_too_large"
 
 
-def test_only_an_import_takes_other_bodies_than_json(client: FlaskClient) -> None:
+def test_only_an_import_takes_other_bodies_than_json(client):
     refused = [
         client.post("/api/import?user_id=ada", data=b"[]", content_type="text/plain"),  # which a form can send
         client.post("/api/chat", data=b"{}", content_type="application/octet-stream"),
@@ -335,9 +329,7 @@ def test_only_an_import_takes_other_bodies_than_json(client: FlaskClient) -> Non
 # -- from the command line
 
 
-def test_the_command_imports_files_and_summarises_what_it_was_asked_to(
-    model_app: Flask, model_server: ModelServer, tmp_path: Path
-) -> None:
+def test_the_command_imports_files_and_summarises_what_it_was_asked_to(model_app, model_server, tmp_path):
     app, exam = model_app, "I have an exam tomorrow."
     register_commands(app)
     for name, document in (("chats.json", [claude_chat(uuid=f"c{number}") for number in range(3)]), ("a.md", MARKDOWN)):
@@ -371,7 +363,7 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(
 # -- Markdown to read
 
 
-def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(client: FlaskClient) -> None:
+def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(client):
     custom = {"about_user_message": "Engineer", "about_model_message": ""}
     unseen = {"user_context_message_data": custom, "is_visually_hidden_from_conversation": True}
     hidden = node("u", "user", "hidden", metadata=unseen)
@@ -392,7 +384,7 @@ def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(clien
     assert said_by["ada"] == said_by["bob"] and len(said_by["bob"]) == 2
 
 
-def test_threads_of_langgraph_come_in_from_the_command_line(app: Flask, client: FlaskClient, tmp_path: Path) -> None:
+def test_threads_of_langgraph_come_in_from_the_command_line(app, client, tmp_path):
     register_commands(app)
     said = [HumanMessage("Which tea?", id="m1"), AIMessage("Sencha.", id="m2"), HumanMessage("How hot?", id="m3")]
     file = tmp_path / "checkpoints.sqlite"
@@ -438,7 +430,7 @@ _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
     value=st.dictionaries(st.sampled_from("abc"), _objects) | st.lists(_objects, max_size=4) | _texts,
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item: Body, name: str, value: Any) -> None:
+def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item, name, value):
     whole = {**item, name: value}
     known = [(source, whole) for source in SOURCES if source.recognises(whole)]
     for record in ThirdPartyExport(lambda: iter(known), datetime.now(UTC)).records():

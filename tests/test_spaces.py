@@ -1,7 +1,5 @@
 """Spaces: memory that several persons share: who may read and write there, what stays apart, what goes together."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +11,6 @@ from flask.testing import FlaskClient
 from app import engine_of
 from cli import register_commands
 from tests.application import rows_of, statements
-from tests.conftest import MakeApp
 from tests.http import append, ask, chat, failed, find, good, read_all, said, stored
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, Text, ToolCalls, at, prompts
@@ -27,12 +24,12 @@ As = Callable[..., FlaskClient]
 
 
 @pytest.fixture
-def app(make_app: MakeApp, model_server: ModelServer) -> Flask:
+def app(make_app, model_server):
     return make_app(**at(model_server))
 
 
 @pytest.fixture
-def as_person(app: Flask) -> As:
+def as_person(app):
     """Return a client with a new key: of this person, with these spaces."""
 
     def make(user_id: str | None = None, **more: Any) -> FlaskClient:
@@ -44,7 +41,7 @@ def as_person(app: Flask) -> As:
 # -- one memory for several persons
 
 
-def test_what_one_says_in_a_space_another_finds_there_and_nowhere_else(as_person: As) -> None:
+def test_what_one_says_in_a_space_another_finds_there_and_nowhere_else(as_person):
     ada, bob = (as_person(name, spaces={"team": "write"}) for name in ("ada", "bob"))
     chat(ada, "The release is on Friday the 13th.", session_id="plans", **TEAM)
     chat(ada, "My own locker code is 1111.", session_id="mine")
@@ -57,7 +54,7 @@ def test_what_one_says_in_a_space_another_finds_there_and_nowhere_else(as_person
     failed(ada.get("/api/sessions/plans"), 404, "session_not_found")
 
 
-def test_a_person_and_a_space_may_have_sessions_of_one_id(as_person: As) -> None:
+def test_a_person_and_a_space_may_have_sessions_of_one_id(as_person):
     ada = as_person("ada", spaces={"team": "write"})
     chat(ada, "This is mine.", session_id="main")
     chat(ada, "This is ours.", session_id="main", **TEAM)
@@ -65,7 +62,7 @@ def test_a_person_and_a_space_may_have_sessions_of_one_id(as_person: As) -> None
     assert [one["content"] for one in stored(ada, "main", **TEAM)][:1] == ["This is ours."]
 
 
-def test_a_message_in_a_space_is_named_after_who_says_it(as_person: As, model_server: ModelServer) -> None:
+def test_a_message_in_a_space_is_named_after_who_says_it(as_person, model_server):
     ada, bob = (as_person(name, spaces={"team": "write"}) for name in ("ada", "bob"))
     chat(ada, "The release is on Friday.", session_id="plans", **TEAM)
     chat(bob, "Which day, please?", session_id="plans", name="Bob B.", **TEAM)
@@ -73,7 +70,7 @@ def test_a_message_in_a_space_is_named_after_who_says_it(as_person: As, model_se
     assert "ada: The release is on Friday." in str(prompts(model_server)[-1])
 
 
-def test_summary_and_facts_of_a_space_are_its_own(app: Flask, as_person: As, model_server: ModelServer) -> None:
+def test_summary_and_facts_of_a_space_are_its_own(app, as_person, model_server):
     ada = as_person("ada", spaces={"team": "write"})
     chat(ada, "We deploy on Fridays.", session_id="plans", **TEAM)
     model_server.mini.queue(digest_of(fact("Deploys on Fridays", 1, "deploy on Fridays", scope="user"), topic="Plans"))
@@ -88,7 +85,7 @@ def test_summary_and_facts_of_a_space_are_its_own(app: Flask, as_person: As, mod
     assert (about["space"], about["user_id"], about["facts"], about["sessions"]) == ("team", None, 1, 2)
 
 
-def test_instructions_and_the_profile_of_a_space(app: Flask, as_person: As, model_server: ModelServer) -> None:
+def test_instructions_and_the_profile_of_a_space(app, as_person, model_server):
     ada = as_person("ada", spaces={"team": "write"})
     good(ada.put("/api/instructions/tone", json={"text": "Be formal.", **TEAM}))
     chat(ada, "Hello there", session_id="s", **TEAM)
@@ -104,7 +101,7 @@ def test_instructions_and_the_profile_of_a_space(app: Flask, as_person: As, mode
 # -- keys
 
 
-def test_a_key_opens_the_spaces_that_it_names(as_person: As) -> None:
+def test_a_key_opens_the_spaces_that_it_names(as_person):
     ada, eve = as_person("ada", spaces={"team": "write"}), as_person("eve")
     chat(ada, "Hello", session_id="s", **TEAM)
     nobodys, theirs = (eve.get("/api/sessions", query_string={"space": name}) for name in ("none", "team"))
@@ -119,7 +116,7 @@ def test_a_key_opens_the_spaces_that_it_names(as_person: As) -> None:
     assert good(ada.get("/api/me"))["spaces"] == {"team": "write"} and good(eve.get("/api/me"))["spaces"] is None
 
 
-def test_who_may_read_may_not_write(as_person: As) -> None:
+def test_who_may_read_may_not_write(as_person):
     ada, bob = as_person("ada", spaces={"team": "write"}), as_person("bob", spaces={"team": "read"})
     chat(ada, "The release is on Friday.", session_id="s", **TEAM)
     assert find(bob, "release", **TEAM) and stored(bob, "s", **TEAM) and good(bob.get("/api/spaces/team/export"))
@@ -140,7 +137,7 @@ def test_who_may_read_may_not_write(as_person: As) -> None:
     )
 
 
-def test_only_a_key_with_admin_ends_a_space(as_person: As, app: Flask) -> None:
+def test_only_a_key_with_admin_ends_a_space(as_person, app):
     ada = as_person("ada", scopes=["chat"], spaces={"team": "write"})
     chat(ada, "The release is on Friday.", session_id="s", **TEAM)
     failed(ada.delete("/api/spaces/team"), 403, "scope_missing")
@@ -152,7 +149,7 @@ def test_only_a_key_with_admin_ends_a_space(as_person: As, app: Flask) -> None:
     assert rows_of(engine_of(app))["messages"] == 0
 
 
-def test_a_key_of_a_space_alone_is_for_this_space(as_person: As) -> None:
+def test_a_key_of_a_space_alone_is_for_this_space(as_person):
     agent, everyone = as_person(spaces={"agent": "write"}), as_person()
     chat(everyone, "Ada's code is 1111.", session_id="s", user_id="ada")
     chat(agent, "I learned to sort.", session_id="run-1")
@@ -171,7 +168,7 @@ def test_a_key_of_a_space_alone_is_for_this_space(as_person: As) -> None:
     assert good(two.get("/api/prompts"))["items"] and read_all(two, "/api/sessions", space="agent")
 
 
-def test_a_key_of_the_tenant_acts_in_every_space_and_is_asked_which(app: Flask) -> None:
+def test_a_key_of_the_tenant_acts_in_every_space_and_is_asked_which(app):
     client = app.test_client()
     chat(client, "Ours is green.", session_id="main", user_id="ada", **TEAM)
     chat(client, "Mine is red.", session_id="main", user_id="ada")
@@ -184,13 +181,13 @@ def test_a_key_of_the_tenant_acts_in_every_space_and_is_asked_which(app: Flask) 
 
 
 @pytest.mark.parametrize("space", ["team", "team:admin", "a b:read", ":read"])
-def test_a_key_with_a_space_of_another_form_is_refused(app: Flask, space: str) -> None:
+def test_a_key_with_a_space_of_another_form_is_refused(app, space):
     register_commands(app)
     made = app.test_cli_runner().invoke(args=["keys", "create", "--user", "ada", "--space", space])
     assert made.exit_code and "NAME:read or NAME:write" in made.output
 
 
-def test_the_command_makes_keys_with_spaces_and_tells_of_them(app: Flask) -> None:
+def test_the_command_makes_keys_with_spaces_and_tells_of_them(app):
     register_commands(app)
     run = app.test_cli_runner()
     key = run.invoke(args=["keys", "create", "--user", "ada", "--space", "team:write", "--space", "x:y:read"]).stdout
@@ -211,7 +208,7 @@ def talk_in(words: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": words}]}
 
 
-def test_other_protocols_name_the_space_in_a_header(as_person: As, model_server: ModelServer) -> None:
+def test_other_protocols_name_the_space_in_a_header(as_person, model_server):
     ada = as_person("ada", spaces={"team": "write"})
     answered(ada, talk("The release is on Friday."), "s", headers=IN_TEAM)
     good(
@@ -223,14 +220,14 @@ def test_other_protocols_name_the_space_in_a_header(as_person: As, model_server:
     assert {"The release is on Friday.", "It has two parts.", "And a third part."} <= words
 
 
-def test_the_same_conversation_in_a_space_and_outside_is_two(as_person: As) -> None:
+def test_the_same_conversation_in_a_space_and_outside_is_two(as_person):
     ada = as_person("ada", spaces={"team": "write"})
     for headers in ({}, IN_TEAM):
         good(ada.post("/v1/chat/completions", json={"model": "m", **talk_in("Hello there")}, headers=headers))
     assert len(read_all(ada, "/api/sessions", **TEAM)) == len(read_all(ada, "/api/sessions")) == 1
 
 
-def test_mcp_serves_the_memory_of_a_space(as_person: As) -> None:
+def test_mcp_serves_the_memory_of_a_space(as_person):
     ada, bob = as_person("ada", spaces={"team": "write"}), as_person("bob", spaces={"team": "read"})
     memory = {"text": "Deploys on Fridays", "quote": "We deploy on Fridays"}
     assert told(ada, "add_memory", IN_TEAM, **memory)[0] is False
@@ -245,7 +242,7 @@ def test_mcp_serves_the_memory_of_a_space(as_person: As) -> None:
     assert wrong and "scope `admin`" in text
 
 
-def test_a_retry_in_a_space_is_told_from_one_outside(as_person: As) -> None:
+def test_a_retry_in_a_space_is_told_from_one_outside(as_person):
     ada = as_person("ada", spaces={"team": "write"})
     mine, ours, again = (chat(ada, "Hello", key="k", **space) for space in ({}, TEAM, TEAM))
     assert mine["id"] != ours["id"] == again["id"]
@@ -254,7 +251,7 @@ def test_a_retry_in_a_space_is_told_from_one_outside(as_person: As) -> None:
 # -- what follows the memory
 
 
-def test_an_export_of_a_space_is_imported_as_a_persons_only_by_an_import(as_person: As) -> None:
+def test_an_export_of_a_space_is_imported_as_a_persons_only_by_an_import(as_person):
     ada = as_person("ada", spaces={"team": "write", "copy": "write"})
     append(ada, "s", [said("The release is on Friday.")], **TEAM)
     good(ada.post("/api/facts", json={"text": "We deploy on Fridays", **TEAM}))
@@ -267,7 +264,7 @@ def test_an_export_of_a_space_is_imported_as_a_persons_only_by_an_import(as_pers
     failed(as_person().post("/api/import", json=exported), 422, "invalid_fields")
 
 
-def test_erasing_a_person_leaves_the_space_and_the_other_way_round(as_person: As) -> None:
+def test_erasing_a_person_leaves_the_space_and_the_other_way_round(as_person):
     ada = as_person("ada", spaces={"team": "write"})
     chat(ada, "Ours is green.", session_id="s", **TEAM)
     chat(ada, "Mine is red.", session_id="s")
@@ -278,7 +275,7 @@ def test_erasing_a_person_leaves_the_space_and_the_other_way_round(as_person: As
     assert "red" in str(find(ada, "red")) and not find(ada, "green", **TEAM)
 
 
-def test_memory_off_in_a_space(as_person: As, model_server: ModelServer) -> None:
+def test_memory_off_in_a_space(as_person, model_server):
     ada = as_person("ada", spaces={"team": "write"})
     good(ada.post("/api/facts", json={"text": "Likes green lockers", **TEAM}))
     assert good(ada.patch("/api/spaces/team", json={"remember": False}))["remember"] is False
@@ -290,7 +287,7 @@ def test_memory_off_in_a_space(as_person: As, model_server: ModelServer) -> None
 
 
 @pytest.fixture
-def remembered(make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Flask:
+def remembered(make_app, model_server, monkeypatch):
     """Ada has said one thing for herself and one in each of two spaces, and each of them knows a fact."""
     app = talker(make_app, model_server, monkeypatch).application
     client = app.test_client()
@@ -328,9 +325,7 @@ ASKED = "What is the locker code?"
         ({**TEAM, "remember": False}, set()),
     ],
 )
-def test_a_persons_key_reads_what_it_names(
-    remembered: Flask, model_server: ModelServer, asking: dict[str, Any], shown: set[str]
-) -> None:
+def test_a_persons_key_reads_what_it_names(remembered, model_server, asking, shown):
     ada = opens(remembered, team="write", company="read")
     reply = chat(ada, ASKED, session_id="s", **asking)
     assert seen(model_server) == shown
@@ -339,7 +334,7 @@ def test_a_persons_key_reads_what_it_names(
     assert others == {named[code] for code in shown} - ({"team"} if asking.get("space") else {None})
 
 
-def test_an_application_says_which_memories_a_turn_reads(remembered: Flask, model_server: ModelServer) -> None:
+def test_an_application_says_which_memories_a_turn_reads(remembered, model_server):
     client = remembered.test_client()
     for asking, shown in (
         ({"user_id": "ada"}, {"1111"}),
@@ -356,7 +351,7 @@ def test_an_application_says_which_memories_a_turn_reads(remembered: Flask, mode
     assert "1111" in block["block"] and "2222" in block["block"]
 
 
-def test_a_memory_that_a_key_does_not_open_is_read_by_no_turn(remembered: Flask, model_server: ModelServer) -> None:
+def test_a_memory_that_a_key_does_not_open_is_read_by_no_turn(remembered, model_server):
     ada, agent = opens(remembered, team="read"), opens(remembered, None, team="write")
     asked = len(model_server.requests)
     assert failed(ask(ada, ASKED, spaces=["company"]), 404, "space_not_found")
@@ -366,9 +361,7 @@ def test_a_memory_that_a_key_does_not_open_is_read_by_no_turn(remembered: Flask,
     assert seen(model_server) == {"2222"}
 
 
-def test_each_memory_stands_in_a_block_of_its_own_after_the_prefix(
-    remembered: Flask, model_server: ModelServer
-) -> None:
+def test_each_memory_stands_in_a_block_of_its_own_after_the_prefix(remembered, model_server):
     ada = opens(remembered, team="write", company="read")
     model_server.main.queue("Hello.", "It is one of two.", "I told you.")
     chat(ada, "Hello there", session_id="s", spaces=[])
@@ -383,7 +376,7 @@ def test_each_memory_stands_in_a_block_of_its_own_after_the_prefix(
     assert "1111" in person and "2222" not in person
 
 
-def test_clients_name_the_memories_in_headers(remembered: Flask, model_server: ModelServer) -> None:
+def test_clients_name_the_memories_in_headers(remembered, model_server):
     ada = opens(remembered, team="write", company="read")
     body = {"model": "m", **talk_in(ASKED)}
     for headers, shown in (
@@ -396,7 +389,7 @@ def test_clients_name_the_memories_in_headers(remembered: Flask, model_server: M
         assert seen(model_server) == shown, headers
 
 
-def test_the_models_own_searches_look_into_each_memory(remembered: Flask, model_server: ModelServer) -> None:
+def test_the_models_own_searches_look_into_each_memory(remembered, model_server):
     ada = opens(remembered, team="write", company="read")
     model_server.main.queue(ToolCalls((("conversation_search", {"query": "locker code"}),)), "2222")
     chat(ada, ASKED, session_id="s", recall="tools", spaces=["team"])
@@ -405,14 +398,14 @@ def test_the_models_own_searches_look_into_each_memory(remembered: Flask, model_
     assert "2222" in re.findall(r'<space name="team">\n(.*?)\n</space>', result, re.S)[0]
 
 
-def test_a_person_whose_memory_is_off_is_not_read(remembered: Flask, model_server: ModelServer) -> None:
+def test_a_person_whose_memory_is_off_is_not_read(remembered, model_server):
     ada = opens(remembered, team="write")
     good(ada.patch("/api/users/ada", json={"remember": False}))
     chat(ada, ASKED, session_id="s", **TEAM)
     assert seen(model_server) == {"2222"}
 
 
-def test_what_a_turn_shows_of_a_person_never_becomes_the_spaces(remembered: Flask, model_server: ModelServer) -> None:
+def test_what_a_turn_shows_of_a_person_never_becomes_the_spaces(remembered, model_server):
     """The mini model, asked for the space's facts, gets no word of it; a fact that it makes of it all the same is
     refused, and so is one that the main model writes."""
     ada, bob = (opens(remembered, name, team="write") for name in ("ada", "bob"))
@@ -433,9 +426,7 @@ def test_what_a_turn_shows_of_a_person_never_becomes_the_spaces(remembered: Flas
     assert seen(model_server) == {"2222"}
 
 
-def test_who_reads_a_turn_in_a_space_does_not_see_the_others_memory(
-    remembered: Flask, model_server: ModelServer
-) -> None:
+def test_who_reads_a_turn_in_a_space_does_not_see_the_others_memory(remembered, model_server):
     ada, bob = (opens(remembered, name, team="write") for name in ("ada", "bob"))
     model_server.main.queue("I told you.")
     reply = chat(ada, ASKED, session_id="s", key="k", **TEAM)
@@ -447,7 +438,7 @@ def test_who_reads_a_turn_in_a_space_does_not_see_the_others_memory(
     assert again["id"] == reply["id"] and "1111" in str(again["memory"]["others"]), "a retry is the same person's"
 
 
-def test_a_client_that_goes_on_with_tools_sees_the_same_again(remembered: Flask, model_server: ModelServer) -> None:
+def test_a_client_that_goes_on_with_tools_sees_the_same_again(remembered, model_server):
     ada = opens(remembered, team="read")
     tools = [{"type": "function", "function": {"name": "open", "parameters": {"type": "object", "properties": {}}}}]
     model_server.main.queue(ToolCalls((("open", {}),)), "Done.")
@@ -463,7 +454,7 @@ def test_a_client_that_goes_on_with_tools_sees_the_same_again(remembered: Flask,
     assert "2222" in str(first) and second[: len(first)] == first
 
 
-def test_a_turn_without_spaces_runs_no_statement_for_them(remembered: Flask) -> None:
+def test_a_turn_without_spaces_runs_no_statement_for_them(remembered):
     """With them, one for all, and what each memory needs."""
     database, counts = engine_of(remembered).database, list[int]()
     ada, alone = opens(remembered, team="write"), opens(remembered)
@@ -478,7 +469,7 @@ def test_a_turn_without_spaces_runs_no_statement_for_them(remembered: Flask) -> 
     assert counts[1] == counts[0] + 1, "small talk: the owners are looked up, their facts are kept"
 
 
-def test_a_day_that_is_spent_is_spent_in_every_space(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_day_that_is_spent_is_spent_in_every_space(make_app, model_server):
     app = make_app(**at(model_server, daily_tokens=150))
     client = app.test_client()
     usage = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
@@ -494,7 +485,7 @@ def test_a_day_that_is_spent_is_spent_in_every_space(make_app: MakeApp, model_se
 # -- the profile of an organisation, a project or an agent
 
 
-def test_the_profile_of_a_space_says_what_it_is(app: Flask, as_person: As, model_server: ModelServer) -> None:
+def test_the_profile_of_a_space_says_what_it_is(app, as_person, model_server):
     ada, jobs = as_person("ada", spaces={"team": "write"}), engine_of(app).job_queue
     chat(ada, "Our team builds kites and ships on Fridays.", session_id="s", **TEAM)
     kites = fact("The team builds kites", 1, "Our team builds kites", scope="user")
@@ -512,7 +503,7 @@ def test_the_profile_of_a_space_says_what_it_is(app: Flask, as_person: As, model
     failed(ada.get("/api/users/ada/profile"), 404, "user_not_found")
 
 
-def test_profiles_of_spaces_have_a_schema_of_their_own(app: Flask) -> None:
+def test_profiles_of_spaces_have_a_schema_of_their_own(app):
     client = app.test_client()
     schema = {"type": "object", "properties": {"motto": {"type": "string"}}, "additionalProperties": False}
     good(client.put("/api/profile/schema?kind=space", json={"schema": schema}))

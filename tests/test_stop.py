@@ -1,7 +1,5 @@
 """A reply that is stopped: what was said is kept, on whatever worker it was being written."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +11,6 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from tests.application import statements
-from tests.conftest import MakeApp
 from tests.http import ask, chat, events, failed, history, meanwhile, stream, streamed_text
 from tests.model_server import Delay, Exchange, ModelServer, Reply, Status, ToolCalls, at, prompts
 from tests.processes import eventually
@@ -68,9 +65,7 @@ def speaking(server: ModelServer, app: Flask, **more: Any) -> Iterator[tuple[Sil
         yield reply, parts
 
 
-def test_what_was_said_is_stored_and_the_stream_ends_regularly(
-    apps: tuple[Flask, Flask], model_server: ModelServer
-) -> None:
+def test_what_was_said_is_stored_and_the_stream_ends_regularly(apps, model_server):
     first, second = apps
     with speaking(model_server, first) as (reply, result):
         assert stop(second.test_client())
@@ -86,9 +81,7 @@ def test_what_was_said_is_stored_and_the_stream_ends_regularly(
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answered(
-    apps: tuple[Flask, Flask], model_server: ModelServer, streaming: bool
-) -> None:
+def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answered(apps, model_server, streaming):
     """A streamed turn ends at once.  A plain one ends when the model begins to answer."""
     first, second = apps
     begin = threading.Event()
@@ -108,14 +101,14 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     assert [role for role, _ in history(client, "s")] == ["user", "assistant"]
 
 
-def test_where_nothing_is_being_written_there_is_nothing_to_stop(client: FlaskClient) -> None:
+def test_where_nothing_is_being_written_there_is_nothing_to_stop(client):
     failed(client.post("/api/sessions/s/stop"), 404, "session_not_found")
     chat(client, "Hello", session_id="s", user_id="ada")
     assert not stop(client)
     failed(client.post("/api/sessions/s/stop?user_id=bob"), 404, "session_not_found")
 
 
-def test_other_sessions_go_on(model_app: Flask, model_server: ModelServer) -> None:
+def test_other_sessions_go_on(model_app, model_server):
     app, client = model_app, model_app.test_client()
     release = threading.Event()
     chat(client, "Hello", session_id="t")
@@ -129,7 +122,7 @@ def test_other_sessions_go_on(model_app: Flask, model_server: ModelServer) -> No
     assert answers[0]["reply"] == "Unharmed." and answers[0]["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(model_app, model_server):
     """The turn ends by itself at the moment it is stopped; the one that waited for it is not stopped."""
     app, client = model_app, model_app.test_client()
     release = threading.Event()
@@ -142,7 +135,7 @@ def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(model_app: Flask, mod
     assert second[0]["reply"] == "Second." and second[0]["choices"][0]["finish_reason"] == "stop"
 
 
-def test_stopped_between_two_tries_it_does_not_try_again(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_stopped_between_two_tries_it_does_not_try_again(make_app, model_server):
     app = make_app(**at(model_server, model_timeout=30.0))
     model_server.main.queue(Status(429, headers={"Retry-After": "5"}))
     with meanwhile(lambda: ask(app.test_client(), "Count.", session_id="s")) as answers:
@@ -152,9 +145,7 @@ def test_stopped_between_two_tries_it_does_not_try_again(make_app: MakeApp, mode
     assert len(model_server.requests) == 1
 
 
-def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(make_app, model_server):
     app = make_app(**at(model_server, model_timeout=30.0))
     silent = Silent()
     model_server.main.queue(ToolCalls((("conversation_search", {"query": "tea"}),), text="Let me look."), silent)
@@ -167,7 +158,7 @@ def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(
     assert history(app.test_client(), "s")[-1] == ("assistant", "Let me look.")
 
 
-def test_an_idempotency_key_gets_the_stopped_reply_again(model_app: Flask, model_server: ModelServer) -> None:
+def test_an_idempotency_key_gets_the_stopped_reply_again(model_app, model_server):
     app = model_app
     with speaking(model_server, app, key="k"):
         stop(app.test_client())

@@ -1,32 +1,25 @@
 """The store inside the engine: conditions on values, versions, expiry, and the documents that rest on messages."""
 
-from __future__ import annotations
-
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app import engine_of, upgrade_schema
-from memory.engine import Engine
 from memory.errors import InvalidRequest
 from memory.store import documents
-from memory.store.store import Items
 from models import ItemRow
 from models.owners import Caller
 from models.store import Delete, Get, Item, Put, Search
 from tests.application import an_app, derived, rows_of
 from tests.conftest import empty
 from tests.http import append, said
-from tests.jobs import Bench
 
 ADA = Caller(user_id="ada")
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -87,9 +80,7 @@ WANTED = st.recursive(
 
 
 @pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
-def lasting(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, migrated: Path
-) -> Iterator[Flask]:
+def lasting(request, tmp_path_factory, migrated):
     """An application for all examples of a property, on either database."""
     settings: dict[str, Any] = {}
     if request.param == "postgres":
@@ -102,7 +93,7 @@ def lasting(
 
 
 @pytest.fixture
-def items(engine: Engine) -> Items:
+def items(engine):
     return engine.items
 
 
@@ -117,7 +108,7 @@ def keys(found: list[Item]) -> list[str]:
 @example([{"a": {"b": 10}}, {"a": {"b": "10"}}, {"a": [1, "x"]}], {"a": {"b": {"$gte": 9}}})
 @example([{"a": None}, {}], {"a": {"b": None}})
 @example([{"a": {"b": 1}}, {"a.b": 1}, {"a": {"b": 2}, "a.b": 1}, {"a": 1}], {"a.b": 1})
-def test_a_filter_means_in_sql_what_it_says(lasting: Flask, values: list[Any], wanted: dict[str, Any]) -> None:
+def test_a_filter_means_in_sql_what_it_says(lasting, values, wanted):
     items = engine_of(lasting).items
     puts = [Put(("all",), str(number), value) for number, value in enumerate(values)]
     *stored, found = items.run(ADA, [*puts, Search(("all",), wanted)])
@@ -127,13 +118,13 @@ def test_a_filter_means_in_sql_what_it_says(lasting: Flask, values: list[Any], w
     items.run(ADA, [Delete(("all",), put.key) for put in puts])
 
 
-def test_a_value_that_python_takes_for_the_same_replaces_it(items: Items) -> None:
+def test_a_value_that_python_takes_for_the_same_replaces_it(items):
     for value in ({"a": True}, {"a": 1}, {"a": 1.0}, None, False, 0):
         items.run(ADA, [Put(("a",), "k", value)])
         assert repr(items.get(ADA, Get(("a",), "k")).value) == repr(value)
 
 
-def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) -> None:
+def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench):
     items, clock = bench.engine.items, bench.clock
     kept = Put(("a",), "kept", 1, ttl=10, refreshes=True)
     items.run(ADA, [Put(("a",), "gone", 1, ttl=10), Put(("a",), "lasting", 1), kept, replace(kept, key="unread")])
@@ -148,7 +139,7 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench: Bench) 
     assert rows_of(bench.engine)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
 
 
-def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(engine: Engine) -> None:
+def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(engine):
     now = engine.items.now()
     query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.unexpired(now))
     with engine.database.engine.connect() as connection:
@@ -157,7 +148,7 @@ def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(engi
     assert "(owner_id=? AND namespace>? AND namespace<?)" in str(plan)
 
 
-def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench: Bench) -> None:
+def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench):
     items, put = bench.engine.items, Put(("a",), "k", 1, ttl=1, refreshes=True)
     items.run(ADA, [put])
     read = items.get(ADA, Get(("a",), "k"))
@@ -171,13 +162,13 @@ def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench: B
 
 
 @pytest.fixture
-def told(app: Flask) -> list[int]:
+def told(app):
     """Ada has told two things; the ids of her messages."""
     told = append(app.test_client(), "s", [said("I like tea."), said("And jam.")], user_id="ada")
     return list(told["message_ids"])
 
 
-def test_callers_read_the_engines_documents_but_never_write_them(engine: Engine, told: list[int]) -> None:
+def test_callers_read_the_engines_documents_but_never_write_them(engine, told):
     derived(engine, "ada", "default", {"likes": ["tea"]}, told)
     own = ("recap", "profile")
     assert engine.items.get(ADA, Get(own, "default")).value == {"likes": ["tea"]}

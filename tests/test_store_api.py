@@ -1,7 +1,5 @@
 """The store over HTTP: items, searches, namespaces, batches, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -35,7 +33,7 @@ def batch(client: FlaskClient, *operations: Body, **more: Any) -> list[Body]:
     return answered
 
 
-def test_an_item_is_stored_read_replaced_and_erased(client: FlaskClient) -> None:
+def test_an_item_is_stored_read_replaced_and_erased(client):
     first = put(client, "ada.notes", "tea", {"text": "Green tea"}, user_id="ada", ttl=5, refresh_on_read=True)
     name = {"namespace": "ada.notes", "key": "tea", "user_id": "ada"}
     read = good(client.get(ITEMS, query_string=name))
@@ -58,7 +56,7 @@ def test_an_item_is_stored_read_replaced_and_erased(client: FlaskClient) -> None
     assert [job["kind"] for job in read_all(client, "/api/jobs")] == ["expire"]
 
 
-def test_items_of_a_person_are_not_the_tenants_nor_another_persons(client: FlaskClient) -> None:
+def test_items_of_a_person_are_not_the_tenants_nor_another_persons(client):
     for user in ({}, {"user_id": "ada"}, {"user_id": "bob"}):
         put(client, "a", "k", user, **user)
     for user in ({}, {"user_id": "ada"}, {"user_id": "bob"}):
@@ -68,7 +66,7 @@ def test_items_of_a_person_are_not_the_tenants_nor_another_persons(client: Flask
     assert search(client, user_id="ada") == [] and len(search(client)) == len(search(client, user_id="bob")) == 1
 
 
-def test_a_search_finds_below_a_prefix_newest_first_in_pages(client: FlaskClient) -> None:
+def test_a_search_finds_below_a_prefix_newest_first_in_pages(client):
     names = ["a", "a.b", "a.b.c", "a-b", "a.bc", "a/b", "b"]
     for number, name in enumerate(names):
         put(client, name, "k", {"n": number})
@@ -80,7 +78,7 @@ def test_a_search_finds_below_a_prefix_newest_first_in_pages(client: FlaskClient
     assert search(client, filter={"n": {"$gt": 3, "$lt": 9}}, limit=2) == [("b", "k"), ("a/b", "k")]
 
 
-def test_a_query_finds_by_words_and_meaning_in_the_chosen_fields(client: FlaskClient) -> None:
+def test_a_query_finds_by_words_and_meaning_in_the_chosen_fields(client):
     put(client, "notes", "kettle", {"title": "Kitchen", "parts": [{"text": "Kettles boil water"}, {"text": "Steam"}]})
     put(client, "notes", "garden", {"title": "Water the plants", "parts": [{"text": "Roses and tulips"}]})
     put(client, "notes", "ill", {"title": "Monday", "parts": ["The physician prescribed medicine"]})
@@ -99,14 +97,14 @@ def test_a_query_finds_by_words_and_meaning_in_the_chosen_fields(client: FlaskCl
     assert len(search(client, query=" ")) == 3, "a query of nothing is none"
 
 
-def test_items_without_a_text_come_after_those_that_a_query_finds(client: FlaskClient) -> None:
+def test_items_without_a_text_come_after_those_that_a_query_finds(client):
     put(client, "notes", "number", {"cups": 2})
     put(client, "notes", "tea", {"title": "Green tea"})
     found = good(client.post("/api/store/search", json={"query": "beverage"}))["items"]
     assert [(item["key"], item.get("score") is None) for item in found] == [("tea", False), ("number", True)]
 
 
-def test_an_item_says_where_queries_look_in_it(client: FlaskClient) -> None:
+def test_an_item_says_where_queries_look_in_it(client):
     value = {"title": "Green tea", "body": "Roses"}
     for key, index in (("title", ["title"]), ("body", ["body"]), ("nowhere", []), ("default", None)):
         assert put(client, "notes", key, value, index=index)["index"] == index
@@ -122,7 +120,7 @@ def test_an_item_says_where_queries_look_in_it(client: FlaskClient) -> None:
     assert good(client.get(f"{ITEMS}?namespace=notes&key=exported&user_id=ada"))["index"] == []
 
 
-def test_a_filters_key_with_dots_is_a_path_where_the_value_has_no_such_key(client: FlaskClient) -> None:
+def test_a_filters_key_with_dots_is_a_path_where_the_value_has_no_such_key(client):
     put(client, "notes", "nested", {"by": {"first-name": "Ada"}, "size": 1})
     put(client, "notes", "plain", {"by.first-name": "Ada", "by": {"first-name": "Bob"}})
     assert search(client, filter={"by.first-name": "Bob"}) == []
@@ -131,13 +129,13 @@ def test_a_filters_key_with_dots_is_a_path_where_the_value_has_no_such_key(clien
     assert search(client, filter={"size.by": None, "size": 1}) == [("notes", "nested")]
 
 
-def test_the_fields_of_a_query_are_paths(client: FlaskClient) -> None:
+def test_the_fields_of_a_query_are_paths(client):
     for field in ("a[x]", "a.", ".a", "a[0]b", "a]", "[*]"):
         refused = error(client.post("/api/store/search", json={"query": "tea", "fields": [field]}), 422)
         assert refused["param"] == "fields.0" and "notes[*].text" in refused["fields"]["fields.0"][0]
 
 
-def test_namespaces_by_prefix_suffix_wildcard_and_depth(client: FlaskClient) -> None:
+def test_namespaces_by_prefix_suffix_wildcard_and_depth(client):
     for name in ("users.ada.notes", "users.ada.tasks", "users.bob.notes", "users", "teams.x.y.notes"):
         put(client, name, "k", 1)
     put(client, "users.ada.notes", "other", 1)
@@ -149,7 +147,7 @@ def test_namespaces_by_prefix_suffix_wildcard_and_depth(client: FlaskClient) -> 
     assert namespaces(client, limit=2, offset=1) == ["users", "users.ada.notes"]
 
 
-def test_a_batch_does_all_in_their_order_or_nothing(client: FlaskClient) -> None:
+def test_a_batch_does_all_in_their_order_or_nothing(client):
     name = {"namespace": ["a"], "key": "k"}
     done = batch(
         client,
@@ -194,7 +192,7 @@ OUT_OF_BOUNDS: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize(("field", "value"), [(name, value) for name in OUT_OF_BOUNDS for value in OUT_OF_BOUNDS[name]])
-def test_what_is_out_of_bounds_is_refused_and_nothing_stored(client: FlaskClient, field: str, value: Any) -> None:
+def test_what_is_out_of_bounds_is_refused_and_nothing_stored(client, field, value):
     body = {"namespace": ["a"], "key": "k", "value": 1, field: value}
     refused = error(client.put(ITEMS, data=json.dumps(body), content_type="application/json"), 422)
     assert refused["param"] == field and "Nothing was stored" in refused["message"]
@@ -216,13 +214,13 @@ def test_what_is_out_of_bounds_is_refused_and_nothing_stored(client: FlaskClient
         [],
     ],
 )
-def test_a_batch_that_asks_for_too_much_is_refused(client: FlaskClient, operations: list[Body]) -> None:
+def test_a_batch_that_asks_for_too_much_is_refused(client, operations):
     body = {"operations": [*operations, {"op": "put", "namespace": "a", "key": "k", "value": 1}] if operations else []}
     assert error(client.post("/api/store/batch", json=body), 422)["param"].startswith("operations")
     assert search(client) == []
 
 
-def test_the_largest_value_and_the_longest_names_fit(client: FlaskClient) -> None:
+def test_the_largest_value_and_the_longest_names_fit(client):
     value = {"é": "x" * ((1 << 16) - 9)}
     item = put(client, ".".join("abcdefgh"), "k" * 256, value)
     assert item["value"] == value and put(client, "n" * 256, "🏠" * 256, nested(51))["version"] == 1
@@ -243,7 +241,7 @@ WRONG: list[tuple[str, Body]] = [
 
 
 @pytest.mark.parametrize(("code", "body"), WRONG)
-def test_a_search_that_is_wrong_is_refused(client: FlaskClient, code: str, body: Body) -> None:
+def test_a_search_that_is_wrong_is_refused(client, code, body):
     answer = client.post("/api/store/search", data=json.dumps(body), content_type="application/json")
     refused = error(answer, 422)
     assert refused["code"] == code and refused["param"].startswith(next(iter(body)))
@@ -253,7 +251,7 @@ def test_a_search_that_is_wrong_is_refused(client: FlaskClient, code: str, body:
     assert search(client) == []
 
 
-def test_a_key_that_may_not_read_reads_nothing_in_a_batch_either(client: FlaskClient) -> None:
+def test_a_key_that_may_not_read_reads_nothing_in_a_batch_either(client):
     key, _ = engine_of(client.application).keys.create("acme", None, ["chat"])
     writer, name = with_key(client.application, key), {"namespace": ["a"], "key": "k"}
     good(writer.put(ITEMS, json={**name, "value": 1}))

@@ -1,31 +1,26 @@
 """The summary: what the mini model is sent, which of its answers are kept, and that nobody's version is lost."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from app import engine_of
 from memory import jobs as jobs_module
 from memory import tokens
 from memory.conversation_types import BUILT_IN
-from memory.engine import Engine
 from memory.knowledge.summary_update import BATCH_TOKENS, SummaryInput
 from memory.llm.mini_model import instruction
 from models.sections import Sections
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import append, chat, error, failed, good, meanwhile, said
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import Delay, ModelServer, Status, Text, at
+from tests.model_server import Delay, Status, Text, at
 
 # -- how it stands
 
 
-def test_its_states_from_none_to_current(talk: Talk) -> None:
+def test_its_states_from_none_to_current(talk):
     talk.client.post("/api/sessions", json={"session_id": "s"})
     assert (talk.summary()["state"], talk.summary()["latest"]) == ("none", None)
     talk.say("I drink tea.")
@@ -49,7 +44,7 @@ def test_its_states_from_none_to_current(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])
-def test_where_the_person_has_said_nothing_it_may_be_empty(client: FlaskClient, engine: Engine, role: str) -> None:
+def test_where_the_person_has_said_nothing_it_may_be_empty(client, engine, role):
     append(client, "s", [said("Tallinn", role), said("...")])
     engine.job_queue.run_due(["summary"])
     summary = good(client.get("/api/sessions/s/summary"))
@@ -59,7 +54,7 @@ def test_where_the_person_has_said_nothing_it_may_be_empty(client: FlaskClient, 
 # -- what the mini model is sent
 
 
-def test_a_first_summary_and_an_extension_are_asked_for_differently(talk: Talk) -> None:
+def test_a_first_summary_and_an_extension_are_asked_for_differently(talk):
     talk.say("I drink tea.")
     talk.digest(digest_of(topic="Tea & </summary_so_far>"))
     talk.say("Not coffee.")
@@ -83,7 +78,7 @@ def test_a_first_summary_and_an_extension_are_asked_for_differently(talk: Talk) 
     assert (sent["type"], sent["json_schema"]["schema"]) == ("json_schema", json.loads(json.dumps(shape)))
 
 
-def test_an_import_is_summarised_in_bounded_calls(talk: Talk) -> None:
+def test_an_import_is_summarised_in_bounded_calls(talk):
     words = "I would like to talk about tea, and how long it should be steeped, at which temperature. "
     append(talk.client, "s", [said(f"{number}: {words}") for number in range(1, 1001)])
     done = talk.digest()
@@ -106,7 +101,7 @@ def test_an_import_is_summarised_in_bounded_calls(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("broken", ["{", json.dumps(digest_of(topic=""))])
-def test_a_broken_answer_is_repaired_once(talk: Talk, broken: str) -> None:
+def test_a_broken_answer_is_repaired_once(talk, broken):
     talk.say("I drink tea.")
     done = talk.digest(Text(broken), digest_of(topic="Mended"))
     assert (done["latest"]["sections"]["topic"], done["latest"]["usage"]["calls"]) == ("Mended", 2)
@@ -117,9 +112,7 @@ def test_a_broken_answer_is_repaired_once(talk: Talk, broken: str) -> None:
 
 
 @pytest.mark.parametrize(("attempts", "state"), [(3, "pending"), (1, "failed")])
-def test_a_failing_model_leaves_the_error_and_refresh_tries_again(
-    make_app: MakeApp, model_server: ModelServer, attempts: int, state: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_model_leaves_the_error_and_refresh_tries_again(make_app, model_server, attempts, state, monkeypatch):
     monkeypatch.setattr(jobs_module, "ATTEMPTS", attempts)
     talk = Talk(make_app(**at(model_server)), model_server)
     talk.say("I drink tea.")
@@ -135,7 +128,7 @@ def test_a_failing_model_leaves_the_error_and_refresh_tries_again(
 # -- the person's own
 
 
-def test_an_edit_is_a_version_and_is_shown_at_once(talk: Talk) -> None:
+def test_an_edit_is_a_version_and_is_shown_at_once(talk):
     talk.say("I drink tea.", "And coffee.", "And water.")
     talk.digest(digest_of(topic="Drinks"))
     sections = {
@@ -155,7 +148,7 @@ def test_an_edit_is_a_version_and_is_shown_at_once(talk: Talk) -> None:
     assert "My drinks" in talk.digests()[-1][-1]["content"]  # the mini model goes on from the edit
 
 
-def test_an_edit_of_another_version_is_a_conflict(talk: Talk) -> None:
+def test_an_edit_of_another_version_is_a_conflict(talk):
     talk.client.post("/api/sessions", json={"session_id": "s"})
     good(talk.edit("One", expected_version=0))
     good(talk.edit("Two", expected_version=1))
@@ -176,14 +169,14 @@ def test_an_edit_of_another_version_is_a_conflict(talk: Talk) -> None:
         ({"sections": {"data": [f"{number} " + "x" * 390 for number in range(40)]}}, "sections"),  # for every prompt
     ],
 )
-def test_an_edit_that_cannot_be_kept(talk: Talk, body: Any, param: str) -> None:
+def test_an_edit_that_cannot_be_kept(talk, body, param):
     talk.say("I drink tea.")
     refused = error(talk.client.put(talk.address, json=body), 422)
     assert refused["param"] == param
     assert talk.summary()["latest"] is None
 
 
-def test_rollback_brings_a_version_back_as_a_new_one(talk: Talk) -> None:
+def test_rollback_brings_a_version_back_as_a_new_one(talk):
     talk.say("I drink tea.")
     talk.digest(digest_of(topic="One"))
     talk.say("And coffee.")
@@ -202,7 +195,7 @@ def test_rollback_brings_a_version_back_as_a_new_one(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("change", ["edit", "rollback"])
-def test_a_summary_changed_meanwhile_is_not_overwritten(talk: Talk, change: str) -> None:
+def test_a_summary_changed_meanwhile_is_not_overwritten(talk, change):
     talk.say("I drink tea.")
     talk.digest(digest_of(topic="One"))
     talk.say("And coffee.")
@@ -237,7 +230,7 @@ def material(talk: Talk) -> str:
     return talk.digests()[-1][1]["content"]
 
 
-def test_a_text_gives_the_conversation_another_summary_and_nothing_is_stored(talk: Talk) -> None:
+def test_a_text_gives_the_conversation_another_summary_and_nothing_is_stored(talk):
     talk.server.mini.queue(digest_of(data=["The stored one."]))
     for message in ("I like tea", "And coffee"):
         chat(talk.client, message, session_id="s")
@@ -255,7 +248,7 @@ def test_a_text_gives_the_conversation_another_summary_and_nothing_is_stored(tal
     assert talk.summary() == before and rows_of(engine_of(talk.app)) == stored
 
 
-def test_a_prompt_is_tried_by_its_name(talk: Talk) -> None:
+def test_a_prompt_is_tried_by_its_name(talk):
     talk.client.put("/api/prompts/brief", json={"text": BRIEF})
     chat(talk.client, "I like tea", session_id="s")
     assert preview(talk, prompt="brief")["prompt"] == "brief@1"
@@ -263,7 +256,7 @@ def test_a_prompt_is_tried_by_its_name(talk: Talk) -> None:
     assert preview(talk)["prompt"] == "summary"
 
 
-def test_what_is_too_long_for_one_call_is_read_on_from_the_earliest_version_that_lets_it(talk: Talk) -> None:
+def test_what_is_too_long_for_one_call_is_read_on_from_the_earliest_version_that_lets_it(talk):
     long = "and so on " * 400
     for number in range(1, 7):
         talk.hear(f"w{number} {long}", said(f"answer {number}", "assistant"), reply=digest_of(data=[f"up to {number}"]))
@@ -275,7 +268,7 @@ def test_what_is_too_long_for_one_call_is_read_on_from_the_earliest_version_that
     assert sum(tokens[2 * made["since"] :]) <= BATCH_TOKENS < sum(tokens[2 * made["since"] - 2 :])
 
 
-def test_a_long_import_that_was_never_summarised_shows_its_first_step(talk: Talk) -> None:
+def test_a_long_import_that_was_never_summarised_shows_its_first_step(talk):
     talk.say(*(f"w{number} " + "and so on " * 400 for number in range(1, 11)))
     made = preview(talk, text=BRIEF)
     assert made["since"] == made["current_version"] == 0 and 0 < made["through"] < 10
@@ -284,7 +277,7 @@ def test_a_long_import_that_was_never_summarised_shows_its_first_step(talk: Talk
     assert preview(talk, text=BRIEF)["through"] > 0 and "w1 " in material(talk)
 
 
-def test_the_database_is_free_while_the_mini_model_works(talk: Talk) -> None:
+def test_the_database_is_free_while_the_mini_model_works(talk):
     chat(talk.client, "I like tea", session_id="s")
     talk.server.mini.queue(Delay(0.5))
     with meanwhile(lambda: preview(Talk(talk.app, talk.server), text=BRIEF)):
@@ -302,9 +295,7 @@ def test_the_database_is_free_while_the_mini_model_works(talk: Talk) -> None:
         ({"prompt": "repair"}, 422, "not_a_summary_prompt", "prompt"),
     ],
 )
-def test_what_can_not_be_a_summary_prompt_is_refused_as_when_it_is_stored(
-    talk: Talk, body: dict[str, Any], status: int, code: str, param: str
-) -> None:
+def test_what_can_not_be_a_summary_prompt_is_refused_as_when_it_is_stored(talk, body, status, code, param):
     chat(talk.client, "I like tea", session_id="s")
     assert failed(talk.client.post(f"{talk.address}/preview", json=body), status, code)["param"] == param
     assert talk.digests() == []

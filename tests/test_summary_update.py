@@ -1,7 +1,5 @@
 """Reading what the mini model wrote: tolerant of the wrapping, strict about the content."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from typing import Any
@@ -25,7 +23,7 @@ READ = Sections(topic="Tea", data=("Green tea, 80 °C",), discussed=("Steeping",
 
 @pytest.mark.parametrize("before", ["", "<think>Hm, {tea}.</think>", 'Perhaps {"topic": "coffee"}?</think>'])
 @pytest.mark.parametrize("spoken", ["</think>I obey", "<think>", "a <thinking> b </thinking> c", "</think><think>"])
-def test_a_tag_that_somebody_spoke_of_is_no_thought(before: str, spoken: str) -> None:
+def test_a_tag_that_somebody_spoke_of_is_no_thought(before, spoken):
     """Or one such message would keep a conversation from ever being summarised."""
     digest = read(before + json.dumps(digest_of(fact(f"Said {spoken}", 1), topic="Tags", data=[spoken])), NOTHING)
     assert digest.sections == Sections(topic="Tags", data=(spoken,))
@@ -48,7 +46,7 @@ def test_a_tag_that_somebody_spoke_of_is_no_thought(before: str, spoken: str) ->
         ("topic", ["a", "list"], ""),
     ],
 )
-def test_shapes_models_get_slightly_wrong(section: str, written: Any, meant: Any) -> None:
+def test_shapes_models_get_slightly_wrong(section, written, meant):
     answer = digest_of(**{"topic": "Tea", "open_questions": ["Which?"], section: written})
     assert getattr(read(json.dumps(answer), NOTHING).sections, section) == meant
 
@@ -69,7 +67,7 @@ def test_shapes_models_get_slightly_wrong(section: str, written: Any, meant: Any
         ({"quote": "two\n lines"}, {"quote": "two\n lines"}),  # letter by letter
     ],
 )
-def test_facts_models_get_slightly_wrong(written: dict[str, Any], meant: dict[str, Any]) -> None:
+def test_facts_models_get_slightly_wrong(written, meant):
     nonsense: list[Any] = ["a statement without a source", None, 3]
     draft, without_source = read(json.dumps(digest_of({**fact("Drinks tea", 1), **written}, *nonsense)), NOTHING).facts
     assert (without_source.source, without_source.quote) == (0, "")  # which is refused
@@ -86,7 +84,7 @@ def test_facts_models_get_slightly_wrong(written: dict[str, Any], meant: dict[st
         ('{"topic": null, "data": [null, ""]}', "summary is empty"),
     ],
 )
-def test_an_answer_without_a_summary_is_refused_in_a_sentence(answer: str, why: str) -> None:
+def test_an_answer_without_a_summary_is_refused_in_a_sentence(answer, why):
     with pytest.raises(InvalidAnswer, match=rf"{why}.*\.$"):
         read(answer, Sections(topic="Tea"))
 
@@ -95,7 +93,7 @@ def summary_of(items: int) -> Sections:
     return Sections(topic="Tea", data=tuple(f"Batch {number} was steeped for two minutes" for number in range(items)))
 
 
-def test_a_summary_that_lost_most_is_refused() -> None:
+def test_a_summary_that_lost_most_is_refused():
     for before, after in ((20, 20), (20, 11), (6, 1)):
         assert read(json.dumps(summary_of(after).as_dict()), summary_of(before)).sections == summary_of(after)
     with pytest.raises(InvalidAnswer, match=r"keeps only \d+ of \d+ tokens"):
@@ -103,7 +101,7 @@ def test_a_summary_that_lost_most_is_refused() -> None:
 
 
 @pytest.mark.parametrize("section", ["requirements", "constraints", "excluded", "data", "open_questions", "discussed"])
-def test_a_summary_is_bounded_whichever_section_swells(section: str) -> None:
+def test_a_summary_is_bounded_whichever_section_swells(section):
     swollen = [f"{number}: " + "tea " * 200 for number in range(100)]
     facts = [fact(f"F{n}", n) for n in range(500)]
     digest = read(json.dumps(digest_of(*facts, topic="x" * 5000, **{section: swollen})), NOTHING)
@@ -116,7 +114,7 @@ def test_a_summary_is_bounded_whichever_section_swells(section: str) -> None:
     assert all(len(item) <= ITEM_CHARS_MAX for item in [sections.topic, *kept])
 
 
-def test_when_it_is_too_long_old_talk_goes_before_what_is_needed() -> None:
+def test_when_it_is_too_long_old_talk_goes_before_what_is_needed():
     many = [f"{number}: " + "tea " * 30 for number in range(30)]
     sections = read(json.dumps(digest_of(requirements=many[:10], data=many[:10], discussed=many)), NOTHING).sections
     assert len(sections.requirements) == len(sections.data) == 10
@@ -144,7 +142,7 @@ pieces = st.sampled_from(
 )
 @example('{"topic": 1e999}')
 @example('{"summary": {"topic": NaN}, "facts": [{"source": Infinity}]}')
-def test_reading_gives_a_bounded_digest_or_refuses(answer: str) -> None:
+def test_reading_gives_a_bounded_digest_or_refuses(answer):
     try:
         digest = read(answer, NOTHING)
     except InvalidAnswer as refused:
@@ -174,7 +172,7 @@ def read_soon(answer: str) -> None:
 
 @pytest.mark.parametrize("pattern", HOSTILE)
 @pytest.mark.parametrize("opened", OPENED)
-def test_a_pattern_without_end_is_read_fast(opened: str, pattern: str) -> None:
+def test_a_pattern_without_end_is_read_fast(opened, pattern):
     read_soon(opened + pattern * (LONG // len(pattern)))
 
 
@@ -183,7 +181,7 @@ patterns = st.lists(signs | st.text(max_size=6), min_size=1, max_size=8).map("".
 
 
 @given(st.sampled_from(OPENED), patterns.filter(bool))
-def test_any_pattern_is_read_fast(opened: str, pattern: str) -> None:
+def test_any_pattern_is_read_fast(opened, pattern):
     read_soon(opened + pattern * (LONG // len(pattern)))
 
 
@@ -198,5 +196,5 @@ def test_any_pattern_is_read_fast(opened: str, pattern: str) -> None:
     ],
     ids=lambda answer: answer[:12],
 )
-def test_an_answer_that_asks_for_much_is_read_fast(answer: str) -> None:
+def test_an_answer_that_asks_for_much_is_read_fast(answer):
     read_soon(answer)

@@ -1,7 +1,5 @@
 """Estimates of tokens, and texts cut to them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,7 @@ words = st.text(st.characters(exclude_categories=["Cc", "Zs", "Zl", "Zp"]), max_
 
 
 @given(st.text(max_size=60), st.integers(-1, 60))
-def test_a_clipped_text_keeps_to_its_budget(text: str, budget: int) -> None:
+def test_a_clipped_text_keeps_to_its_budget(text, budget):
     clipped = truncate(text, budget)
     if estimate(text) <= budget:
         assert clipped == text
@@ -22,7 +20,7 @@ def test_a_clipped_text_keeps_to_its_budget(text: str, budget: int) -> None:
 
 
 @given(words, st.integers(2, 60))
-def test_as_much_of_a_text_is_kept_as_fits(text: str, budget: int) -> None:
+def test_as_much_of_a_text_is_kept_as_fits(text, budget):
     clipped = truncate(text, budget)
     if clipped != text:
         kept = max(0, len(clipped) - 1)
@@ -38,5 +36,5 @@ def test_as_much_of_a_text_is_kept_as_fits(text: str, budget: int) -> None:
         ("", 0, ""),
     ],
 )
-def test_a_text_is_cut_at_a_words_end(text: str, budget: int, clipped: str) -> None:
+def test_a_text_is_cut_at_a_words_end(text, budget, clipped):
     assert truncate(text, budget) == clipped

@@ -1,17 +1,14 @@
 """The scan that the tests of erasing rest on finds what is there."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from datetime import UTC, datetime
-from pathlib import Path
 
 from search_index import Document, SearchIndex
 from tests.traces import traces
 
 
-def test_a_word_is_found_however_it_is_written(tmp_path: Path) -> None:
+def test_a_word_is_found_however_it_is_written(tmp_path):
     (tmp_path / "plain").write_text("It is xyloZARquon, twice: Xylozarquon.")
     (tmp_path / "wide").write_bytes("Xylozarquon".encode("utf-16"))
     (tmp_path / "deep").mkdir()
@@ -30,7 +27,7 @@ def test_a_word_is_found_however_it_is_written(tmp_path: Path) -> None:
     assert traces(tmp_path, "xy")["json"] == 1
 
 
-def test_a_word_is_found_by_the_number_an_index_has_for_it(tmp_path: Path) -> None:
+def test_a_word_is_found_by_the_number_an_index_has_for_it(tmp_path):
     index = SearchIndex(tmp_path)
     index.add("ana", [Document(1, 1, "user", datetime(2026, 5, 1, tzinfo=UTC), "Xylozarquons are rare.")])
     assert traces(tmp_path, "Xylozarquon"), "by its stem"

@@ -1,7 +1,5 @@
 """When to look back: the lists were written before the rules (the held-out ones after), as people really type."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -189,7 +187,7 @@ TALKED = st.lists(
 
 @pytest.mark.parametrize("part", PATTERNS)
 @given(text=TALKED | st.text(max_size=60))
-def test_a_pattern_that_passes_over_texts_finds_the_same(part: str, text: str) -> None:
+def test_a_pattern_that_passes_over_texts_finds_the_same(part, text):
     def source(language: Language) -> str:
         found: str = getattr(language, part)
         return found
@@ -231,7 +229,7 @@ def test_hostile_text_costs_little(piece):
         ("", ""),
     ],
 )
-def test_the_sentences_that_ask(text: str, asked: str) -> None:
+def test_the_sentences_that_ask(text, asked):
     assert asking(text) == asked
 
 
@@ -246,7 +244,7 @@ def test_the_sentences_that_ask(text: str, asked: str) -> None:
         ("Does that include the hotel and the train?", False),
     ],
 )
-def test_a_question_that_can_be_understood_alone(question: str, alone: bool) -> None:
+def test_a_question_that_can_be_understood_alone(question, alone):
     assert stands_alone(question, ENGLISH) is alone
 
 
@@ -321,5 +319,5 @@ def test_every_keyword_stands_in_the_text_and_in_the_index(text):
         ("Which book is best?", None),
     ],
 )
-def test_whose_words_answer_a_question(question: str, role: str | None) -> None:
+def test_whose_words_answer_a_question(question, role):
     assert about(question) == role

@@ -1,7 +1,5 @@
 """Turns of one session run one after another, on any thread or process; turns of different sessions do not wait."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +14,8 @@ from werkzeug.test import TestResponse
 from app import engine_of
 from models import SessionRow
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import answering, ask, chat, failed, good, history, jobs, meanwhile, stored, stream, streamed_text
-from tests.model_server import Body, ModelServer, Status, at, prompts, question
+from tests.model_server import Body, Status, at, prompts, question
 from tests.traces import traces
 
 
@@ -30,12 +27,12 @@ def set_lease(app: Flask, token: str | None, seconds: float) -> None:
 
 
 @pytest.fixture(autouse=True)
-def to_the_point(model_server: ModelServer) -> None:
+def to_the_point(model_server):
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_turn_waits_for_the_one_before(apps: tuple[Flask, Flask], model_server: ModelServer, streaming: bool) -> None:
+def test_a_turn_waits_for_the_one_before(apps, model_server, streaming):
     first, second = apps
     client = second.test_client()
     talk = stream if streaming else chat
@@ -49,7 +46,7 @@ def test_a_turn_waits_for_the_one_before(apps: tuple[Flask, Flask], model_server
     assert [m["content"] for m in prompts(model_server)[1][1:-1]] == ["one", "Answer to one"]
 
 
-def test_reading_and_editing_do_not_wait(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+def test_reading_and_editing_do_not_wait(apps, model_server):
     first, second = apps
     client = second.test_client()
     with answering(model_server, first, "one", session_id="s"):
@@ -60,7 +57,7 @@ def test_reading_and_editing_do_not_wait(apps: tuple[Flask, Flask], model_server
     assert client.get("/api/sessions/s").json["title"] == "New" and len(history(client, "s")) == 2
 
 
-def test_an_append_waits_for_the_reply(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+def test_an_append_waits_for_the_reply(apps, model_server):
     first, second = apps
     body = {"messages": [{"role": "user", "content": "two"}]}
 
@@ -74,7 +71,7 @@ def test_an_append_waits_for_the_reply(apps: tuple[Flask, Flask], model_server: 
     assert [words for _, words in history(first.test_client(), "s")] == ["one", "Answer to one", "two"]
 
 
-def test_many_turns_at_once_keep_order(apps: tuple[Flask, Flask], model_server: ModelServer) -> None:
+def test_many_turns_at_once_keep_order(apps, model_server):
     def talk(number: int) -> str:
         return str(chat(apps[number % 2].test_client(), f"m{number}", session_id="s")["reply"])
 
@@ -90,9 +87,7 @@ def test_many_turns_at_once_keep_order(apps: tuple[Flask, Flask], model_server: 
         assert tail == [m["content"] for m in messages[: message["position"] - 1]]
 
 
-def test_a_retry_with_the_key_waits_and_gets_the_same_answer(
-    apps: tuple[Flask, Flask], model_server: ModelServer
-) -> None:
+def test_a_retry_with_the_key_waits_and_gets_the_same_answer(apps, model_server):
     first, second = apps
 
     def retry() -> list[Any]:
@@ -104,9 +99,7 @@ def test_a_retry_with_the_key_waits_and_gets_the_same_answer(
     assert streamed_text(parts[0]) == "Answer to one" and len(prompts(model_server)) == 1
 
 
-def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(
-    model_app: Flask, model_server: ModelServer
-) -> None:
+def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(model_app, model_server):
     """Turns, an append and an erasure: whichever comes last."""
     client, over = model_app.test_client(), queue.SimpleQueue[TestResponse]()
     with ThreadPoolExecutor(4) as pool, answering(model_server, model_app, "one", session_id="s") as release:
@@ -130,9 +123,7 @@ def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(
     chat(client, "four", session_id="s")
 
 
-def test_a_turn_that_does_not_end_is_reported_as_busy(
-    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_turn_that_does_not_end_is_reported_as_busy(model_app, model_server, monkeypatch):
     monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.3)
     client = model_app.test_client()
     assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
@@ -147,9 +138,7 @@ def test_a_turn_that_does_not_end_is_reported_as_busy(
 
 
 @pytest.mark.parametrize("seconds", [-60.0, -0.001, 0.3])
-def test_a_holder_that_died_does_not_block_for_ever(
-    model_app: Flask, model_server: ModelServer, seconds: float
-) -> None:
+def test_a_holder_that_died_does_not_block_for_ever(model_app, model_server, seconds):
     client = model_app.test_client()
     model_server.main.queue(Status(401))
     failed(ask(client, "Hello", session_id="s"), 502, "model_key_refused")
@@ -159,7 +148,7 @@ def test_a_holder_that_died_does_not_block_for_ever(
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelServer, streaming: bool) -> None:
+def test_a_lost_lease_overwrites_nothing(make_app, model_server, streaming):
     """The first process is suspended past its lease's end; the second takes the next turn; the first wakes up."""
     first, second = make_app(**at(model_server)), make_app(**at(model_server))
     client = second.test_client()
@@ -180,7 +169,7 @@ def test_a_lost_lease_overwrites_nothing(make_app: MakeApp, model_server: ModelS
 
 
 @pytest.mark.parametrize("erased", ["session", "session, made again", "person"])
-def test_what_is_erased_during_a_turn_stays_erased(model_app: Flask, model_server: ModelServer, erased: str) -> None:
+def test_what_is_erased_during_a_turn_stays_erased(model_app, model_server, erased):
     app, client = model_app, model_app.test_client()
     chat(client, "one", session_id="s", user_id="ada")
 
@@ -202,7 +191,7 @@ def test_what_is_erased_during_a_turn_stays_erased(model_app: Flask, model_serve
         assert traces(engine_of(app).settings.data_dir, "Xylozarquon") == {}
 
 
-def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(model_app, model_server):
     app, client = model_app, model_app.test_client()
     chat(client, "one", session_id="s")
     with answering(model_server, app, "two", session_id="s"):

@@ -1,35 +1,29 @@
 """Reading what happened: how each turn ended, whether a reply is being written, and messages around one."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import select, update
 
 from app import engine_of
 from models import SessionRow, TurnRow
 from tests.application import an_app
-from tests.conftest import MakeApp
 from tests.http import answering, append, ask, chat, failed, good, meanwhile, read_all, stored, stream
 from tests.http import said as words
-from tests.model_server import Dictation, ModelServer, Status, at
+from tests.model_server import Dictation, Status, at
 from tests.processes import eventually
 
 TURNS = "/api/sessions/s/turns"
 
 
 @pytest.fixture
-def app(model_app: Flask) -> Flask:
+def app(model_app):
     return model_app
 
 
-def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app, model_server):
     """It stays when the reply breaks off, and goes when the message is erased."""
     app = make_app(**at(model_server, model_timeout=60.0))
     reply = Dictation()
@@ -58,7 +52,7 @@ def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app: Make
         assert tx.scalar(select(TurnRow.so_far)) is None
 
 
-def test_a_finished_turn_says_what_its_reply_said(client: FlaskClient) -> None:
+def test_a_finished_turn_says_what_its_reply_said(client):
     answer = chat(client, "Hello", session_id="s")
     (turn,) = good(client.get(TURNS))["items"]
     same = {name: answer[name] for name in ("user_message_id", "message_id", "model", "usage")}
@@ -67,7 +61,7 @@ def test_a_finished_turn_says_what_its_reply_said(client: FlaskClient) -> None:
     assert turn["started_at"] <= turn["finished_at"]
 
 
-def test_a_turn_is_read_by_either_of_its_messages_with_its_memory(client: FlaskClient) -> None:
+def test_a_turn_is_read_by_either_of_its_messages_with_its_memory(client):
     chat(client, "My zeppelin is called Ann.", session_id="s")
     answer = chat(client, "What did I say about my zeppelin?", session_id="t")
     again = chat(client, "What is my zeppelin called?", session_id="s", recall="always")
@@ -77,9 +71,7 @@ def test_a_turn_is_read_by_either_of_its_messages_with_its_memory(client: FlaskC
     failed(client.get(f"{TURNS}/{answer['message_id']}"), 404, "turn_not_found")
 
 
-def test_a_turn_that_broke_off_says_so_until_it_is_taken_up(
-    app: Flask, client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_turn_that_broke_off_says_so_until_it_is_taken_up(app, client, model_server):
     model_server.main.queue(Status(401))
     ask(client, "one", session_id="s")
     with answering(model_server, app, "two", session_id="s"):
@@ -95,9 +87,7 @@ def test_a_turn_that_broke_off_says_so_until_it_is_taken_up(
     assert [turn["state"] for turn in good(client.get(TURNS))["items"]] == ["finished", "finished", "broken_off"]
 
 
-def test_a_turn_whose_process_does_not_live_on_broke_off(
-    app: Flask, client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_turn_whose_process_does_not_live_on_broke_off(app, client, model_server):
     with answering(model_server, app, "one", session_id="s"):
         with engine_of(app).database.write() as tx:
             tx.query(SessionRow).one().lease_until = datetime.now(UTC) - timedelta(seconds=1)
@@ -105,7 +95,7 @@ def test_a_turn_whose_process_does_not_live_on_broke_off(
         assert good(client.get("/api/sessions/s"))["busy"] is False
 
 
-def test_turns_come_in_pages_in_the_order_of_their_messages(client: FlaskClient) -> None:
+def test_turns_come_in_pages_in_the_order_of_their_messages(client):
     asked = [chat(client, f"m{number}", session_id="s")["user_message_id"] for number in range(5)]
     for order, expected in (("desc", asked[::-1]), ("asc", asked)):
         assert [turn["user_message_id"] for turn in read_all(client, TURNS, limit=2, order=order)] == expected
@@ -114,7 +104,7 @@ def test_turns_come_in_pages_in_the_order_of_their_messages(client: FlaskClient)
 
 
 @pytest.fixture(scope="module")
-def ten(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[tuple[FlaskClient, list[int]]]:
+def ten(tmp_path_factory, migrated):
     """A session `s` of ten messages, and their ids."""
     with an_app(tmp_path_factory.mktemp("around"), migrated) as app:
         client = app.test_client()
@@ -131,9 +121,7 @@ def page(client: FlaskClient, **query: Any) -> tuple[list[int], str | None, str 
     ("at_", "limit", "first", "last"),
     [(5, 3, 4, 6), (5, 4, 4, 7), (5, 1, 5, 5), (1, 3, 1, 3), (9, 5, 6, 10), (2, 5, 1, 5), (5, 50, 1, 10)],
 )
-def test_a_page_around_a_message_has_it_in_its_middle_as_far_as_there_are_messages(
-    ten: tuple[FlaskClient, list[int]], at_: int, limit: int, first: int, last: int
-) -> None:
+def test_a_page_around_a_message_has_it_in_its_middle_as_far_as_there_are_messages(ten, at_, limit, first, last):
     client, ids = ten
     positions, before, after = page(client, around=ids[at_ - 1], limit=limit)
     assert positions == list(range(first, last + 1)) and at_ in positions
@@ -144,7 +132,7 @@ def test_a_page_around_a_message_has_it_in_its_middle_as_far_as_there_are_messag
         assert page(client, cursor=after)[0] == list(range(last + 1, 11))
 
 
-def test_a_message_that_is_not_there_has_no_page_around_it(ten: tuple[FlaskClient, list[int]]) -> None:
+def test_a_message_that_is_not_there_has_no_page_around_it(ten):
     client, ids = ten
     append(client, "t", [words("elsewhere")])
     for wrong in (10**6, stored(client, "t")[0]["id"]):

@@ -1,21 +1,17 @@
 """Excerpts that did not help: they count less for similar questions of that person, until that is taken back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from search_index import Embedder, WordLlamaEmbedder
+from search_index import WordLlamaEmbedder
 from search_index.analysis import ENGLISH
 from search_index.calibration import CalibratedEmbedder, Nearness
 from tests.application import rows_of
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
-from tests.model_server import ModelServer
 from tests.traces import traces
 
 ADA = {"user_id": "ada"}
@@ -29,7 +25,7 @@ URL = "/api/recall/unhelpful"
 
 
 @pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
+def client(model_app):
     client = model_app.test_client()
     for user in ("ada", "bob"):
         for session, words in (("old", FERRY), ("new", "The new ferry to Saaremaa leaves at 7:40 from the harbour.")):
@@ -50,7 +46,7 @@ def ask(client: FlaskClient, message: str = QUESTION) -> dict[str, Any]:
     return {**ADA, "session_id": "asking", "message_id": turn["message_id"], "hits": old["hits"]}
 
 
-def test_a_marked_excerpt_counts_half_for_similar_questions_until_that_is_taken_back(client: FlaskClient) -> None:
+def test_a_marked_excerpt_counts_half_for_similar_questions_until_that_is_taken_back(client):
     marked = ask(client)
     before = {question: recall(client, question) for question in (QUESTION, AGAIN, OTHERWISE, ALONE, ANOTHER)}
     bobs = recall(client, user="bob")
@@ -81,7 +77,7 @@ def test_a_marked_excerpt_counts_half_for_similar_questions_until_that_is_taken_
 
 
 @pytest.mark.parametrize(("embedder", "by_meaning"), [(WordLlamaEmbedder(), True), (None, False)])
-def test_questions_are_alike_by_their_words_or_by_what_they_mean(embedder: Embedder | None, by_meaning: bool) -> None:
+def test_questions_are_alike_by_their_words_or_by_what_they_mean(embedder, by_meaning):
     nearness = Nearness(ENGLISH, CalibratedEmbedder(embedder) if embedder is not None else None)
     assert nearness.similar(QUESTION, [AGAIN, OTHERWISE, ANOTHER, ""]) == [True, by_meaning, False, False]
     assert nearness.similar("", [QUESTION]) == [False]
@@ -90,7 +86,7 @@ def test_questions_are_alike_by_their_words_or_by_what_they_mean(embedder: Embed
 @pytest.mark.parametrize(
     "end", ["person", "question's session", "question", "excerpt's session", "excerpt", "replaced"]
 )
-def test_a_mark_goes_with_the_words_that_it_rests_on(client: FlaskClient, model_server: ModelServer, end: str) -> None:
+def test_a_mark_goes_with_the_words_that_it_rests_on(client, model_server, end):
     secret = "Quonarzylox"
     model_server.main.queue("At 7:40.")
     marked = ask(client, f"{QUESTION} {secret} asks.")
@@ -117,7 +113,7 @@ def test_a_mark_goes_with_the_words_that_it_rests_on(client: FlaskClient, model_
         assert "ada-old" not in recall(client)
 
 
-def test_a_reply_that_is_made_anew_keeps_the_mark(client: FlaskClient) -> None:
+def test_a_reply_that_is_made_anew_keeps_the_mark(client):
     mark = good(client.post(URL, json=ask(client)))
     again = chat(client, QUESTION, session_id="asking", replaces=mark["message_id"], **ADA)
     (kept,) = read_all(client, URL, **ADA)
@@ -125,7 +121,7 @@ def test_a_reply_that_is_made_anew_keeps_the_mark(client: FlaskClient) -> None:
     assert [one["session_id"] for one in again["memory"]["excerpts"]] == ["ada-new"]
 
 
-def test_a_mark_is_taken_along(client: FlaskClient) -> None:
+def test_a_mark_is_taken_along(client):
     good(client.post(URL, json=ask(client)))
     whole = good(client.get("/api/users/ada/export"))
     (item,) = whole["items"]
@@ -137,7 +133,7 @@ def test_a_mark_is_taken_along(client: FlaskClient) -> None:
     assert recall(client, ALONE, user="eve")["ada-old"]["why"]["unhelpful"] < 0
 
 
-def test_only_what_could_be_recalled_for_the_question_is_marked(client: FlaskClient) -> None:
+def test_only_what_could_be_recalled_for_the_question_is_marked(client):
     marked = ask(client)
     (bobs, *_) = good(client.get("/api/sessions/bob-old/messages"))["items"]
     late = said("The ferry was late.", created_at="2100-01-01T00:00:00Z")

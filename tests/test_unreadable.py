@@ -1,17 +1,12 @@
 """What gunicorn can't read as HTTP: a real server refuses it as it refuses anything else, and keeps nobody waiting."""
 
-from __future__ import annotations
-
 import json
 import socket
-from collections.abc import Iterator
 from contextlib import ExitStack
 from http.client import HTTPResponse
-from pathlib import Path
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from tests.http import good
 from tests.processes import Api, Server, migrated_server
@@ -46,7 +41,7 @@ SENT = [  # the method, what follows the path, the status and the error's code
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, migrated: Path) -> Iterator[Server]:
+def server(tmp_path_factory, migrated):
     with migrated_server(tmp_path_factory.mktemp("unreadable"), migrated, WEB_WORKERS="1") as server:
         server.start()
         yield server
@@ -69,9 +64,7 @@ def lines(server: Server) -> list[dict[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "rest", "status", "code"), SENT)
 @pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
-def test_it_is_refused_as_anything_else_is(
-    server: Server, path: str, method: str, rest: str, status: int, code: str
-) -> None:
+def test_it_is_refused_as_anything_else_is(server, path, method, rest, status, code):
     before = len(lines(server))
     answer, body, after = answer_to(server, f"{method} {path}{rest}")
     error = body["error"]
@@ -85,7 +78,7 @@ def test_it_is_refused_as_anything_else_is(
 
 
 @pytest.mark.slow
-def test_a_body_that_nobody_reads_gets_no_second_answer(server: Server) -> None:
+def test_a_body_that_nobody_reads_gets_no_second_answer(server):
     before = len(lines(server))
     answer, body, after = answer_to(server, f"GET /health/live{CHUNKED}many\r\n")
     assert (answer.status, body, after) == (200, {"status": "ok"}, b"")
@@ -93,7 +86,7 @@ def test_a_body_that_nobody_reads_gets_no_second_answer(server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_chooses_which_part_of_an_address_counts(server: Server) -> None:
+def test_nobody_chooses_which_part_of_an_address_counts(server):
     for path, status in (("/health/live", 200), ("/api/health/live", 404)):
         head = f"GET {path}{HEAD}Connection: close\r\nSCRIPT_NAME: /api\r\n\r\n"
         assert answer_to(server, head)[0].status == status
@@ -103,7 +96,7 @@ def test_nobody_chooses_which_part_of_an_address_counts(server: Server) -> None:
 @pytest.mark.parametrize(
     "sent", ["", "GET /health/live HTTP/1.0\r\n\r\n", f"GET /health/live{HEAD}\r\n"], ids=["new", "answered", "kept"]
 )
-def test_clients_that_keep_a_connection_open_keep_nobody_out(server: Server, sent: str) -> None:
+def test_clients_that_keep_a_connection_open_keep_nobody_out(server, sent):
     """gunicorn would wait seconds for each to send, or to close what it has answered."""
     with ExitStack() as silent:
         for _ in range(900):  # more than a worker takes
@@ -116,7 +109,7 @@ def test_clients_that_keep_a_connection_open_keep_nobody_out(server: Server, sen
             server.start()
 
 
-def test_every_call_that_takes_something_documents_it(client: FlaskClient) -> None:
+def test_every_call_that_takes_something_documents_it(client):
     for path, calls in good(client.get("/openapi.json"))["paths"].items():
         for call in (calls[method] for method in calls if method != "parameters" and not path.startswith("/health/")):
             assert {"400", "414", "431"} <= call["responses"].keys(), path

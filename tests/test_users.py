@@ -1,7 +1,5 @@
 """A person as a whole: what is stored of them, the export, and that erasing leaves nothing.  (Import: test_import.)"""
 
-from __future__ import annotations
-
 import json
 import re
 import sqlite3
@@ -14,12 +12,10 @@ from urllib.parse import quote
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 
 import memory.transfer.export
 import search_index.caches
 from app import engine_of
-from memory.engine import Engine
 from search_index import IndexBusy
 from tests.application import derived, index_key, rows_of
 from tests.http import append, chat, error, good, meanwhile, read_all, said
@@ -65,7 +61,7 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
 # -- what is stored
 
 
-def test_how_much_is_stored(model_app: Flask, model_server: ModelServer) -> None:
+def test_how_much_is_stored(model_app, model_server):
     client = model_app.test_client()
     live(model_app, model_server, "ada", "Tea", sessions=2)
     live(model_app, model_server, "bob", "Coffee", sessions=1)
@@ -79,7 +75,7 @@ def test_how_much_is_stored(model_app: Flask, model_server: ModelServer) -> None
 
 
 @pytest.mark.parametrize("user", ["auth0|7f3a", "https://id.example/users//7", "Ünal Öztürk", "a%2Fb", "me"])
-def test_a_user_id_may_be_anything(client: FlaskClient, user: str) -> None:
+def test_a_user_id_may_be_anything(client, user):
     append(client, "tea", [said("hello")], user_id=user)
     address = f"/api/users/{quote(user, safe='')}"
     assert good(client.get(address))["user_id"] == user
@@ -91,7 +87,7 @@ def test_a_user_id_may_be_anything(client: FlaskClient, user: str) -> None:
 # -- erasing
 
 
-def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: ModelServer) -> None:
+def test_not_a_byte_of_an_erased_person_is_left(model_app, model_server):
     client = model_app.test_client()
     for number in range(4):  # others before and after, so that rows share pages
         live(model_app, model_server, f"other-{number}", f"Plain{number}", sessions=1)
@@ -136,7 +132,7 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app: Flask, model_server: 
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: ModelServer) -> None:
+def test_no_row_of_an_erased_person_is_left(model_app, model_server):
     client, engine = model_app.test_client(), engine_of(model_app)
     live(model_app, model_server, "bob", "Coffee")
     good(client.put("/api/retention", json={"sessions": 2}))
@@ -156,7 +152,7 @@ def test_no_row_of_an_erased_person_is_left(model_app: Flask, model_server: Mode
     assert good(client.get("/api/search?q=Tea&user_id=ada"))["results"] == []
 
 
-def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
+def test_every_cache_of_texts_is_one_that_can_be_emptied():
     """A plain lru_cache is for what is not people's: roles, languages, prompts, characters, the word table."""
     root = Path(memory.transfer.export.__file__).parent.parent.parent
     kept = {
@@ -184,7 +180,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied() -> None:
 # -- erasing while something else goes on
 
 
-def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_server: ModelServer) -> None:
+def test_a_summary_that_is_being_made_stores_nothing(model_app, model_server):
     app, client = model_app, model_app.test_client()
     append(client, "s", [said(f"I like {SENTINEL}."), said("Noted.", "assistant")], user_id="ada")
     release = threading.Event()
@@ -197,9 +193,7 @@ def test_a_summary_that_is_being_made_stores_nothing(model_app: Flask, model_ser
     assert rows_of(engine_of(app))["summaries"] == rows_of(engine_of(app))["jobs"] == 0
 
 
-def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(
-    app: Flask, client: FlaskClient, engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_that_is_going_on_finds_nothing_and_asks_for_nothing(app, client, engine, monkeypatch):
     append(client, "s", [said(f"I like {SENTINEL}.")], user_id="ada")
     engine.job_queue.run_due(["index"])
     engine.index.drop(index_key(engine, "ada"))  # lost: a search asks for it to be made again
@@ -221,9 +215,7 @@ def refused(*_: Any, **__: Any) -> Any:
     raise IndexBusy("another process writes to it")
 
 
-def test_an_index_in_use_is_said_and_cleared_later(
-    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_in_use_is_said_and_cleared_later(model_app, model_server, monkeypatch):
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
     client, engine = model_app.test_client(), engine_of(model_app)
     with monkeypatch.context() as patched:
@@ -246,9 +238,7 @@ def reading(app: Flask) -> Iterator[None]:
         yield
 
 
-def test_a_log_in_use_is_said_and_emptied_later(
-    model_app: Flask, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_in_use_is_said_and_emptied_later(model_app, model_server, monkeypatch):
     monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 10)
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
     client, engine = model_app.test_client(), engine_of(model_app)
@@ -266,7 +256,7 @@ def test_a_log_in_use_is_said_and_emptied_later(
 # -- the export
 
 
-def test_everything_is_in_the_export(model_app: Flask, model_server: ModelServer) -> None:
+def test_everything_is_in_the_export(model_app, model_server):
     client = model_app.test_client()
     live(model_app, model_server, "ada", "Tea", sessions=2)
     live(model_app, model_server, "bob", "Coffee", sessions=1)
@@ -302,7 +292,7 @@ def test_everything_is_in_the_export(model_app: Flask, model_server: ModelServer
     assert taken["quote"] in document["sessions"][0]["messages"][1]["content"]
 
 
-def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_export_is_read_bit_by_bit(app, client, monkeypatch):
     monkeypatch.setattr(memory.transfer.export, "PAGE_ROWS", 10)
     append(client, "long", [said(f"message number {number}") for number in range(95)], user_id="ada")
     for number in range(25):
@@ -325,7 +315,7 @@ def test_the_export_is_read_bit_by_bit(app: Flask, client: FlaskClient, monkeypa
     assert [item["text"] for item in document["facts"]] == [f"fact number {number}" for number in range(25)]
 
 
-def test_erasing_during_an_export_leaves_it_whole(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erasing_during_an_export_leaves_it_whole(client, monkeypatch):
     monkeypatch.setattr(memory.transfer.export, "PAGE_ROWS", 2)
     for number in range(5):
         append(client, f"s{number}", [said(f"message number {place}") for place in range(5)], user_id="ada")

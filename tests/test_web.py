@@ -1,7 +1,5 @@
 """The page as it is served: whole, unchanged where it is others' code, under its policy, in each of its languages."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -11,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 
 from models.sections import SECTIONS
 from web import TEXTS
@@ -27,11 +23,11 @@ _IN_TEMPLATES = re.compile(rf"texts\.(?P<key>(?:{ROOMS})\.[\w.]+)(?P<group>\[?)"
 
 
 @pytest.fixture(scope="module")
-def app(shared_app: Flask) -> Flask:
+def app(shared_app):
     return shared_app
 
 
-def test_the_page_is_there_and_everything_it_names(client: FlaskClient) -> None:
+def test_the_page_is_there_and_everything_it_names(client):
     page = client.get("/")
     assert page.status_code == 200 and page.mimetype == "text/html"
     named = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
@@ -42,7 +38,7 @@ def test_the_page_is_there_and_everything_it_names(client: FlaskClient) -> None:
     assert told and json.loads(told[1]) == [[one.name, one.kind] for one in SECTIONS]
 
 
-def test_every_module_imports_only_what_is_there_and_is_imported_itself() -> None:
+def test_every_module_imports_only_what_is_there_and_is_imported_itself():
     modules = {path.resolve() for path in (STATIC / "js").rglob("*.js")}
     imported = set()
     for module in modules:
@@ -55,7 +51,7 @@ def test_every_module_imports_only_what_is_there_and_is_imported_itself() -> Non
     assert {module.name for module in modules - imported} == started_by_the_page
 
 
-def test_the_page_and_its_modules_name_no_other_address() -> None:
+def test_the_page_and_its_modules_name_no_other_address():
     """What is linked for people may lead elsewhere; what the page loads may not."""
     for path in [*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *STATIC.parent.glob("templates/*.html")]:
         if "vendor" not in path.parts:
@@ -65,7 +61,7 @@ def test_the_page_and_its_modules_name_no_other_address() -> None:
             assert found == [], path.name
 
 
-def test_vendored_code_is_what_its_table_says() -> None:
+def test_vendored_code_is_what_its_table_says():
     table = (STATIC / "vendor" / "README.md").read_text("utf-8")
     told = dict(re.findall(r"^\| ([\w.-]+\.mjs) \|.*\| ([0-9a-f]{64}) \|$", table, re.M))
     there = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (STATIC / "vendor").glob("*.mjs")}
@@ -74,7 +70,7 @@ def test_vendored_code_is_what_its_table_says() -> None:
         assert (STATIC / "vendor" / f"{Path(name).stem}.LICENSE").is_file()
 
 
-def test_the_policy_allows_no_inline_script_or_style(client: FlaskClient) -> None:
+def test_the_policy_allows_no_inline_script_or_style(client):
     policy = dict(part.split(" ", 1) for part in client.get("/").headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
@@ -84,7 +80,7 @@ def test_the_policy_allows_no_inline_script_or_style(client: FlaskClient) -> Non
         assert client.get(path).headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
 
 
-def test_a_first_visit_loads_less_than_200_kb(client: FlaskClient) -> None:
+def test_a_first_visit_loads_less_than_200_kb(client):
     def transferred(path: str) -> int:
         answer = client.get(path, headers={"Accept-Encoding": "gzip"})
         assert answer.status_code == 200 and answer.headers["Content-Encoding"] == "gzip", path
@@ -125,13 +121,13 @@ def _placeholders(forms: dict[str, str]) -> dict[str, set[str]]:
     return {form: set(re.findall(r"\{(\w+)\}", words)) for form, words in forms.items()}
 
 
-def test_the_languages_have_the_same_texts_with_the_same_placeholders() -> None:
+def test_the_languages_have_the_same_texts_with_the_same_placeholders():
     english, german = ({key: _placeholders(forms) for key, forms in _entries(TEXTS[name])} for name in ("en", "de"))
     assert english == german
     assert all("count" in forms["other"] for forms in english.values() if "other" in forms)
 
 
-def test_every_text_that_is_used_exists_and_every_text_is_used() -> None:
+def test_every_text_that_is_used_exists_and_every_text_is_used():
     sources = [
         *((_IN_MODULES, path) for path in (STATIC / "js").rglob("*.js")),
         *((_IN_TEMPLATES, path) for path in (STATIC.parent / "templates").glob("*.html")),
@@ -153,9 +149,7 @@ def test_every_text_that_is_used_exists_and_every_text_is_used() -> None:
     ("accepted", "language"),
     [("de-AT,de;q=0.9,en;q=0.8", "de"), ("en-GB,de;q=0.5", "en"), ("fr,de;q=0.5", "de"), ("fr", "en"), (None, "en")],
 )
-def test_the_page_speaks_the_language_that_the_browser_prefers(
-    client: FlaskClient, accepted: str | None, language: str
-) -> None:
+def test_the_page_speaks_the_language_that_the_browser_prefers(client, accepted, language):
     page = client.get("/", headers={"Accept-Language": accepted} if accepted else {})
     assert f'<html lang="{language}">' in page.text and "Accept-Language" in page.headers["Vary"]
     assert f'href="#message-box">{TEXTS[language]["page"]["skip"]}</a>' in page.text
@@ -163,5 +157,5 @@ def test_the_page_speaks_the_language_that_the_browser_prefers(
     assert embedded and json.loads(embedded[1]) == TEXTS[language]
 
 
-def test_the_english_titles_of_sections_are_those_of_prompts() -> None:
+def test_the_english_titles_of_sections_are_those_of_prompts():
     assert TEXTS["en"]["memory"]["sections"] == {section.name: section.title for section in SECTIONS}

@@ -1,7 +1,5 @@
 """Webhooks: signed, at least once, in the order of each person, and only to addresses that they may reach."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -9,7 +7,6 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,7 +27,6 @@ from memory.webhooks import sending
 from memory.webhooks.webhooks import FAILING_MAX, WEBHOOKS_MAX
 from models import JobRow, WebhookRow
 from models.events import Event, Position
-from tests.conftest import MakeApp
 from tests.http import append, error, good, said
 from tests.processes import Api, eventually, migrated_server
 from tests.test_auth import with_key
@@ -91,7 +87,7 @@ class Receiver:
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
+def receiver():
     receiver = Receiver()
     yield receiver
     receiver.server.shutdown()
@@ -99,7 +95,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def app(make_app: MakeApp) -> Flask:
+def app(make_app):
     return make_app(encryption_key=KEY, webhook_networks=LOOPBACK)
 
 
@@ -132,7 +128,7 @@ def verify(secret: str, headers: dict[str, str], body: bytes) -> bool:
 # -- what arrives
 
 
-def test_an_event_arrives_signed(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_an_event_arrives_signed(app, client, receiver):
     made = make(client, receiver, words=True)
     append(client, "tea", [said("I like sencha.")], **ADA)
     deliver(app)
@@ -147,14 +143,14 @@ def test_an_event_arrives_signed(app: Flask, client: FlaskClient, receiver: Rece
     assert (delivery["event_id"], delivery["status"], delivery["error"]) == ("m1", 204, None)
 
 
-def test_the_standards_own_example_is_signed_alike() -> None:
+def test_the_standards_own_example_is_signed_alike():
     """From github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md."""
     secret, message_id, at = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330
     signature = sending.sign(secret, message_id, at, b'{"test": 2432232314}')
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_the_secret_is_shown_once_and_stored_encrypted(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_the_secret_is_shown_once_and_stored_encrypted(app, client, receiver):
     secret = make(client, receiver)["secret"]
     assert secret.startswith("whsec_") and "secret" not in webhook(client)
     assert "secret" not in good(client.patch("/api/webhooks/1", json={"words": True}))
@@ -162,13 +158,13 @@ def test_the_secret_is_shown_once_and_stored_encrypted(app: Flask, client: Flask
     assert not [path for path in data.rglob("*") if path.is_file() and secret[6:].encode() in path.read_bytes()]
 
 
-def test_without_an_encryption_key_a_key_file_is_made(make_app: MakeApp, receiver: Receiver) -> None:
+def test_without_an_encryption_key_a_key_file_is_made(make_app, receiver):
     app = make_app(webhook_networks=LOOPBACK)
     assert good(app.test_client().post("/api/webhooks", json={"url": receiver.url}))["secret"]
     assert (engine_of(app).settings.data_dir / "encryption-key").stat().st_mode & 0o777 == 0o600
 
 
-def test_words_and_types_are_as_it_asks(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_words_and_types_are_as_it_asks(app, client, receiver):
     make(client, receiver, types=["fact.created"])
     append(client, "tea", [said("I like SENTINEL.")], **ADA)
     good(client.post("/api/facts", json={**ADA, "text": "Likes SENTINEL"}))
@@ -177,7 +173,7 @@ def test_words_and_types_are_as_it_asks(app: Flask, client: FlaskClient, receive
     assert b"SENTINEL" not in receiver.requests[0][1]
 
 
-def test_it_gets_what_happens_from_then_on(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_it_gets_what_happens_from_then_on(app, client, receiver):
     append(client, "tea", [said("Before")], **ADA)
     make(client, receiver)
     append(client, "tea", [said("After")], **ADA)
@@ -189,9 +185,7 @@ def test_it_gets_what_happens_from_then_on(app: Flask, client: FlaskClient, rece
 # -- at least once, in order
 
 
-def test_a_failing_receiver_gets_each_event_later_and_in_order(
-    app: Flask, client: FlaskClient, receiver: Receiver
-) -> None:
+def test_a_failing_receiver_gets_each_event_later_and_in_order(app, client, receiver):
     make(client, receiver)
     receiver.fails = lambda event: event["data"]["message_id"] == 2 and len(receiver.of("ada")) < 5
     for number in range(4):
@@ -210,7 +204,7 @@ def test_a_failing_receiver_gets_each_event_later_and_in_order(
     assert webhook(client)["failing_since"] is None
 
 
-def test_many_events_are_delivered_each_once(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_many_events_are_delivered_each_once(app, client, receiver):
     make(client, receiver)
     for number in range(3):
         append(client, f"s{number}", [said(f"Message {at}") for at in range(120)], user_id=f"u{number}")
@@ -220,9 +214,7 @@ def test_many_events_are_delivered_each_once(app: Flask, client: FlaskClient, re
         assert receiver.of(f"u{number}") == list(range(120 * number + 1, 120 * number + 121))
 
 
-def test_a_webhook_that_fails_for_long_is_disabled_and_enabled_it_gets_everything(
-    app: Flask, client: FlaskClient, receiver: Receiver
-) -> None:
+def test_a_webhook_that_fails_for_long_is_disabled_and_enabled_it_gets_everything(app, client, receiver):
     make(client, receiver)
     receiver.status = 503
     append(client, "tea", [said("One")], **ADA)
@@ -251,7 +243,7 @@ def test_a_webhook_that_fails_for_long_is_disabled_and_enabled_it_gets_everythin
     assert "webhooks" not in good(client.get("/health/ready"))
 
 
-def test_a_receiver_that_is_gone_is_believed(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_a_receiver_that_is_gone_is_believed(app, client, receiver):
     make(client, receiver)
     receiver.status = 410
     append(client, "tea", [said("One")], **ADA)
@@ -259,7 +251,7 @@ def test_a_receiver_that_is_gone_is_believed(app: Flask, client: FlaskClient, re
     assert not webhook(client)["enabled"] and len(receiver.requests) == 1
 
 
-def test_a_webhook_that_is_deleted_gets_nothing_more(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_a_webhook_that_is_deleted_gets_nothing_more(app, client, receiver):
     make(client, receiver)
     append(client, "tea", [said("One")], **ADA)
     assert client.delete("/api/webhooks/1").status_code == 204
@@ -268,7 +260,7 @@ def test_a_webhook_that_is_deleted_gets_nothing_more(app: Flask, client: FlaskCl
     error(client.delete("/api/webhooks/1"), 404)
 
 
-def test_an_erased_person_is_told_and_nothing_else_of_them(app: Flask, client: FlaskClient, receiver: Receiver) -> None:
+def test_an_erased_person_is_told_and_nothing_else_of_them(app, client, receiver):
     make(client, receiver, words=True)
     append(client, "tea", [said("SENTINEL")], **ADA)
     engine_of(app).webhooks.dispatch()  # their job waits
@@ -278,7 +270,7 @@ def test_an_erased_person_is_told_and_nothing_else_of_them(app: Flask, client: F
     assert (event["type"], event["data"]) == ("person.erased", {"user_id": "ada"})
 
 
-def test_a_test_delivery_says_how_it_went(client: FlaskClient, receiver: Receiver) -> None:
+def test_a_test_delivery_says_how_it_went(client, receiver):
     make(client, receiver)
     went = good(client.post("/api/webhooks/1/test"))
     assert (went["status"], went["error"]) == (204, None)
@@ -292,7 +284,7 @@ def test_a_test_delivery_says_how_it_went(client: FlaskClient, receiver: Receive
 # -- whose
 
 
-def test_owners_are_apart(app: Flask, receiver: Receiver) -> None:
+def test_owners_are_apart(app, receiver):
     keys = engine_of(app).keys
     whose = {"acme": ("acme", None), "ada": ("acme", "ada"), "bob": ("acme", "bob"), "globex": ("globex", None)}
     clients = {name: with_key(app, keys.create(*pair)[0]) for name, pair in whose.items()}
@@ -317,13 +309,13 @@ def test_owners_are_apart(app: Flask, receiver: Receiver) -> None:
     error(chats.get("/api/webhooks"), 403)
 
 
-def test_a_persons_webhook_goes_with_the_person(client: FlaskClient, receiver: Receiver) -> None:
+def test_a_persons_webhook_goes_with_the_person(client, receiver):
     make(client, receiver, user_id="ada")
     good(client.delete("/api/users/ada"))
     assert good(client.get("/api/webhooks"))["items"] == []
 
 
-def test_there_is_an_end_to_how_many(client: FlaskClient, receiver: Receiver) -> None:
+def test_there_is_an_end_to_how_many(client, receiver):
     for _ in range(WEBHOOKS_MAX):
         make(client, receiver)
     assert error(client.post("/api/webhooks", json={"url": receiver.url}), 409)["code"] == "too_many_webhooks"
@@ -343,19 +335,19 @@ def test_there_is_an_end_to_how_many(client: FlaskClient, receiver: Receiver) ->
         *("https://100.64.0.1/", "https://exämple.com/", "https://example.com/#part", "https://example.com:99999/"),
     ],
 )
-def test_an_address_that_may_not_be_reached_is_refused(make_app: MakeApp, url: str) -> None:
+def test_an_address_that_may_not_be_reached_is_refused(make_app, url):
     client = make_app(encryption_key=KEY).test_client()
     assert error(client.post("/api/webhooks", json={"url": url}), 422)["code"] == "bad_webhook_url"
 
 
 @pytest.mark.parametrize("url", ["https://example.com/x?y=z", "https://8.8.8.8/", "https://[2606:4700::1111]:8443/"])
-def test_a_public_address_is_taken(make_app: MakeApp, url: str) -> None:
+def test_a_public_address_is_taken(make_app, url):
     client = make_app(encryption_key=KEY).test_client()
     assert good(client.post("/api/webhooks", json={"url": url}))["url"] == url
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
-def test_a_private_address_is_not_connected_to(make_app: MakeApp, receiver: Receiver, host: str) -> None:
+def test_a_private_address_is_not_connected_to(make_app, receiver, host):
     allowed = make_app(encryption_key=KEY, webhook_networks=LOOPBACK).test_client()
     url = receiver.url.replace("127.0.0.1", host)
     good(allowed.post("/api/webhooks", json={"url": url}))
@@ -363,7 +355,7 @@ def test_a_private_address_is_not_connected_to(make_app: MakeApp, receiver: Rece
     assert "is not public" in good(client.post("/api/webhooks/1/test"))["error"] and receiver.requests == []
 
 
-def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> None:
+def test_a_name_is_looked_up_once(monkeypatch, receiver):
     """A name server that answers with a public address first, and then with a private one, leads nowhere."""
     answers = iter(["127.0.0.1", "10.0.0.1"])
     real, asked = public_network.socket.getaddrinfo, list[Any]()
@@ -381,7 +373,7 @@ def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch, receiver: Rec
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_no_redirect_is_followed(client: FlaskClient, receiver: Receiver, status: int) -> None:
+def test_no_redirect_is_followed(client, receiver, status):
     other = Receiver()
     make(client, receiver)
     receiver.status, receiver.headers = status, {"Location": other.url}
@@ -390,9 +382,7 @@ def test_no_redirect_is_followed(client: FlaskClient, receiver: Receiver, status
     other.server.shutdown()
 
 
-def test_a_receiver_that_answers_drop_by_drop_is_left(
-    client: FlaskClient, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_receiver_that_answers_drop_by_drop_is_left(client, receiver, monkeypatch):
     monkeypatch.setattr(sending, "DELIVERY_SECONDS", 0.5)
     make(client, receiver)
     receiver.drips = True
@@ -400,7 +390,7 @@ def test_a_receiver_that_answers_drop_by_drop_is_left(
     assert "no answer" in went["error"] and went["seconds"] < 3
 
 
-def test_a_certificate_is_checked_for_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_is_checked_for_its_name(tmp_path, monkeypatch):
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
@@ -415,7 +405,7 @@ def test_a_certificate_is_checked_for_its_name(tmp_path: Path, monkeypatch: pyte
         receiver.server.shutdown()
 
 
-def test_the_receiver_of_the_documentation_verifies(client: FlaskClient, receiver: Receiver) -> None:
+def test_the_receiver_of_the_documentation_verifies(client, receiver):
     secret = make(client, receiver)["secret"]
     good(client.post("/api/webhooks/1/test"))
     page = (Path(__file__).parent.parent / "docs/events.md").read_text("utf-8")
@@ -430,7 +420,7 @@ def test_the_receiver_of_the_documentation_verifies(client: FlaskClient, receive
     assert posted("/recap", data=body, headers=late).status_code == 401
 
 
-def test_two_nodes_on_postgresql_deliver_each_event_once_and_in_order(nodes: list[Flask], receiver: Receiver) -> None:
+def test_two_nodes_on_postgresql_deliver_each_event_once_and_in_order(nodes, receiver):
     clients = [app.test_client() for app in nodes]
     make(clients[0], receiver, types=["message.stored"])
     for app in nodes:
@@ -447,7 +437,7 @@ def test_two_nodes_on_postgresql_deliver_each_event_once_and_in_order(nodes: lis
 
 
 @pytest.mark.slow
-def test_a_kill_between_commit_and_delivery_loses_nothing(tmp_path: Path, migrated: Path, receiver: Receiver) -> None:
+def test_a_kill_between_commit_and_delivery_loses_nothing(tmp_path, migrated, receiver):
     settings = {"ENCRYPTION_KEY": KEY, "WEBHOOK_NETWORKS": "127.0.0.1", "WEB_WORKERS": "2"}
     with migrated_server(tmp_path, migrated, **settings) as server:
         server.start()

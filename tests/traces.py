@@ -1,8 +1,6 @@
 """Looking for a word in every byte of a folder: as it is, in UTF-16, as the number that an index has for it, and in
 whatever is compressed."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from pathlib import Path

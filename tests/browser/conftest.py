@@ -3,20 +3,17 @@
 Every test in this folder is marked `browser`.  Without a Chromium they are skipped, unless RECAP_NEED_BROWSER is set.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.windows import PROGRAMS, USUAL, Screen, Watch, close, find_chromium, launch, open_page, watch_of
-from tests.conftest import MakeApp
 from tests.live import Live
-from tests.model_server import Body, ModelServer, at, digest
+from tests.model_server import Body, at, digest
 from tests.processes import Server, migrated_server, model_settings
 
 Serve = Callable[..., Live]
@@ -47,7 +44,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
+def chromium():
     """The browser, one for all tests of this folder: the event loop it leaves running troubles nobody after them."""
     program = find_chromium(os.environ)
     reason = f"no Chromium: install one ({', '.join(PROGRAMS)}), or name it in CHROMIUM"
@@ -62,7 +59,7 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(autouse=True)
-def topics(model_server: ModelServer) -> None:
+def topics(model_server):
     """Leave chats their first words as titles, unless a test has the mini model name a topic."""
 
     def without_topic(body: Body) -> Any:
@@ -73,7 +70,7 @@ def topics(model_server: ModelServer) -> None:
 
 
 @pytest.fixture
-def serve(make_app: MakeApp, model_server: ModelServer) -> Iterator[Serve]:
+def serve(make_app, model_server):
     """Starts applications to visit: `serve()` answers with the scripted models, `serve(builtin=True)` without any.
 
     Settings are given as to `make_app`.  All share this test's data directory.
@@ -93,13 +90,13 @@ def serve(make_app: MakeApp, model_server: ModelServer) -> Iterator[Serve]:
 
 
 @pytest.fixture
-def live(serve: Serve) -> Live:
+def live(serve):
     """An application that answers with the scripted models."""
     return serve()
 
 
 @pytest.fixture
-def gunicorn(tmp_path: Path, migrated: Path, model_server: ModelServer) -> Iterator[Server]:
+def gunicorn(tmp_path, migrated, model_server):
     """The same as `make run` starts it, to kill and start again in mid-stream; started.  It takes a second or two."""
     with migrated_server(tmp_path, migrated, **model_settings(model_server.url)) as server:
         server.start()
@@ -107,7 +104,7 @@ def gunicorn(tmp_path: Path, migrated: Path, model_server: ModelServer) -> Itera
 
 
 @pytest.fixture
-def browse(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Browse]:
+def browse(chromium, request, tmp_path):
     """Opens windows, each as of a visitor of their own: `browse(live)`, `browse(live, PHONE.at_night)`.
 
     At the end each must have met no problem it did not expect; see `Watch`.
@@ -129,7 +126,7 @@ def browse(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) ->
 
 
 @pytest.fixture
-def page(chromium: Browser, live: Live, browse: Browse, request: pytest.FixtureRequest) -> Page:
+def page(chromium, live, browse, request):
     """An empty window on `live`, of the USUAL screen; or of others:
 
     @pytest.mark.parametrize("page", [PHONE, WIDE.at_night], indirect=True, ids=str)

@@ -1,7 +1,5 @@
 """What the browser tests share: writing, reading and opening dialogs as a visitor does, by names and roles."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,17 +1,13 @@
 """/docs: Swagger UI and the guide work under the policy they are served with, which the window watches over."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 import web
 
 
-def test_the_docs_show_every_call_and_try_one(page: Page) -> None:
+def test_the_docs_show_every_call_and_try_one(page):
     page.goto("/docs/")
     call = page.locator("#operations-sessions-list_sessions")
     call.get_by_role("button").first.click()
@@ -20,7 +16,7 @@ def test_the_docs_show_every_call_and_try_one(page: Page) -> None:
     expect(call.locator(".responses-table.live-responses-table")).to_contain_text("next_cursor")
 
 
-def test_the_guide_is_searched(page: Page, guide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_is_searched(page, guide, monkeypatch):
     monkeypatch.setattr(web, "GUIDE", guide)
     page.goto("/docs/guide/")
     words = page.get_by_role("textbox", name="Search")

@@ -1,10 +1,7 @@
 """The list of chats: finding, pinning, archiving, deleting; and a chat as a file."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +57,7 @@ def places(page: Page) -> list[Any]:
     return found
 
 
-def test_a_pinned_chat_stands_first(page: Page, live: Live) -> None:
+def test_a_pinned_chat_stands_first(page, live):
     three(live)
     page.goto("/")
     expect(listed(page)).to_have_text(["No fuel", "The oven is broken", "The roses need water"])
@@ -72,7 +69,7 @@ def test_a_pinned_chat_stands_first(page: Page, live: Live) -> None:
     expect(listed(page)).to_have_text(["No fuel", "The oven is broken", "The roses need water"])
 
 
-def test_chats_are_archived_and_come_back(page: Page, live: Live) -> None:
+def test_chats_are_archived_and_come_back(page, live):
     three(live)
     page.goto("/#/car")
     expect(listed(page)).to_have_count(3)
@@ -99,7 +96,7 @@ def test_chats_are_archived_and_come_back(page: Page, live: Live) -> None:
     expect(listed(page)).to_have_text(["No fuel", "The roses need water"])
 
 
-def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page: Page, live: Live) -> None:
+def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page, live):
     three(live)
     talk(live.client, "cellar", "The lamp flickers", "Noted.")
     page.goto("/#/cellar")
@@ -128,7 +125,7 @@ def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page: Page,
     assert [session["id"] for session in left] == ["car"]
 
 
-def test_chats_of_programs_and_other_people_are_read_and_lead_to_their_memory(page: Page, live: Live) -> None:
+def test_chats_of_programs_and_other_people_are_read_and_lead_to_their_memory(page, live):
     append = live.client.post("/api/sessions/script/messages", json={"messages": [said("From a script")]})
     assert append.status_code == 200
     talk(live.client, "harbour", "The boat leaks", "Noted.", user_id="ada")
@@ -145,7 +142,7 @@ def test_chats_of_programs_and_other_people_are_read_and_lead_to_their_memory(pa
     expect(listed(page).first).to_have_text("The boat leaks")
 
 
-def test_a_chat_is_saved_as_markdown(page: Page, live: Live, tmp_path: Path) -> None:
+def test_a_chat_is_saved_as_markdown(page, live, tmp_path):
     talk(live.client, "ideas", "Roses: red/white?", "**White**, *perhaps*.", *(f"Line {n}" for n in range(120)))
     page.goto("/")
     save = page.get_by_role("button", name="Save this chat as a file")
@@ -161,7 +158,7 @@ def test_a_chat_is_saved_as_markdown(page: Page, live: Live, tmp_path: Path) -> 
     assert text.endswith("\n\nLine 119\n")
 
 
-def test_the_search_goes_through_all_chats_and_leads_to_the_words(page: Page, live: Live) -> None:
+def test_the_search_goes_through_all_chats_and_leads_to_the_words(page, live):
     talk(
         live.client,
         "long",
@@ -187,9 +184,7 @@ def test_the_search_goes_through_all_chats_and_leads_to_the_words(page: Page, li
 
 
 @pytest.mark.parametrize("page", [USUAL, PHONE], indirect=True, ids=str)
-def test_a_search_is_narrowed_to_facts_or_summaries_and_to_a_day(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_search_is_narrowed_to_facts_or_summaries_and_to_a_day(page, live, model_server):
     old = (datetime.now(UTC) - timedelta(days=40)).isoformat()
     append(live.client, "old", [said("The ferry to Saaremaa was late", created_at=old)], user_id=ME)
     model_server.mini.queue(*[digest_of(topic="Plans for the ferry")] * 2)
@@ -222,7 +217,7 @@ def test_a_search_is_narrowed_to_facts_or_summaries_and_to_a_day(
     expect(page.get_by_role("article").filter(has_text="was late")).to_be_focused()
 
 
-def test_older_chats_come_as_the_list_is_scrolled(page: Page, live: Live) -> None:
+def test_older_chats_come_as_the_list_is_scrolled(page, live):
     for number in range(1, 46):
         talk(live.client, f"chat-{number}", f"About subject {number:02}", "Noted.")
     page.goto("/")
@@ -243,7 +238,7 @@ def summarised(live: Live, server: ModelServer, session: str, words: str) -> lis
     return ids
 
 
-def test_related_chats_unfold_under_the_title_and_lead_there(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_related_chats_unfold_under_the_title_and_lead_there(page, live, model_server):
     summarised(live, model_server, "roof", "Repairing the roof of the summer house")
     summarised(live, model_server, "lentils", "Recipes with lentils")
     summarised(live, model_server, "costs", "Costs of repairing a roof")
@@ -263,7 +258,7 @@ def test_related_chats_unfold_under_the_title_and_lead_there(page: Page, live: L
     expect(page.get_by_text("Related chats")).to_be_hidden()
 
 
-def test_an_address_opens_a_message(page: Page, live: Live) -> None:
+def test_an_address_opens_a_message(page, live):
     ids = talk(live.client, "long", *(f"Line {number}" for number in range(120)))
     page.goto(f"/#/long/{ids[3]}")
     item = page.locator(f'[data-id="{ids[3]}"]')
@@ -271,7 +266,7 @@ def test_an_address_opens_a_message(page: Page, live: Live) -> None:
     expect(item).to_be_in_viewport()
 
 
-def test_the_latest_chats_are_explained(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_the_latest_chats_are_explained(page, live, model_server):
     summarised(live, model_server, "roof", "Repairing the roof of the summer house")
     page.goto("/")
     chat(page, model_server, "Where did we leave off?", "At the roof.")

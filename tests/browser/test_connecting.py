@@ -1,30 +1,25 @@
 """The page on which a person connects a program: what Chromium lets its form do, and what it leads to."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from app import engine_of
-from tests.browser.conftest import Serve
 from tests.browser.windows import PHONE, USUAL, accessibility, watch_of
-from tests.live import Live
 from tests.test_oauth import query, register
 
 
 @pytest.fixture
-def live(serve: Serve) -> Live:
+def live(serve):
     return serve()
 
 
 @pytest.fixture
-def program() -> Iterator[tuple[str, list[str]]]:
+def program():
     """Where a program waits for its person, which leads on to another of its origins; and the paths asked for."""
     asked: list[str] = []
 
@@ -51,7 +46,7 @@ def program() -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize("page", [USUAL, PHONE.at_night], indirect=True, ids=str)
-def test_a_person_connects_a_program(page: Page, live: Live, program: tuple[str, list[str]]) -> None:
+def test_a_person_connects_a_program(page, live, program):
     address, asked = program
     key = engine_of(live.app).keys.create("default", "ada")[0]
     client_id = register(live.client, address, name="Pocket")
@@ -72,7 +67,7 @@ def test_a_person_connects_a_program(page: Page, live: Live, program: tuple[str,
 
 
 @pytest.mark.parametrize("page", [PHONE.in_german], indirect=True, ids=str)
-def test_the_sign_in_page_speaks_the_language_of_the_browser(page: Page, live: Live) -> None:
+def test_the_sign_in_page_speaks_the_language_of_the_browser(page, live):
     engine_of(live.app).keys.create("default", "ada")
     watch_of(page).expect(r"status of 40[01]")
     address = "http://127.0.0.1:9/callback"
@@ -92,7 +87,7 @@ def test_the_sign_in_page_speaks_the_language_of_the_browser(page: Page, live: L
     assert accessibility(page) == []
 
 
-def test_who_cancels_goes_back_without_a_code(page: Page, live: Live, program: tuple[str, list[str]]) -> None:
+def test_who_cancels_goes_back_without_a_code(page, live, program):
     address, asked = program
     watch_of(page).expect(r"asked elsewhere")
     engine_of(live.app).keys.create("default", "ada")

@@ -1,7 +1,5 @@
 """The conversation: sending, streaming, stopping, failing, changing one's words, and finding it all again."""
 
-from __future__ import annotations
-
 import base64
 import re
 from pathlib import Path
@@ -9,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import (
     ME,
     box,
@@ -29,8 +26,7 @@ from tests.browser.page import (
 from tests.browser.windows import PHONE, USUAL, watch_of
 from tests.http import good
 from tests.knowledge import digest_of, fact
-from tests.live import Live
-from tests.model_server import ModelServer, Status, Text, ToolCalls, prompts
+from tests.model_server import Status, Text, ToolCalls, prompts
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -40,7 +36,7 @@ def done(page: Page) -> None:
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
 
 
-def test_a_first_chat_from_the_empty_page(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_a_first_chat_from_the_empty_page(page, live, model_server):
     page.goto("/")
     expect(page.get_by_role("heading", name="Say something worth remembering.")).to_be_visible()
     page.get_by_role("button", name=re.compile("My name is Ada")).click()
@@ -56,9 +52,7 @@ def test_a_first_chat_from_the_empty_page(page: Page, live: Live, model_server: 
     assert [role for role, _ in stored(live, session_shown(page))] == ["user", "assistant"]
 
 
-def test_a_model_failure_is_said_and_tried_again_without_doubling(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_model_failure_is_said_and_tried_again_without_doubling(page, live, model_server):
     watch_of(page).expect("status of 502")
     model_server.main.queue(Status(500), Status(500), Status(500))
     page.goto("/")
@@ -77,7 +71,7 @@ def test_a_model_failure_is_said_and_tried_again_without_doubling(
     assert stored(live, session_shown(page)) == [("user", "Where is the bug?"), ("assistant", "In the parser.")]
 
 
-def test_what_could_not_be_sent_stays_in_the_box(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_what_could_not_be_sent_stays_in_the_box(page, live, model_server):
     page.goto("/")
     chat(page, model_server, "First")
     watch_of(page).expect("net::ERR_")
@@ -93,7 +87,7 @@ def test_what_could_not_be_sent_stays_in_the_box(page: Page, live: Live, model_s
     assert [words for _, words in stored(live, session_shown(page))].count("A thought I would hate to lose") == 1
 
 
-def test_words_are_shown_as_they_were_typed(page: Page, live: Live) -> None:
+def test_words_are_shown_as_they_were_typed(page, live):
     page.goto("/")
     text = "  two spaces\nnext line:\n```py\nif a:\n    b()\n```\nthe <b>end</b>"
     send(page, f"\n{text}\n")
@@ -107,7 +101,7 @@ def test_words_are_shown_as_they_were_typed(page: Page, live: Live) -> None:
     assert stored(live, session_shown(page))[0] == ("user", text)
 
 
-def test_a_text_that_is_too_long_stays_whole_and_is_explained(page: Page) -> None:
+def test_a_text_that_is_too_long_stays_whole_and_is_explained(page):
     page.goto("/")
     long = "word " * 20_000 + "the end"
     box(page).evaluate("(box, text) => { box.focus(); document.execCommand('insertText', false, text); }", long)
@@ -121,7 +115,7 @@ def test_a_text_that_is_too_long_stays_whole_and_is_explained(page: Page) -> Non
     expect(alert).to_be_hidden()
 
 
-def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: Live) -> None:
+def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page, live):
     talk(live.client, "garden", "The roses need water", "Noted.")
     page.goto("/")
     box(page).fill("Half a thought")
@@ -134,7 +128,7 @@ def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page: Page, live: 
     expect(box(page)).to_have_value("Half a thought")
 
 
-def test_any_message_is_edited_and_its_versions_come_back(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_any_message_is_edited_and_its_versions_come_back(page, live, model_server):
     page.goto("/")
     chat(page, model_server, "I live in Lyon", "A fine city.")
     chat(page, model_server, "And I like tea", "Green, then.")
@@ -164,9 +158,7 @@ def test_any_message_is_edited_and_its_versions_come_back(page: Page, live: Live
     assert stored(live, session_shown(page)) == [("user", "I live in Lille"), ("assistant", "Lille it is.")]
 
 
-def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(page, live, model_server):
     state(live, "Lives in Bergen")
     page.goto("/")
     lives = fact("Lives in Oslo", 1, "I live in Oslo")
@@ -188,9 +180,7 @@ def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(
     expect(figures).to_have_text(["Lives in Bergen"])  # in the summary, too
 
 
-def test_what_the_model_wrote_is_told_under_its_reply_and_undone(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_what_the_model_wrote_is_told_under_its_reply_and_undone(page, live, model_server):
     state(live, "Lives in Bergen")
     known_facts = page.get_by_role("complementary", name="Memory")
     page.goto("/")
@@ -215,7 +205,7 @@ def test_what_the_model_wrote_is_told_under_its_reply_and_undone(
 
 
 @pytest.mark.parametrize("page", [USUAL.in_german], indirect=True, ids=str)
-def test_on_the_german_page_reasons_and_speakers_are_german(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_on_the_german_page_reasons_and_speakers_are_german(page, live, model_server):
     talk(live.client, "trip", "The ferry to Saaremaa leaves at 7:40", "Noted.")
     page.goto("/#/trip")
     expect(page.get_by_role("article", name=re.compile("^Du, "))).to_have_count(1)
@@ -234,9 +224,7 @@ def test_on_the_german_page_reasons_and_speakers_are_german(page: Page, live: Li
     expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("1 Zeichen länger als die 100.000")
 
 
-def test_memory_is_turned_off_for_a_chat_in_every_browser(
-    page: Page, live: Live, browse: Browse, model_server: ModelServer
-) -> None:
+def test_memory_is_turned_off_for_a_chat_in_every_browser(page, live, browse, model_server):
     state(live, "Likes lilies")
     page.goto("/")
     switch = page.get_by_role("button", name="Memory on")
@@ -271,9 +259,7 @@ MANY = 200
 DRAWN_BEFORE = "[...document.querySelectorAll('article')].filter(one => one.drawn).length"
 
 
-def test_a_long_history_loads_as_one_scrolls_and_each_message_is_drawn_once(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_long_history_loads_as_one_scrolls_and_each_message_is_drawn_once(page, live, model_server):
     """To draw all of them anew for each page that is read, and for each piece of a reply, would take seconds."""
     talk(live.client, "long", *(f"Message number {n}" for n in range(1, MANY + 1)))
     page.goto("/#/long")
@@ -294,9 +280,7 @@ def test_a_long_history_loads_as_one_scrolls_and_each_message_is_drawn_once(
     assert page.evaluate(DRAWN_BEFORE) >= MANY - 2  # the last two have other buttons now
 
 
-def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(page, live, model_server):
     talk(live.client, "trip", "The ferry to Saaremaa leaves at 7:40 on Friday", "Noted.")
     state(live, "Is allergic to walnuts")
     patch = [{"op": "add", "path": "/home", "value": "Tallinn"}]
@@ -330,7 +314,7 @@ def test_why_this_answer_tells_what_was_recalled_and_what_it_cost(
     assert session_shown(page) == "trip"
 
 
-def test_long_reasons_leave_the_question_in_view(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_long_reasons_leave_the_question_in_view(page, live, model_server):
     for number in range(12):
         talk(live.client, f"trip-{number}", f"The ferry to Saaremaa was late in {2010 + number}. " * 6, "Noted.")
     page.goto("/")
@@ -345,9 +329,7 @@ def test_long_reasons_leave_the_question_in_view(page: Page, live: Live, model_s
     fits(page)
 
 
-def test_a_temporary_chat_remembers_its_own_words_and_stores_nothing(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_temporary_chat_remembers_its_own_words_and_stores_nothing(page, live, model_server):
     page.goto("/")
     page.get_by_role("button", name="Temporary").click()
     expect(page.get_by_role("heading", name="A temporary chat")).to_be_visible()
@@ -365,7 +347,7 @@ def test_a_temporary_chat_remembers_its_own_words_and_stores_nothing(
     expect(page.get_by_text("surprise party")).to_have_count(0)
 
 
-def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve: Serve, browse: Browse) -> None:
+def test_the_builtin_model_is_announced_with_the_line_that_sets_another(serve, browse):
     page = browse(serve(builtin=True))
     page.goto("/")
     notices = page.get_by_role("region", name="Notices")
@@ -390,9 +372,7 @@ def attach(page: Page, *files: Path, to: str = "Attach images or text files") ->
     chooser.value.set_files(files)
 
 
-def test_images_and_text_files_go_along_with_a_message(
-    page: Page, live: Live, model_server: ModelServer, tmp_path: Path
-) -> None:
+def test_images_and_text_files_go_along_with_a_message(page, live, model_server, tmp_path):
     notes = tmp_path / "notes.txt"
     notes.write_text("The ferry leaves at 7:40")
     picture = tmp_path / "quay.png"
@@ -414,9 +394,7 @@ def test_images_and_text_files_go_along_with_a_message(
         page.reload()
 
 
-def test_another_reply_is_given_the_image_again(
-    page: Page, live: Live, model_server: ModelServer, tmp_path: Path
-) -> None:
+def test_another_reply_is_given_the_image_again(page, live, model_server, tmp_path):
     (tmp_path / "quay.png").write_bytes(base64.b64decode(PIXEL))
     page.goto("/")
     attach(page, tmp_path / "quay.png")
@@ -437,7 +415,7 @@ def test_another_reply_is_given_the_image_again(
 
 
 @pytest.mark.parametrize("page", [USUAL, PHONE], indirect=True, ids=str)
-def test_a_message_is_left_out_of_replies_and_used_again(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_a_message_is_left_out_of_replies_and_used_again(page, live, model_server):
     page.goto("/")
     chat(page, model_server, "The gate code is 4711", "Noted.")
     first = messages(page).first
@@ -454,7 +432,7 @@ def test_a_message_is_left_out_of_replies_and_used_again(page: Page, live: Live,
     assert "4711" in str(prompts(model_server)[-1])
 
 
-def test_a_message_is_erased_after_a_second_yes(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_a_message_is_erased_after_a_second_yes(page, live, model_server):
     page.goto("/")
     chat(page, model_server, "My secret is Xylozarquon.", "I will keep it.")
     chat(page, model_server, "I like tea.", "Green, then.")

@@ -1,27 +1,21 @@
 """Files that are dropped on the page are added to what is known, listed, and deleted."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.page import ME, fits
 from tests.browser.test_importing import drag
 from tests.browser.windows import PHONE, watch_of
 from tests.http import good, read_all
-from tests.live import Live
 from tests.pdf import pdf
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("page", [PHONE.in_german], indirect=True, ids=str)
-def test_files_are_added_beside_the_message_box_and_the_panel_shows_them(
-    page: Page, live: Live, tmp_path: Path
-) -> None:
+def test_files_are_added_beside_the_message_box_and_the_panel_shows_them(page, live, tmp_path):
     page.goto("/")
     watch_of(page).expect("status of 422")
     (tmp_path / "leer.txt").write_text(" ")
@@ -36,7 +30,7 @@ def test_files_are_added_beside_the_message_box_and_the_panel_shows_them(
     fits(page)
 
 
-def test_a_dropped_file_is_known_listed_and_deleted(page: Page, live: Live) -> None:
+def test_a_dropped_file_is_known_listed_and_deleted(page, live):
     page.goto("/")
     page.locator(".drop").wait_for(state="attached")  # the page has started
     watch_of(page).expect("status of 422")
@@ -55,7 +49,7 @@ def test_a_dropped_file_is_known_listed_and_deleted(page: Page, live: Live) -> N
     assert read_all(live.client, "/api/documents", user_id=ME) == []
 
 
-def test_a_passage_that_a_search_finds_leads_to_the_documents(page: Page, live: Live) -> None:
+def test_a_passage_that_a_search_finds_leads_to_the_documents(page, live):
     good(live.client.post("/api/documents", json={"user_id": ME, "text": "# House manual\n\nThe boiler is blue."}))
     page.goto("/")
     page.get_by_role("searchbox", name="Search all chats").fill("boiler")

@@ -1,7 +1,5 @@
 """Files dropped on the page or chosen: their chats come in part by part, and what is no such file is named."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -15,7 +13,6 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.page import ME, choose_file, fits, open_manage, state
 from tests.browser.windows import PHONE, watch_of
 from tests.live import Live
-from tests.model_server import ModelServer
 from tests.test_chatgpt_import import conversation, node
 from tests.test_sources import MARKDOWN, PROJECT, claude_chat
 
@@ -75,7 +72,7 @@ def titles(live: Live) -> set[str]:
 
 
 @pytest.fixture
-def home(page: Page, live: Live) -> Page:
+def home(page, live):
     """The page as it begins, of a person of whom one fact is stored."""
     state(live, "Drinks tea")
     page.goto("/")
@@ -84,9 +81,7 @@ def home(page: Page, live: Live) -> Page:
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_a_dropped_file_is_imported_and_dropped_again_changes_nothing(
-    home: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_dropped_file_is_imported_and_dropped_again_changes_nothing(home, live, model_server):
     drag(home, "dragenter", ("a.json", "application/json", b"[]"))
     expect(home.get_by_text("Drop the file to add it, or to import its chats")).to_be_visible()
     fits(home)
@@ -104,7 +99,7 @@ def test_a_dropped_file_is_imported_and_dropped_again_changes_nothing(
     assert not [request for request in model_server.requests if request.method == "POST"]
 
 
-def test_of_a_zip_only_the_chats_are_sent_in_the_order_of_its_files(home: Page, live: Live, tmp_path: Path) -> None:
+def test_of_a_zip_only_the_chats_are_sent_in_the_order_of_its_files(home, live, tmp_path):
     pictures = random.Random(1).randbytes(3_000_000)
     file = tmp_path / "export.zip"
     shards = {"a__conversations-001_dot_json": export_of(1, first=1), "a__conversations-000_dot_json": export_of(1)}
@@ -119,9 +114,7 @@ def test_of_a_zip_only_the_chats_are_sent_in_the_order_of_its_files(home: Page, 
     assert len(sent) == 2 and sum(sent) < 10_000
 
 
-def test_a_large_file_is_sent_in_parts_shows_its_progress_and_goes_on_after_the_connection_broke(
-    home: Page, live: Live, tmp_path: Path
-) -> None:
+def test_a_large_file_is_sent_in_parts_shows_its_progress_and_goes_on_after_the_connection_broke(home, live, tmp_path):
     file = tmp_path / "conversations.json"
     file.write_bytes(export_of(30, size=3 * PART))
     watch_of(home).expect("ERR_CONNECTION_RESET")
@@ -153,7 +146,7 @@ def test_a_large_file_is_sent_in_parts_shows_its_progress_and_goes_on_after_the_
     assert len(parts) >= 4 and max(parts) < 2 * PART
 
 
-def test_a_file_of_another_kind_is_named_and_not_sent(home: Page, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_named_and_not_sent(home, tmp_path):
     photos = zipped(tmp_path / "photos.zip", sea_dot_jpg=b"x", sun_dot_jpg=b"y")
     for name, kind, content, told in (
         ("cat.png", "image/png", b"\x89PNG\r\n", "cat.png is a picture."),
@@ -167,9 +160,7 @@ def test_a_file_of_another_kind_is_named_and_not_sent(home: Page, tmp_path: Path
     assert not any("/api/import" in url for url in watch_of(home).requests)
 
 
-def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(
-    home: Page, live: Live, tmp_path: Path
-) -> None:
+def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(home, live, tmp_path):
     watch_of(home).expect("status of 422")
     claude = zipped(
         tmp_path / "claude.zip",

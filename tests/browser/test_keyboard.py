@@ -1,19 +1,16 @@
 """Without a mouse, on a phone, and by ear: from the first message to a renamed chat."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.page import ME, box, messages, state, talk
 from tests.browser.windows import PHONE
-from tests.live import Live
-from tests.model_server import Dictation, ModelServer, Text
+from tests.model_server import Dictation, Text
 
 
-def test_a_chat_by_keyboard_alone(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_a_chat_by_keyboard_alone(page, live, model_server):
     talk(live.client, "garden", "The roses need water", "Noted.")
     talk(live.client, "kitchen", "The oven is broken", "Noted.")
     page.goto("/")
@@ -55,7 +52,7 @@ COMPOSES = """box => box.dispatchEvent(new KeyboardEvent(
 ))"""
 
 
-def test_enter_that_ends_the_composition_of_a_word_sends_nothing(page: Page) -> None:
+def test_enter_that_ends_the_composition_of_a_word_sends_nothing(page):
     page.goto("/")
     box(page).fill("日本")
     assert box(page).evaluate(COMPOSES), "the page took the key press"
@@ -70,7 +67,7 @@ HEARS = """() => {
 }"""
 
 
-def test_screen_readers_hear_a_reply_once_when_it_is_complete(page: Page, model_server: ModelServer) -> None:
+def test_screen_readers_hear_a_reply_once_when_it_is_complete(page, model_server):
     page.goto("/")
     page.evaluate(HEARS)
     reply = Dictation()
@@ -91,7 +88,7 @@ def test_screen_readers_hear_a_reply_once_when_it_is_complete(page: Page, model_
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_on_a_phone_enter_begins_a_line(page: Page, model_server: ModelServer) -> None:
+def test_on_a_phone_enter_begins_a_line(page, model_server):
     page.goto("/")
     box(page).fill("First line")
     box(page).press("End")
@@ -103,7 +100,7 @@ def test_on_a_phone_enter_begins_a_line(page: Page, model_server: ModelServer) -
     expect(messages(page)).to_have_count(2)
 
 
-def test_a_row_of_facts_keeps_the_focus_where_it_goes(page: Page, live: Live) -> None:
+def test_a_row_of_facts_keeps_the_focus_where_it_goes(page, live):
     for text in ("Lives in Bristol", "Likes swimming", "Has a cat"):
         state(live, text)
     page.goto("/")

@@ -1,7 +1,5 @@
 """What goes with a person from chat to chat: their profile, instructions, examples and links, folded in the panel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -11,8 +9,7 @@ from tests.browser.page import ME, deed, fits, messages, tab
 from tests.browser.windows import PHONE
 from tests.http import good
 from tests.knowledge import digest_of, fact, link
-from tests.live import Live
-from tests.model_server import Body, ModelServer
+from tests.model_server import Body
 
 WORDS = "I live in Tallinn. My sister Ida lives in Porto."
 FACTS = (
@@ -31,7 +28,7 @@ def mini(body: Body) -> Any:
 
 
 @pytest.fixture
-def known(page: Page, live: Live, model_server: ModelServer) -> Live:
+def known(page, live, model_server):
     """A person who is known: what they said, what they wrote, and what they thought of a reply."""
     model_server.mini.default = mini
     client = live.client
@@ -63,7 +60,7 @@ def line(part: Locator, words: str) -> Locator:
     return part.get_by_role("listitem").filter(has_text=words)
 
 
-def test_the_profile_is_corrected_and_a_version_comes_back(page: Page, known: Live) -> None:
+def test_the_profile_is_corrected_and_a_version_comes_back(page, known):
     page.goto("/#/s")
     profile = opened(page, "Profile")
     expect(line(profile, "Tallinn")).to_contain_text("“I live in Tallinn”")
@@ -95,7 +92,7 @@ def test_the_profile_is_corrected_and_a_version_comes_back(page: Page, known: Li
     assert document == {"home": "Tallinn", "likes": ["green tea"]}
 
 
-def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page: Page, known: Live) -> None:
+def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page, known):
     page.goto("/#/s")
     deed(messages(page).last, "Good answer")
     expect(messages(page).last.get_by_role("status")).to_contain_text("Kept as a good answer")
@@ -138,7 +135,7 @@ def test_a_proposal_shows_what_it_changes_and_waits_for_a_yes(page: Page, known:
     assert (stands["text"], stands["proposal"]) == ("Be cool.", None)
 
 
-def test_an_example_is_forgotten_and_links_lead_to_the_words_behind_them(page: Page, known: Live) -> None:
+def test_an_example_is_forgotten_and_links_lead_to_the_words_behind_them(page, known):
     page.goto("/#/s")
     part = opened(page, "Good answers")
     expect(line(part, "haiku")).to_contain_text("Grey waves\nroll in.")
@@ -164,7 +161,7 @@ def test_an_example_is_forgotten_and_links_lead_to_the_words_behind_them(page: P
 
 
 @pytest.mark.parametrize("page", [PHONE.at_night.in_german], indirect=True, ids=str)
-def test_all_of_it_fits_and_is_accessible(page: Page, known: Live) -> None:
+def test_all_of_it_fits_and_is_accessible(page, known):
     page.goto("/#/s")
     if page.locator("[data-open-panel=memory]").is_visible():
         page.locator("[data-open-panel=memory]").click()
@@ -176,7 +173,7 @@ def test_all_of_it_fits_and_is_accessible(page: Page, known: Live) -> None:
     fits(page)
 
 
-def test_rules_are_written_and_what_they_keep_out_is_closed_after_asking(page: Page, known: Live) -> None:
+def test_rules_are_written_and_what_they_keep_out_is_closed_after_asking(page, known):
     client = known.client
     good(client.post("/api/facts", json={"user_id": ME, "text": "Has asthma"}))
     page.goto("/#/s")
@@ -201,7 +198,7 @@ def test_rules_are_written_and_what_they_keep_out_is_closed_after_asking(page: P
     assert "Has asthma" not in texts
 
 
-def test_facts_are_reviewed(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_facts_are_reviewed(page, live, model_server):
     model_server.mini.default = mini
     good(live.client.put("/api/rules", json={"user_id": ME, "review": True}))
     good(live.client.post("/api/chat", json={"user_id": ME, "session_id": "s", "message": WORDS}))

@@ -1,7 +1,5 @@
 """On every screen, in both looks and both languages: nothing runs out of the window, and axe-core finds nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -9,11 +7,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import ME, deed, messages, misfits, talk
 from tests.browser.windows import PHONE, USUAL, Screen
 from tests.knowledge import digest_of, fact
-from tests.live import Live
 from tests.model_server import ModelServer
 from web import TEXTS
 
@@ -36,7 +32,7 @@ SCREENS = (PHONE.in_german, Screen(1000, 760).in_german, USUAL.at_night)
 
 
 @pytest.fixture
-def garden(live: Live, model_server: ModelServer) -> Live:
+def garden(live, model_server):
     """A chat with a long message, a summary and facts; its words are German."""
     digest = digest_of(
         fact("Rosen trinken viel", 1, "Die Rosen brauchen Wasser"), topic="Garten", constraints=[LONG[:390]]
@@ -147,9 +143,7 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)
-def test_every_state_fits_is_accessible_and_speaks_one_language(
-    browse: Browse, garden: Live, model_server: ModelServer, screen: Screen
-) -> None:
+def test_every_state_fits_is_accessible_and_speaks_one_language(browse, garden, model_server, screen):
     page = browse(garden, screen)
     found: dict[str, str] = {}  # the state in which each problem was seen first
     for state in states(page, model_server):
@@ -190,9 +184,7 @@ LOOK = """([x, y]) => {
 
 
 @pytest.mark.parametrize("screen", [USUAL, USUAL.at_night], ids=str)
-def test_everything_that_answers_to_a_pointer_shows_it_and_moves_nothing(
-    browse: Browse, garden: Live, model_server: ModelServer, screen: Screen
-) -> None:
+def test_everything_that_answers_to_a_pointer_shows_it_and_moves_nothing(browse, garden, model_server, screen):
     page = browse(garden, screen)
     left: set[str] = set()
     moved: list[str] = []
@@ -271,7 +263,7 @@ def texts_of(entry: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_on_a_phone_the_sides_slide_in_one_at_a_time(page: Page, live: Live) -> None:
+def test_on_a_phone_the_sides_slide_in_one_at_a_time(page, live):
     talk(live.client, "garden", "The roses need water", "Noted.")
     page.goto("/")
     page.get_by_role("button", name="Open chats").click()
@@ -288,7 +280,7 @@ def test_on_a_phone_the_sides_slide_in_one_at_a_time(page: Page, live: Live) -> 
 
 
 @pytest.mark.parametrize("screen", [PHONE.in_german], ids=str)
-def test_on_a_phone_no_button_is_narrower_than_its_words(serve: Serve, browse: Browse, screen: Screen) -> None:
+def test_on_a_phone_no_button_is_narrower_than_its_words(serve, browse, screen):
     page = browse(serve(builtin=True), screen)  # with the notice above
     page.goto("/")
     expect(page.locator("#notice")).to_be_visible()

@@ -1,23 +1,19 @@
 """What Recap knows: all facts of a person, and their data as a whole: taken along, brought in, erased."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import ME, choose_file, fits, known, messages, open_manage, state, stored_facts, tab, talk
 from tests.browser.windows import watch_of
 from tests.http import said
 from tests.knowledge import digest_of, fact
 from tests.live import Live
-from tests.model_server import Body, ModelServer
+from tests.model_server import Body
 
 
 def facts(page: Page) -> Locator:
@@ -30,7 +26,7 @@ def select(page: Page, text: str) -> None:
 
 
 @pytest.fixture
-def household(live: Live, model_server: ModelServer) -> Live:
+def household(live, model_server):
     """Two chats with a fact from each, and two facts stated for all chats."""
     model_server.mini.queue(digest_of(fact("Roses need water", 1, "The roses need water", importance=2)))
     talk(live.client, "garden", "The roses need water", "Noted.")
@@ -44,9 +40,7 @@ def household(live: Live, model_server: ModelServer) -> Live:
     return live
 
 
-def test_facts_are_searched_filtered_and_those_selected_forgotten_once_that_is_confirmed(
-    page: Page, household: Live
-) -> None:
+def test_facts_are_searched_filtered_and_those_selected_forgotten_once_that_is_confirmed(page, household):
     page.goto("/")
     manage = open_manage(page)
     expect(facts(page)).to_have_count(4)
@@ -75,7 +69,7 @@ def test_facts_are_searched_filtered_and_those_selected_forgotten_once_that_is_c
     assert known(household) == ["Allergic to walnuts", "Roses need water"]
 
 
-def test_a_long_list_is_shown_as_it_is_scrolled(page: Page, live: Live) -> None:
+def test_a_long_list_is_shown_as_it_is_scrolled(page, live):
     for number in range(1, 231):
         state(live, f"Fact number {number}.", importance=5 if number == 7 else 3)
     page.goto("/")
@@ -90,9 +84,7 @@ def test_a_long_list_is_shown_as_it_is_scrolled(page: Page, live: Live) -> None:
     expect(facts(page).first).to_contain_text("Fact number 7.")  # out of all, not of those that were shown
 
 
-def test_what_recap_knows_is_read_in_a_minute_and_as_of_another_day(
-    page: Page, household: Live, model_server: ModelServer
-) -> None:
+def test_what_recap_knows_is_read_in_a_minute_and_as_of_another_day(page, household, model_server):
     patch = [{"op": "add", "path": "/home", "value": "Tallinn"}]
     assert household.client.patch(f"/api/users/{ME}/profile", json={"patch": patch}).status_code == 200
     state(household, "Collects stamps")
@@ -118,9 +110,7 @@ def test_what_recap_knows_is_read_in_a_minute_and_as_of_another_day(
     expect(facts(page)).to_have_count(0)
 
 
-def test_what_matters_now_is_written_corrected_and_traced_to_its_sources(
-    page: Page, household: Live, model_server: ModelServer
-) -> None:
+def test_what_matters_now_is_written_corrected_and_traced_to_its_sources(page, household, model_server):
     page.goto("/")
     known = open_manage(page, "In a minute")
     now = known.get_by_role("list", name="What matters now")
@@ -162,7 +152,7 @@ def test_what_matters_now_is_written_corrected_and_traced_to_its_sources(
 # -- their data as a whole
 
 
-def test_everything_can_be_taken_along_and_brought_in_again(page: Page, household: Live, tmp_path: Path) -> None:
+def test_everything_can_be_taken_along_and_brought_in_again(page, household, tmp_path):
     page.goto("/")
     manage = open_manage(page, "Your data")
     with page.expect_download() as download:
@@ -186,8 +176,8 @@ def test_everything_can_be_taken_along_and_brought_in_again(page: Page, househol
 
 
 def test_imported_chats_are_summarised_only_on_request_which_can_be_cancelled_and_resumed(
-    page: Page, live: Live, model_server: ModelServer, tmp_path: Path
-) -> None:
+    page, live, model_server, tmp_path
+):
     file = tmp_path / "chats.json"
     file.write_text(json.dumps({"format": "recap-export", "version": 1, "sessions": [a_chat(n) for n in range(12)]}))
     may_answer = threading.Semaphore(0)
@@ -218,7 +208,7 @@ def test_imported_chats_are_summarised_only_on_request_which_can_be_cancelled_an
     assert left(live)["sessions"] == 0
 
 
-def test_the_built_in_model_summarises_at_no_cost(serve: Serve, browse: Browse) -> None:
+def test_the_built_in_model_summarises_at_no_cost(serve, browse):
     live = serve(builtin=True)
     body = {"format": "recap-export", "version": 1, "sessions": [a_chat(1)]}
     assert live.client.post(f"/api/import?user_id={ME}", json=body).status_code == 200
@@ -242,9 +232,7 @@ def a_chat(number: int) -> dict[str, object]:
     return {"id": f"tea-{number}", "messages": messages, "created_at": at, "updated_at": at}
 
 
-def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(
-    page: Page, household: Live, tmp_path: Path
-) -> None:
+def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(page, household, tmp_path):
     state_of_ada = {"user_id": "ada", "text": "Has a boat"}
     assert household.client.post("/api/facts", json=state_of_ada).status_code == 201
     page.goto("/#/garden")

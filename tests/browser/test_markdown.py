@@ -1,13 +1,10 @@
 """Replies as Markdown: code with its language and colours, task lists, footnotes within their message, and tables."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.page import box, fits, messages, talk
 from tests.browser.windows import PHONE, USUAL, watch_of
-from tests.live import Live
 
 CODE = 'def area(radius):  # of a circle\n    return 3.14 * radius ** 2\n\nprint("area", area(2))'
 DIFF = "-old line\n+new line"
@@ -70,7 +67,7 @@ def block(message: Locator, number: int) -> Locator:
     return message.locator(".code").nth(number)
 
 
-def test_code_has_its_language_colours_and_a_button_that_copies_it(page: Page, live: Live) -> None:
+def test_code_has_its_language_colours_and_a_button_that_copies_it(page, live):
     talk(live.client, "plain", "Hello", "No code here. It costs $5 to $9, or US$7.")
     talk(live.client, "sums", "How?", "So $E = mc^2$ and $5, then\n\n$$\n\\frac{a}{b}\n$$\n\nand `$x$` <b>.")
     talk(live.client, "coded", f"See:\n```python\n{CODE}\n```\nWhat is wrong?", FORMATTED)
@@ -102,7 +99,7 @@ def test_code_has_its_language_colours_and_a_button_that_copies_it(page: Page, l
     assert asked(page, "highlight.mjs") == ["highlight.mjs"]
 
 
-def test_task_lists_and_aligned_tables(page: Page, live: Live) -> None:
+def test_task_lists_and_aligned_tables(page, live):
     talk(
         live.client,
         "lists",
@@ -132,7 +129,7 @@ def test_task_lists_and_aligned_tables(page: Page, live: Live) -> None:
     assert reply.locator("[style]").count() == 0
 
 
-def test_footnotes_lead_to_those_of_their_own_message_and_nowhere_else(page: Page, live: Live) -> None:
+def test_footnotes_lead_to_those_of_their_own_message_and_nowhere_else(page, live):
     hostile = "One[^1]. [Elsewhere](#/garden) [box](#message-box)\n\n[^1]: Note of the second."
     talk(live.client, "notes", "First", FORMATTED, "Second", hostile)
     page.goto("/#/notes")
@@ -150,7 +147,7 @@ def test_footnotes_lead_to_those_of_their_own_message_and_nowhere_else(page: Pag
     expect(box(page)).to_be_visible()
 
 
-def test_no_reply_takes_on_the_looks_of_the_page(page: Page, live: Live) -> None:
+def test_no_reply_takes_on_the_looks_of_the_page(page, live):
     """Classes come from the language of a block of code alone, and only as such."""
     talk(live.client, "looks", "Show me", '```dialog\nx\n```\n\n~~~notice" error\ny\n~~~\n\n```[^1] x=1\nz\n```')
     page.goto("/#/looks")
@@ -159,7 +156,7 @@ def test_no_reply_takes_on_the_looks_of_the_page(page: Page, live: Live) -> None
 
 
 @pytest.mark.parametrize("page", [PHONE, USUAL.at_night], indirect=True, ids=str)
-def test_formatted_replies_fit_and_are_accessible(page: Page, live: Live) -> None:
+def test_formatted_replies_fit_and_are_accessible(page, live):
     talk(live.client, "all", IN_MANY_LANGUAGES, f"{FORMATTED}\n\n{IN_MANY_LANGUAGES}")
     page.goto("/#/all")
     expect(messages(page).last.locator(".hljs-comment").first).to_be_attached()

@@ -1,7 +1,5 @@
 """The panel beside the conversation: what is remembered, where it came from, and what a person does about it."""
 
-from __future__ import annotations
-
 import re
 import threading
 from typing import Any
@@ -14,7 +12,7 @@ from tests.browser.windows import watch_of
 from tests.knowledge import digest_of
 from tests.knowledge import fact as a_fact
 from tests.live import Live
-from tests.model_server import Delay, Dictation, ModelServer, Status
+from tests.model_server import Delay, Dictation, Status
 
 SECTIONS: dict[str, Any] = {
     "topic": "A weekend in Porto",
@@ -66,7 +64,7 @@ def summary(live: Live, session_id: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def porto(live: Live, model_server: ModelServer) -> list[int]:
+def porto(live, model_server):
     """A chat "porto" with the summary SECTIONS and the fact WALNUTS; its messages' ids."""
     model_server.mini.queue(digest(WALNUTS))
     ids = talk(live.client, "porto", "We go to Porto. I am allergic to walnuts, by the way.", "Noted.")
@@ -77,7 +75,7 @@ def porto(live: Live, model_server: ModelServer) -> list[int]:
 # -- it appears
 
 
-def test_a_summary_and_facts_appear_and_stay_while_they_are_updated(page: Page, model_server: ModelServer) -> None:
+def test_a_summary_and_facts_appear_and_stay_while_they_are_updated(page, model_server):
     model_server.mini.queue(digest(WALNUTS))
     page.goto("/")
     expect(panel(page)).to_contain_text("A summary appears after a reply or two.")
@@ -100,9 +98,7 @@ def test_a_summary_and_facts_appear_and_stay_while_they_are_updated(page: Page, 
     expect(panel(page)).not_to_contain_text("updating")
 
 
-def test_an_update_takes_neither_the_focus_nor_what_is_being_written(
-    page: Page, live: Live, porto: list[int], model_server: ModelServer
-) -> None:
+def test_an_update_takes_neither_the_focus_nor_what_is_being_written(page, live, porto, model_server):
     state(live, "Lives in Bristol")
     page.goto("/#/porto")
     reply = Dictation()
@@ -121,7 +117,7 @@ def test_an_update_takes_neither_the_focus_nor_what_is_being_written(
     expect(words).to_have_value("Lives in Bath")
 
 
-def test_what_is_being_written_outlasts_another_chat(page: Page, live: Live, porto: list[int]) -> None:
+def test_what_is_being_written_outlasts_another_chat(page, live, porto):
     talk(live.client, "garden", "The roses need water.", "Noted.")
     page.goto("/#/porto")
     items(page, "Constraints").first.focus()
@@ -136,7 +132,7 @@ def test_what_is_being_written_outlasts_another_chat(page: Page, live: Live, por
 # -- a fact
 
 
-def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live: Live) -> None:
+def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page, live):
     state(live, "Lives in Bristol")
     for number in range(30):
         state(live, f"Fact number {number}", importance=1)
@@ -171,7 +167,7 @@ def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page: Page, live
 
 
 @pytest.mark.parametrize("words_too", [False, True], ids=["the fact", "the words too"])
-def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: list[int], words_too: bool) -> None:
+def test_forget_offers_to_erase_the_words_too(page, live, porto, words_too):
     page.goto("/#/porto")
     expect(messages(page)).to_have_count(2)
     fact(page, "Is allergic to walnuts").hover()
@@ -190,7 +186,7 @@ def test_forget_offers_to_erase_the_words_too(page: Page, live: Live, porto: lis
 # -- the summary, by hand
 
 
-def test_the_summary_is_edited_as_text(page: Page, live: Live, porto: list[int]) -> None:
+def test_the_summary_is_edited_as_text(page, live, porto):
     page.goto("/#/porto")
     chosen(page, "Summary")
     panel(page).get_by_role("button", name="Edit the summary").click()
@@ -211,9 +207,7 @@ def test_the_summary_is_edited_as_text(page: Page, live: Live, porto: list[int])
     }
 
 
-def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_version(
-    page: Page, live: Live, porto: list[int]
-) -> None:
+def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_version(page, live, porto):
     watch_of(page).expect("status of 409")
     page.goto("/#/porto")
     chosen(page, "Summary")
@@ -235,7 +229,7 @@ def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_versio
     }
 
 
-def test_one_item_is_corrected_or_forgotten_when_confirmed(page: Page, live: Live, porto: list[int]) -> None:
+def test_one_item_is_corrected_or_forgotten_when_confirmed(page, live, porto):
     page.goto("/#/porto")
     items(page, "Constraints").first.focus()
     page.keyboard.press("e")
@@ -255,9 +249,7 @@ def test_one_item_is_corrected_or_forgotten_when_confirmed(page: Page, live: Liv
 # -- versions
 
 
-def test_versions_show_what_changed_and_one_is_brought_back_when_confirmed(
-    page: Page, live: Live, porto: list[int]
-) -> None:
+def test_versions_show_what_changed_and_one_is_brought_back_when_confirmed(page, live, porto):
     changed = {**SECTIONS, "constraints": ["At most 950 euros for both", "Cabin bags only"], "open_questions": []}
     live.client.put("/api/sessions/porto/summary", json={"user_id": ME, "sections": changed})
     page.goto("/#/porto")
@@ -295,9 +287,7 @@ def test_versions_show_what_changed_and_one_is_brought_back_when_confirmed(
 # -- failures
 
 
-def test_a_failing_mini_model_is_said_and_tried_again_now(
-    page: Page, porto: list[int], model_server: ModelServer
-) -> None:
+def test_a_failing_mini_model_is_said_and_tried_again_now(page, porto, model_server):
     page.goto("/#/porto")
     expect(panel(page)).to_contain_text("Version 1")
     working = model_server.mini.default

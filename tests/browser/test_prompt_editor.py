@@ -1,7 +1,5 @@
 """The prompt editor: changing the instructions, and trying a summary prompt on the chat that is shown."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -12,7 +10,6 @@ from tests.browser.page import ME, chat, close_settings, messages, open_prompts,
 from tests.browser.windows import watch_of
 from tests.knowledge import digest_of
 from tests.live import Live
-from tests.model_server import ModelServer
 from tests.model_server import prompts as sent
 
 PACKAGED = ("consolidation", "feedback", "memory", "overview", "profile", "repair", "summary", "system")
@@ -26,7 +23,7 @@ TRIED = {**NOW, "constraints": ["at most 900 euros.", "Nothing with <b>walnuts</
 
 
 @pytest.fixture
-def porto(live: Live, model_server: ModelServer) -> Live:
+def porto(live, model_server):
     """A chat that has a summary."""
     model_server.mini.queue(digest_of(**NOW))
     talk(live.client, "porto", "We go to Porto", "Noted.")
@@ -59,7 +56,7 @@ def tried(page: Page, section: str) -> Locator:
     return shown.get_by_role("list", name=section, exact=True).get_by_role("listitem")
 
 
-def test_a_prompt_is_changed_and_saved_as_a_new_version_unless_it_is_no_template(page: Page, live: Live) -> None:
+def test_a_prompt_is_changed_and_saved_as_a_new_version_unless_it_is_no_template(page, live):
     watch_of(page).expect(r"status of 422")
     page.goto("/")
     editor = open_prompts(page)
@@ -83,9 +80,7 @@ def test_a_prompt_is_changed_and_saved_as_a_new_version_unless_it_is_no_template
     expect(save).to_be_disabled()
 
 
-def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(page, live, model_server):
     page.goto("/")
     editor = open_prompts(page)
     expect(text(page)).to_be_enabled()
@@ -115,7 +110,7 @@ def test_a_new_prompt_begins_as_a_copy_and_can_then_be_chosen(
     assert "In at most 50 <b>words</b>." in sent(model_server, "mini")[-1][0]["content"]
 
 
-def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page: Page, live: Live) -> None:
+def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page, live):
     for name in ("brief", "summary"):
         assert live.client.put(f"/api/prompts/{name}", json={"text": "In at most 50 words."}).status_code == 200
     page.goto("/")
@@ -136,9 +131,7 @@ def test_a_saved_prompt_is_deleted_when_confirmed_and_no_longer_used(page: Page,
     assert page.evaluate("localStorage.getItem('recap.prompt')") is None
 
 
-def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(
-    page: Page, porto: Live, model_server: ModelServer
-) -> None:
+def test_a_prompt_is_tried_beside_the_current_summary_and_nothing_is_stored(page, porto, model_server):
     page.goto("/#/porto")
     expect(messages(page)).to_have_count(2)
     editor = open_prompts(page)

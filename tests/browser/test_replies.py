@@ -1,18 +1,13 @@
 """Replies: they are in view as they are written, and what breaks off is kept and told as it is."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import begin, box, chat, deed, messages, send, session_shown, stored
-from tests.browser.windows import PHONE, USUAL, WIDE, Screen, watch_of
-from tests.live import Live
-from tests.model_server import Dictation, ModelServer, Status, Text
-from tests.processes import Server
+from tests.browser.windows import PHONE, USUAL, WIDE, watch_of
+from tests.model_server import Dictation, Status, Text
 
 SENDS = 6
 # Hands a streamed reply to the page in pieces with frames in between, as a network does, or at once.
@@ -38,7 +33,7 @@ SHOWS_END = """async list => {
 
 
 @pytest.mark.parametrize("screen", [PHONE, USUAL, WIDE], ids=str)
-def test_every_reply_is_in_view_when_it_is_there(serve: Serve, browse: Browse, screen: Screen) -> None:
+def test_every_reply_is_in_view_when_it_is_there(serve, browse, screen):
     page = browse(serve(builtin=True), screen)
     page.add_init_script(IN_PIECES)
     page.goto("/")
@@ -52,7 +47,7 @@ def test_every_reply_is_in_view_when_it_is_there(serve: Serve, browse: Browse, s
     assert in_view == SENDS, f"{in_view} of {SENDS} replies are in view"
 
 
-def test_who_reads_or_edits_further_up_is_left_there(page: Page, model_server: ModelServer) -> None:
+def test_who_reads_or_edits_further_up_is_left_there(page, model_server):
     page.goto("/")
     chat(page, model_server, "Begin", "A long answer.\n\n" * 60, shows="A long answer.")
     reply = begin(page, model_server, "Go on", "First line")
@@ -73,9 +68,7 @@ def test_who_reads_or_edits_further_up_is_left_there(page: Page, model_server: M
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
-    page: Page, model_server: ModelServer
-) -> None:
+def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(page, model_server):
     page.goto("/")
     chat(page, model_server, "The dentist is on Tuesday at 11", "Noted.")
     for number in range(8):
@@ -93,9 +86,7 @@ def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(
     expect(messages(page).first).to_be_in_viewport()
 
 
-def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(page, live, model_server):
     page.goto("/")
     reply = Dictation()
     model_server.main.queue(reply)
@@ -118,9 +109,7 @@ def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])
 @pytest.mark.parametrize("reloads", [False, True], ids=["as it is written", "after a reload"])
-def test_a_reply_grows_and_can_be_stopped_also_after_a_reload(
-    page: Page, live: Live, model_server: ModelServer, stopped: bool, reloads: bool
-) -> None:
+def test_a_reply_grows_and_can_be_stopped_also_after_a_reload(page, live, model_server, stopped, reloads):
     page.goto("/")
     reply = begin(page, model_server, "Take your time", "Half of it, ")
     if reloads:
@@ -144,7 +133,7 @@ def test_a_reply_grows_and_can_be_stopped_also_after_a_reload(
     assert stored(live, session_shown(page)) == [("user", "Take your time"), ("assistant", words)]
 
 
-def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model_server: ModelServer) -> None:
+def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page, model_server):
     page.goto("/")
     begin(page, model_server, "Tell me a story", "Once upon a time").break_off()
     for _ in range(2):
@@ -157,9 +146,7 @@ def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page: Page, model
     expect(messages(page)).to_have_count(2)
 
 
-def test_a_refused_message_says_why_and_can_be_changed_or_erased(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_refused_message_says_why_and_can_be_changed_or_erased(page, live, model_server):
     filtered = {"error": {"message": "The prompt triggered the filter.", "code": "content_filter"}}
     watch_of(page).expect("422")
     page.goto("/")
@@ -187,9 +174,7 @@ def test_a_refused_message_says_why_and_can_be_changed_or_erased(
 
 
 @pytest.mark.slow
-def test_a_server_killed_in_mid_stream_loses_no_words(
-    gunicorn: Server, browse: Browse, model_server: ModelServer
-) -> None:
+def test_a_server_killed_in_mid_stream_loses_no_words(gunicorn, browse, model_server):
     page = browse(gunicorn)
     watch_of(page).expect("ERR_")
     page.goto("/")
@@ -210,7 +195,7 @@ def test_a_server_killed_in_mid_stream_loses_no_words(
     expect(messages(page)).to_have_count(2)
 
 
-def test_two_tabs_on_one_chat_show_the_same(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_two_tabs_on_one_chat_show_the_same(page, live, model_server):
     page.goto("/")
     chat(page, model_server, "The roses need water")
     other = page.context.new_page()

@@ -3,13 +3,10 @@
 The window itself watches (`browser.windows`): an alert, a console error or a request to another origin fails a test.
 """
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, expect
 
 from tests.browser.page import ME, messages, send, talk
-from tests.live import Live
-from tests.model_server import ModelServer, Text
+from tests.model_server import Text
 
 ATTACKS = (
     "<script>alert(1)</script>",
@@ -39,7 +36,7 @@ ATTACKS = (
 )
 
 
-def test_no_reply_is_more_than_words(page: Page, model_server: ModelServer) -> None:
+def test_no_reply_is_more_than_words(page, model_server):
     """One reply with all of them, streamed, then read again as a stored one."""
     link = "[the manual](https://example.com/manual)"
     model_server.main.queue(Text("\n\n".join(ATTACKS) + f"\n\n{link}\n\nThe end."))
@@ -54,7 +51,7 @@ def test_no_reply_is_more_than_words(page: Page, model_server: ModelServer) -> N
     expect(manual).to_have_attribute("target", "_blank")
 
 
-def test_nothing_stored_is_more_than_words(page: Page, live: Live) -> None:
+def test_nothing_stored_is_more_than_words(page, live):
     """In messages of both, in titles, facts, names, the summary and what the search finds."""
     for number, attack in enumerate(ATTACKS):
         talk(live.client, f"attack-{number}", f"findme {attack}", attack)

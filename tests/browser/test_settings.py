@@ -1,7 +1,5 @@
 """Settings: each applies at once, is kept, and reaches the server with what is sent."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -10,10 +8,8 @@ from cryptography.fernet import Fernet
 from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import ME, close_settings, fits, messages, open_chat, open_settings, send, talk
-from tests.browser.windows import PHONE, Screen, watch_of
-from tests.live import Live
+from tests.browser.windows import PHONE, watch_of
 from tests.model_server import ModelServer, Status, prompts
 
 KEY = "sk-sentinel-of-7319"
@@ -39,7 +35,7 @@ def head(model_server: ModelServer) -> str:
     return prompts(model_server)[-1][0]["content"]
 
 
-def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
+def test_another_name_shows_another_memory(page, live):
     talk(live.client, "garden", "The roses need water", "Noted.")
     talk(live.client, "harbour", "The boat leaks", "Noted.", user_id="ada")
     page.goto("/#/garden")
@@ -59,7 +55,7 @@ def test_another_name_shows_another_memory(page: Page, live: Live) -> None:
     expect(page.get_by_role("button", name=re.compile("^The roses"))).to_be_hidden()
 
 
-def test_how_a_chat_looks_back_is_sent_with_each_message(page: Page, live: Live) -> None:
+def test_how_a_chat_looks_back_is_sent_with_each_message(page, live):
     page.goto("/")
     assert "recall" not in sent(page, "The roses need water")  # as the operator set it
     expect(open_settings(page).get_by_role("radio", name="When it helps")).to_be_checked()
@@ -73,7 +69,7 @@ def test_how_a_chat_looks_back_is_sent_with_each_message(page: Page, live: Live)
     assert "recall" not in sent(page, "And now?")
 
 
-def test_the_look_changes_at_once_and_is_there_before_the_first_paint(page: Page, live: Live) -> None:
+def test_the_look_changes_at_once_and_is_there_before_the_first_paint(page, live):
     def background() -> str:
         colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
         return colour
@@ -91,7 +87,7 @@ def test_the_look_changes_at_once_and_is_there_before_the_first_paint(page: Page
     assert background() == light
 
 
-def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_a_chats_system_prompt_is_stored_with_it(page, live, model_server):
     talk(live.client, "garden", "The roses need water", "Noted.")
     talk(live.client, "kitchen", "The oven is broken", "Noted.")
     page.goto("/#/garden")
@@ -117,7 +113,7 @@ def test_a_chats_system_prompt_is_stored_with_it(page: Page, live: Live, model_s
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] is None
 
 
-def test_the_time_zone_tells_times_and_goes_along(page: Page, live: Live) -> None:
+def test_the_time_zone_tells_times_and_goes_along(page, live):
     message = {"role": "user", "content": "The roses need water", "created_at": "2026-03-05T12:00:00Z"}
     live.client.post("/api/sessions/garden/messages", json={"user_id": ME, "messages": [message]})
     page.goto("/#/garden")
@@ -141,9 +137,7 @@ def header(page: Page) -> Locator:
     return page.get_by_label("The model that answers this chat")  # a phone hides it while there is no choice
 
 
-def test_each_chat_keeps_the_model_that_was_chosen_for_it_while_there_is_one(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_each_chat_keeps_the_model_that_was_chosen_for_it_while_there_is_one(page, live, model_server):
     page.goto("/")
     expect(header(page).get_by_role("option")).to_have_text(["main-model", "gpt-4o", "gpt-4o-mini"])
     assert "model" not in sent(page, "The oven is broken")
@@ -174,9 +168,7 @@ def open_model_server(page: Page) -> Locator:
 
 
 @pytest.mark.parametrize("screen", [PHONE], ids=str)
-def test_an_administrator_connects_a_model_on_the_page(
-    serve: Serve, browse: Browse, model_server: ModelServer, screen: Screen
-) -> None:
+def test_an_administrator_connects_a_model_on_the_page(serve, browse, model_server, screen):
     page = browse(serve(builtin=True, encryption_key=Fernet.generate_key().decode()), screen)
     page.goto("/")
     expect(header(page)).to_be_disabled()
@@ -219,7 +211,7 @@ def test_an_administrator_connects_a_model_on_the_page(
     expect(header(page)).to_be_disabled()
 
 
-def test_only_administrators_are_offered_to_connect_a_model(serve: Serve, browse: Browse) -> None:
+def test_only_administrators_are_offered_to_connect_a_model(serve, browse):
     live = serve()
     key, _ = engine_of(live.app).keys.create("default", scopes=["read", "chat"])
     page = browse(live)

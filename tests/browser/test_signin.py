@@ -1,7 +1,5 @@
 """Where the server has API keys: asking for one, refusing a wrong one, signing out."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -9,18 +7,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
 from config import ApiKey
-from tests.browser.conftest import Serve
 from tests.browser.page import ME, chat, close_settings, messages, open_settings
 from tests.browser.windows import PHONE, accessibility, watch_of
-from tests.live import Live
-from tests.model_server import ModelServer
 
 KEY = "a-key-of-the-tests-that-is-long-enough-0123456789"
 OTHER = "another-key-of-the-tests-for-another-tenant-9876"
 
 
 @pytest.fixture
-def live(serve: Serve) -> Live:
+def live(serve):
     """Two tenants, each with a key; the first one's `me` has said something."""
     live = serve(api_keys=(ApiKey("house", KEY), ApiKey("shop", OTHER)))
     body = {"user_id": ME, "messages": [{"role": "user", "content": "The roses need water"}]}
@@ -30,7 +25,7 @@ def live(serve: Serve) -> Live:
 
 
 @pytest.fixture
-def page(page: Page) -> Page:
+def page(page):
     watch_of(page).expect(r"status of 401")  # the browser writes one line for each
     return page
 
@@ -50,9 +45,7 @@ def kept(page: Page) -> tuple[str, str]:
     return storage
 
 
-def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(
-    page: Page, model_server: ModelServer
-) -> None:
+def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(page, model_server):
     page.goto("/#/garden")
     expect(asked(page)).to_contain_text("RECAP_API_KEYS")
     expect(asked(page).get_by_label("API key")).to_have_attribute("type", "password")
@@ -83,7 +76,7 @@ def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(
 
 
 @pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
-def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
+def test_a_wrong_key_is_refused_in_words(page):
     page.goto("/#/garden")
     expect(asked(page)).to_be_visible()
     assert accessibility(page) == []
@@ -98,9 +91,7 @@ def test_a_wrong_key_is_refused_in_words(page: Page) -> None:
     expect(messages(page)).to_contain_text(["The roses need water"])
 
 
-def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(page, live, model_server):
     key, _ = engine_of(live.app).keys.create("house", "ada")
     as_ada = {"Authorization": f"Bearer {key}"}
     body = {"messages": [{"role": "user", "content": "The boat leaks"}]}

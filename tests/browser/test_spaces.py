@@ -1,7 +1,5 @@
 """Spaces on the page: choosing whose memory is shown, chatting there, and what a reply uses of one's own."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
@@ -21,7 +19,7 @@ from tests.browser.page import (
 from tests.browser.windows import watch_of
 from tests.http import append, good, read_all, said
 from tests.live import Live
-from tests.model_server import ModelServer, prompts
+from tests.model_server import prompts
 
 TEAM = {"space": "team"}
 
@@ -39,14 +37,14 @@ def of_team(live: Live) -> None:
     good(live.client.post("/api/facts", json={"text": "Ships kites", **TEAM}))
 
 
-def test_without_a_space_nothing_is_to_be_chosen(page: Page, live: Live) -> None:
+def test_without_a_space_nothing_is_to_be_chosen(page, live):
     talk(live.client, "own", "My own tea is green.", "Noted.")
     page.goto("/")
     expect(chats(page)).to_contain_text("My own tea is green.")
     expect(chooser(page)).to_have_count(0)
 
 
-def test_a_space_has_chats_and_a_memory_of_its_own(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_a_space_has_chats_and_a_memory_of_its_own(page, live, model_server):
     talk(live.client, "own", "My own tea is green.", "Noted.")
     state(live, "Likes tea")
     of_team(live)
@@ -75,7 +73,7 @@ def test_a_space_has_chats_and_a_memory_of_its_own(page: Page, live: Live, model
     assert known(live) == ["Likes tea"]
 
 
-def test_replies_in_a_space_use_ones_own_memory_when_asked(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_replies_in_a_space_use_ones_own_memory_when_asked(page, live, model_server):
     talk(live.client, "own", "My locker code is 1111.", "Noted.")
     of_team(live)
     page.goto("/")
@@ -95,7 +93,7 @@ def test_replies_in_a_space_use_ones_own_memory_when_asked(page: Page, live: Liv
     expect(messages(page).first).to_contain_text("My locker code is 1111.")
 
 
-def test_a_space_begins_with_its_first_message(page: Page, live: Live, model_server: ModelServer) -> None:
+def test_a_space_begins_with_its_first_message(page, live, model_server):
     page.goto("/")
     open_settings(page).get_by_role("textbox", name="Space").fill("new project")
     page.keyboard.press("Tab")
@@ -106,7 +104,7 @@ def test_a_space_begins_with_its_first_message(page: Page, live: Live, model_ser
     assert session["title"] == "We begin today." and not read_all(live.client, "/api/sessions", user_id="me")
 
 
-def test_a_key_shows_the_spaces_that_it_opens(page: Page, live: Live) -> None:
+def test_a_key_shows_the_spaces_that_it_opens(page, live):
     of_team(live)
     key, _ = engine_of(live.app).keys.create("default", "ada", spaces={"team": "read"})
     watch_of(page).expect(r"status of 401")

@@ -1,17 +1,13 @@
 """The chart over the conversation: tokens sent with each turn, against what its full history would have been."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import ME, chat, talk
 from tests.browser.windows import WIDE
 from tests.live import Live
-from tests.model_server import ModelServer
 
 
 def strip(page: Page) -> Locator:
@@ -31,9 +27,7 @@ def take_turns(live: Live, count: int, session_id: str = "garden") -> list[dict[
     return [item["usage"] for item in reversed(items)]
 
 
-def test_it_is_not_there_while_memory_costs_more_than_it_saves(
-    page: Page, live: Live, model_server: ModelServer
-) -> None:
+def test_it_is_not_there_while_memory_costs_more_than_it_saves(page, live, model_server):
     usages = take_turns(live, 2)
     assert sum(usage["saved_tokens"] for usage in usages) < 0
     page.goto("/#/garden")
@@ -41,7 +35,7 @@ def test_it_is_not_there_while_memory_costs_more_than_it_saves(
     expect(strip(page)).to_be_hidden()
 
 
-def test_it_opens_by_itself_once_memory_has_saved_tokens(serve: Serve, browse: Browse) -> None:
+def test_it_opens_by_itself_once_memory_has_saved_tokens(serve, browse):
     live = serve(tail_tokens_max=100)
     talk(live.client, "garden", *("The roses need water. " * 30 for _ in range(20)))
     live.settle()

@@ -1,30 +1,23 @@
 """What those who run the server look at in the settings: work that failed, how long chats stay, and archives."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from app import engine_of
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import ME, chat, close_settings, fits, messages, open_settings
-from tests.browser.windows import PHONE, USUAL, Screen, watch_of
+from tests.browser.windows import PHONE, USUAL, watch_of
 from tests.http import append, read_all, said
-from tests.live import Live
-from tests.model_server import ModelServer, Status
+from tests.model_server import Status
 from tests.processes import eventually
 
 SCREENS = (USUAL, PHONE.at_night)
 
 
 @pytest.mark.parametrize("page", SCREENS, indirect=True, ids=str)
-def test_work_that_failed_is_listed_and_tried_again(
-    page: Page, live: Live, model_server: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_that_failed_is_listed_and_tried_again(page, live, model_server, monkeypatch):
     monkeypatch.setattr("memory.jobs.ATTEMPTS", 1)
     working, model_server.mini.default = model_server.mini.default, lambda body: Status(500)
     page.goto("/")
@@ -47,7 +40,7 @@ def test_work_that_failed_is_listed_and_tried_again(
 
 
 @pytest.mark.parametrize("page", SCREENS, indirect=True, ids=str)
-def test_old_chats_become_archives_which_come_back_are_saved_or_deleted(page: Page, live: Live, tmp_path: Path) -> None:
+def test_old_chats_become_archives_which_come_back_are_saved_or_deleted(page, live, tmp_path):
     for session, days in (("roof", 400), ("garden", 300), ("today", 0)):
         at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         append(live.client, session, [said(f"About the {session}", created_at=at)], user_id=ME)
@@ -90,7 +83,7 @@ def test_old_chats_become_archives_which_come_back_are_saved_or_deleted(page: Pa
 
 
 @pytest.mark.parametrize("screen", [USUAL], ids=str)
-def test_a_persons_own_key_is_offered_no_retention(serve: Serve, browse: Browse, screen: Screen) -> None:
+def test_a_persons_own_key_is_offered_no_retention(serve, browse, screen):
     live = serve()
     key, _ = engine_of(live.app).keys.create("default", "ada", scopes=["chat"])
     page = browse(live, screen)

@@ -1,14 +1,10 @@
 """Webhooks in the settings: added with a secret that is shown once, tested, switched off and deleted."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from ipaddress import ip_network
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Browse, Serve
 from tests.browser.page import open_manage, open_settings
 from tests.processes import eventually
 from tests.test_webhooks import KEY, Receiver
@@ -17,14 +13,14 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
+def receiver():
     receiver = Receiver()
     yield receiver
     receiver.server.shutdown()
     receiver.server.server_close()
 
 
-def test_a_webhook_is_added_tested_switched_off_and_deleted(serve: Serve, browse: Browse, receiver: Receiver) -> None:
+def test_a_webhook_is_added_tested_switched_off_and_deleted(serve, browse, receiver):
     live = serve(encryption_key=KEY, webhook_networks=(ip_network("127.0.0.1"),))
     page = browse(live)
     page.goto("/")
@@ -51,7 +47,7 @@ def test_a_webhook_is_added_tested_switched_off_and_deleted(serve: Serve, browse
     assert live.client.get("/api/webhooks").json["items"] == []
 
 
-def test_the_receipt_of_an_erasure_says_that_others_are_told(serve: Serve, browse: Browse, receiver: Receiver) -> None:
+def test_the_receipt_of_an_erasure_says_that_others_are_told(serve, browse, receiver):
     live = serve(encryption_key=KEY, webhook_networks=(ip_network("127.0.0.1"),))
     assert live.client.post("/api/webhooks", json={"url": receiver.url}).status_code == 201
     assert live.client.post("/api/facts", json={"user_id": "me", "text": "Has a boat"}).status_code == 201

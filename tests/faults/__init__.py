@@ -5,8 +5,6 @@ FAULTS_CYCLES (200 kill -9), FAULTS_CLIENTS (300 at once), FAULTS_TURNS (48,000)
 FAULTS_SEED (1).  Each prints its figures: `make test-faults` shows them.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ chatter.said, chatter.answers       # what was acknowledged, in order
 chatter.summaries                   # (version, through) of each look at the summary
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import time

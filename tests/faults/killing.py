@@ -1,7 +1,5 @@
 """kill -9 at any moment while clients chat: the whole group of processes, its first one, or a worker."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -4,8 +4,6 @@
 a JSON list.  Each question comes on a connection of its own, as a load balancer's does, so that all workers are asked.
 """
 
-from __future__ import annotations
-
 import json
 import select
 import subprocess

@@ -4,8 +4,6 @@ Sixty clients chat through nginx in a session each; a person has two.  Every fiv
 killed and started again; twice PostgreSQL is.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess
@@ -13,7 +11,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from signal import SIGINT
 from typing import Any
 
@@ -23,7 +20,6 @@ from sqlalchemy import create_engine, text
 from benchmarks.serving import Server, free_port
 from tests.faults import report, seed, size
 from tests.faults.chatters import Chatter, never_back, stored_of
-from tests.model_server import ModelServer
 from tests.processes import Api, model_settings
 from tests.test_deploy import nginx
 
@@ -69,9 +65,7 @@ def restart(postgres_server: Any) -> None:
     postgres_server.start()
 
 
-def test_nothing_acknowledged_is_lost_or_doubled(
-    tmp_path: Path, postgres_server: Any, postgres: str, model_server: ModelServer
-) -> None:
+def test_nothing_acknowledged_is_lost_or_doubled(tmp_path, postgres_server, postgres, model_server):
     chance, seconds = random.Random(seed()), size("FAULTS_SECONDS", 60)
     with ExitStack() as stack:
         settings = {

@@ -1,12 +1,9 @@
 """300 clients at once on a model that takes 3 seconds: everybody is answered, everything is stored once."""
 
-from __future__ import annotations
-
 import resource
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -22,7 +19,7 @@ TURNS_EACH = 3
 MODEL_SECONDS = 3.0
 
 
-def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path: Path, migrated: Path) -> None:
+def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path, migrated):
     clients = size("FAULTS_CLIENTS", 300)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4 * clients + 200)), hard))  # servers inherit it

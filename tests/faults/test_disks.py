@@ -1,11 +1,8 @@
 """Disks that are full, or take no writes any more: told clearly, nothing acknowledged is lost, no restart is needed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +49,7 @@ class Disk:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
+def disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
     made = Disk(folder)
@@ -69,7 +66,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def server(disk: Disk, migrated: Path) -> Iterator[Server]:
+def server(disk, migrated):
     with server_with_model(disk.folder, migrated, "--reply", "All right.") as server:
         server.log = disk.folder.with_name("server.log")  # a full disk says so elsewhere
         yield server
@@ -92,7 +89,7 @@ def stored(server: Server) -> list[tuple[Any, ...]]:
     return rows(server, "SELECT id, role, content FROM messages ORDER BY position")
 
 
-def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_space(server: Server, disk: Disk) -> None:
+def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_space(server, disk):
     server.start()
     with Api(server) as api:
         answers = [chat(api, f"Before, number {number}.") for number in range(5)]
@@ -136,7 +133,7 @@ def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_spa
 
 
 @pytest.mark.parametrize("killed", [False, True])  # which leaves SQLite's log
-def test_a_read_only_data_directory_can_be_read_and_says_what_to_do(server: Server, disk: Disk, killed: bool) -> None:
+def test_a_read_only_data_directory_can_be_read_and_says_what_to_do(server, disk, killed):
     server.start()
     with Api(server) as api:
         before = [chat(api, f"Number {number} about the lighthouse.") for number in range(4)]

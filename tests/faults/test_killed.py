@@ -1,9 +1,5 @@
 """200 times kill -9 under eight chatting clients: nothing acknowledged is lost, nothing comes twice."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.faults import seed, size
@@ -13,6 +9,6 @@ from tests.processes import server_with_model
 pytestmark = pytest.mark.faults
 
 
-def test_nothing_acknowledged_is_lost_or_doubled_by_kill_9(tmp_path: Path, migrated: Path) -> None:
+def test_nothing_acknowledged_is_lost_or_doubled_by_kill_9(tmp_path, migrated):
     with server_with_model(tmp_path, migrated, "--main-delay", "0.02") as server:
         killed_and_found_whole(server, size("FAULTS_CYCLES", 200), seed())

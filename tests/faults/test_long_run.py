@@ -9,8 +9,6 @@ In each quarter everybody is somebody new.  What one person has said grows, and 
 takes for a moment: that is no worker's growth, and in the third quarter it is what it was in the first.
 """
 
-from __future__ import annotations
-
 import random
 import threading
 import time
@@ -72,7 +70,7 @@ class Turns:
             self.taken += 1
 
 
-def test_nothing_grows_over_many_turns(tmp_path: Path, migrated: Path) -> None:
+def test_nothing_grows_over_many_turns(tmp_path, migrated):
     wanted = size("FAULTS_TURNS", 48_000)
     turns = Turns(wanted)
     sessions = max(20, wanted // 60 // QUARTERS)  # of a quarter

@@ -4,38 +4,34 @@ Each test finds the server with nothing scripted and nothing asked.  The connect
 model has learned of it; tests for which that matters make their own under the same names.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
-from memory.llm.openai import OpenAIModel
-from tests.llm import Make, connected
+from tests.llm import connected
 from tests.model_server import ModelServer
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[ModelServer, OpenAIModel]]:
+def shared():
     """One of each for a module's many tests, and for Hypothesis, which makes no fixtures anew for its examples."""
     with ModelServer() as server, connected(server) as model:
         yield server, model
 
 
 @pytest.fixture
-def server(shared: tuple[ModelServer, OpenAIModel]) -> ModelServer:
+def server(shared):
     shared[0].reset()
     return shared[0]
 
 
 @pytest.fixture
-def model(shared: tuple[ModelServer, OpenAIModel]) -> OpenAIModel:
+def model(shared):
     return shared[1]
 
 
 @pytest.fixture
-def make(server: ModelServer) -> Iterator[Make]:
+def make(server):
     """Makes models at the server, with settings of their own."""
     with ExitStack() as stack:
         yield lambda name="gpt-4o", **settings: stack.enter_context(connected(server, name, **settings))

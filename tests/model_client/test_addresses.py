@@ -1,16 +1,13 @@
 """Where requests to model servers go: addresses, redirects and proxies, over real HTTP."""
 
-from __future__ import annotations
-
 from base64 import b64encode
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from config import Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import ProviderClient
-from tests.llm import KEY, Make, ask, connected, failure
+from tests.llm import KEY, ask, connected, failure
 from tests.model_server import ModelServer, Status
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
@@ -18,13 +15,13 @@ OUTSIDE = "http://model.invalid/v1"  # no name server knows it
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
+def server():
     with ModelServer() as server:
         yield server
 
 
 @pytest.fixture
-def proxies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def proxies(monkeypatch):
     """Sets these in the environment, and no others."""
 
     def use(**proxies: str) -> None:
@@ -37,7 +34,7 @@ def proxies(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return use
 
 
-def test_a_redirect_repeats_the_request_with_the_key_only_where_it_was_sent(server: ModelServer, make: Make) -> None:
+def test_a_redirect_repeats_the_request_with_the_key_only_where_it_was_sent(server, make):
     here = "/elsewhere/chat/completions"
     with ModelServer() as other:
         there = f"{other.url}/chat/completions"
@@ -52,26 +49,24 @@ def test_a_redirect_repeats_the_request_with_the_key_only_where_it_was_sent(serv
 
 
 @pytest.mark.parametrize("where", ["/v1/chat/completions", "ftp://model.invalid/", "http://"])
-def test_a_redirect_that_leads_nowhere_is_told(server: ModelServer, make: Make, where: str) -> None:
+def test_a_redirect_that_leads_nowhere_is_told(server, make, where):
     server.main.default = lambda body: Status(307, {}, {"Location": where})
     assert failure(make(), ask()).code == "model_unreachable"
 
 
-def test_a_user_and_password_in_the_address_take_the_keys_place(server: ModelServer, make: Make) -> None:
+def test_a_user_and_password_in_the_address_take_the_keys_place(server, make):
     complete(make(openai_base_url=server.url.replace("//", "//ada:pass%40word@")), ask())
     assert server.requests[0].headers["authorization"] == f"Basic {b64encode(b'ada:pass@word').decode()}"
     assert server.requests[0].headers["host"] == f"127.0.0.1:{server.port}"
 
 
-def test_traffic_to_this_machine_never_takes_a_proxy(
-    server: ModelServer, make: Make, proxies: Callable[..., None]
-) -> None:
+def test_traffic_to_this_machine_never_takes_a_proxy(server, make, proxies):
     proxies(HTTP_PROXY="http://127.0.0.1:9", ALL_PROXY="http://127.0.0.1:9")
     assert complete(make(), ask())
     assert complete(make(openai_base_url=server.url.replace("127.0.0.1", "localhost")), ask())
 
 
-def test_a_proxy_is_asked_for_what_is_outside(server: ModelServer, make: Make, proxies: Callable[..., None]) -> None:
+def test_a_proxy_is_asked_for_what_is_outside(server, make, proxies):
     proxies(HTTP_PROXY=f"http://ada:secret@127.0.0.1:{server.port}")
     assert complete(make(openai_base_url=OUTSIDE), ask())
     (came,) = server.requests
@@ -81,9 +76,7 @@ def test_a_proxy_is_asked_for_what_is_outside(server: ModelServer, make: Make, p
     assert came.headers["proxy-authorization"] == f"Basic {b64encode(b'ada:secret').decode()}"
 
 
-def test_a_proxy_that_can_not_be_used_stops_the_start_if_it_is_needed(
-    server: ModelServer, proxies: Callable[..., None]
-) -> None:
+def test_a_proxy_that_can_not_be_used_stops_the_start_if_it_is_needed(server, proxies):
     proxies(ALL_PROXY="socks5://127.0.0.1:9")
     with pytest.raises(SettingsError, match="proxy"):
         ProviderClient(Settings(openai_base_url=OUTSIDE).servers.main, 5.0)

@@ -1,25 +1,21 @@
 """What the client asks, and answers in every shape that servers give them, over real HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.llm import StreamEnd, TextDelta, complete
-from memory.llm.openai import OpenAIModel
 from memory.llm.response_parser import events
 from models.owners import Usage
 from tests.llm import KEY, ask, both, chunk, data
-from tests.model_server import ModelServer, Raw, Text
+from tests.model_server import Raw, Text
 
 TEXT = Text.text
 
 
-def test_a_plain_call_is_one_piece_and_its_finish(server: ModelServer, model: OpenAIModel) -> None:
+def test_a_plain_call_is_one_piece_and_its_finish(server, model):
     assert list(model.answer(ask())) == [
         TextDelta("Reply to: Hello, how are you?"),
         StreamEnd("stop", "gpt-4o", Usage(prompt_tokens=6, completion_tokens=6)),
@@ -34,7 +30,7 @@ def test_a_plain_call_is_one_piece_and_its_finish(server: ModelServer, model: Op
     }
 
 
-def test_text_that_has_no_bytes_is_sent_all_the_same(server: ModelServer, model: OpenAIModel) -> None:
+def test_text_that_has_no_bytes_is_sent_all_the_same(server, model):
     assert complete(model, ask(content="half \ud83d of it, 完整"))[0] == "Reply to: half ? of it, 完整"
 
 
@@ -65,7 +61,7 @@ ODD_STREAMS = {
 
 
 @pytest.mark.parametrize("name", ODD_STREAMS)
-def test_odd_streams_are_understood(server: ModelServer, model: OpenAIModel, name: str) -> None:
+def test_odd_streams_are_understood(server, model, name):
     body = ODD_STREAMS[name]
     server.main.queue(Raw([body]), Raw([bytes([byte]) for byte in body]), Raw([body], content_type="text/plain"))
     for stream in (True, True, False):
@@ -86,9 +82,7 @@ def test_odd_streams_are_understood(server: ModelServer, model: OpenAIModel, nam
         ("many", None),
     ],
 )
-def test_usage_is_taken_if_it_can_be_read(
-    server: ModelServer, model: OpenAIModel, stream: bool, usage: Any, expected: tuple[int, int] | None
-) -> None:
+def test_usage_is_taken_if_it_can_be_read(server, model, stream, usage, expected):
     server.main.queue(Text(usage=usage))
     finish = complete(model, ask(stream))[1]
     assert finish.usage.estimated is (expected is None)
@@ -96,7 +90,7 @@ def test_usage_is_taken_if_it_can_be_read(
         assert (finish.usage.prompt_tokens, finish.usage.completion_tokens) == expected
 
 
-def test_a_connection_cut_after_the_reason_to_stop_is_a_whole_answer(server: ModelServer, model: OpenAIModel) -> None:
+def test_a_connection_cut_after_the_reason_to_stop_is_a_whole_answer(server, model):
     def chunks() -> Iterator[bytes]:
         yield data(chunk({"content": "Hi"}, "stop"))
         raise ConnectionAbortedError
@@ -106,7 +100,7 @@ def test_a_connection_cut_after_the_reason_to_stop_is_a_whole_answer(server: Mod
 
 
 @given(st.lists(st.sampled_from([b"data: a", b"data:b", b":c", b"event: d", b"", b"", "data: é…".encode()])), st.data())
-def test_events_do_not_depend_on_how_the_bytes_arrive(written: list[bytes], draw: st.DataObject) -> None:
+def test_events_do_not_depend_on_how_the_bytes_arrive(written, draw):
     ends = [draw.draw(st.sampled_from([b"\n", b"\r\n"])) for _ in written]
     body = b"".join(line + end for line, end in zip(written, ends, strict=True))
     cuts = sorted(draw.draw(st.lists(st.integers(0, len(body)))))

@@ -1,7 +1,5 @@
 """The OpenAI-compatible client over real HTTP: what it asks, failures in every place, retries, time, connections."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import threading
@@ -15,7 +13,7 @@ from config import Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, OpenAIModel, ProviderClient
 from tests import model_server as replies
-from tests.llm import KEY, SCHEMA, Make, ask, both, chunk, data, failure
+from tests.llm import KEY, SCHEMA, ask, both, chunk, data, failure
 from tests.model_server import Json, ModelServer, Raw, Status, Text
 
 TEXT = Text.text
@@ -24,29 +22,29 @@ CUT = '{"choices": [{"message": '
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
+def server():
     with ModelServer() as server:
         yield server
 
 
 @pytest.fixture
-def model(make: Make) -> OpenAIModel:
+def model(make):
     return make()
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:11434/v1", "localhost", "ftp://x/v1", "http://", "http://[::1/v1"])
-def test_a_base_url_that_is_none_stops_the_start(url: str) -> None:
+def test_a_base_url_that_is_none_stops_the_start(url):
     with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):
         ProviderClient(Settings(openai_base_url=url).servers.main, 5.0)
 
 
-def test_a_key_that_is_none_stops_the_start_and_stays_hidden() -> None:
+def test_a_key_that_is_none_stops_the_start_and_stays_hidden():
     with pytest.raises(SettingsError, match="OPENAI_API_KEY") as caught:
         ProviderClient(Settings(openai_api_key="sk-hidden\nkey").servers.main, 5.0)
     assert "hidden" not in str(caught.value)
 
 
-def test_a_parameter_is_not_dropped_for_good_unless_that_helped(server: ModelServer, model: OpenAIModel) -> None:
+def test_a_parameter_is_not_dropped_for_good_unless_that_helped(server, model):
     server.main.queue(Status(400, "response_format"), Status(400, "and still not"))
     assert failure(model, ask(schema=SCHEMA)).code == "model_rejected_request"
     complete(model, ask(schema=SCHEMA))
@@ -86,9 +84,7 @@ FAILURES = [
 
 @both
 @pytest.mark.parametrize(("reply", "code", "status", "words"), FAILURES)
-def test_failures_are_sentences_with_a_code(
-    shared: Pair, stream: bool, reply: Any, code: str, status: int, words: str
-) -> None:
+def test_failures_are_sentences_with_a_code(shared, stream, reply, code, status, words):
     server, model = shared
     server.main.default = lambda body: reply
     error = failure(model, ask(stream))
@@ -98,7 +94,7 @@ def test_failures_are_sentences_with_a_code(
     assert error.message.isprintable()
 
 
-def test_nobody_listening(make: Make) -> None:
+def test_nobody_listening(make):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     error = failure(make(openai_base_url=f"http://127.0.0.1:{port}/v1"), ask())
@@ -108,7 +104,7 @@ def test_nobody_listening(make: Make) -> None:
 
 
 @both
-def test_the_key_never_shows(server: ModelServer, make: Make, caplog: pytest.LogCaptureFixture, stream: bool) -> None:
+def test_the_key_never_shows(server, make, caplog, stream):
     caplog.set_level(logging.DEBUG)
     caplog.set_level(logging.WARNING, "httpcore2")  # as in every process of Recap
     model = make(openai_base_url=server.url.replace("http://", "http://me:pass-word-42@"))
@@ -138,16 +134,14 @@ BREAKING = (replies.HangUp(), replies.CutStream(0), replies.SseError(0))
 
 @both
 @pytest.mark.parametrize("reply", [Status(408), Status(409), Status(429), Status(500), Status(503), *BREAKING])
-def test_passing_failures_are_tried_again_twice(
-    server: ModelServer, model: OpenAIModel, stream: bool, reply: Any
-) -> None:
+def test_passing_failures_are_tried_again_twice(server, model, stream, reply):
     server.main.queue(reply, reply, TEXT, reply, reply, reply, "never asked")
     assert complete(model, ask(stream))[0] == TEXT
     failure(model, ask(stream))
     assert len(server.requests) == 6
 
 
-def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIModel) -> None:
+def test_a_short_retry_after_is_waited_for(server, model):
     server.main.queue(Status(429, headers={"Retry-After": "0.2"}), Status(503, headers={"Retry-After": "0.2"}))
     complete(model, ask())
     first, second, third = (request.at for request in server.requests)
@@ -156,13 +150,13 @@ def test_a_short_retry_after_is_waited_for(server: ModelServer, model: OpenAIMod
 
 
 @pytest.mark.parametrize("value", ["soon", "", "nan", "inf", "1e12", "-1", "Wed, 99 Foo 2026 00:00:00 GMT"])
-def test_a_senseless_one_is_passed_over(server: ModelServer, model: OpenAIModel, value: str) -> None:
+def test_a_senseless_one_is_passed_over(server, model, value):
     server.main.default = lambda body: Status(429, headers={"Retry-After": value})
     assert failure(model, ask()).retry_after == BUSY_SECONDS
     assert len(server.requests) == 3
 
 
-def test_no_wait_goes_past_the_deadline(server: ModelServer, make: Make) -> None:
+def test_no_wait_goes_past_the_deadline(server, make):
     server.main.queue(Status(500, headers={"Retry-After": "4"}))
     started = time.monotonic()
     assert failure(make(model_timeout=2.0), ask()).code == "model_failed"
@@ -189,7 +183,7 @@ SLOW = {
 
 @both
 @pytest.mark.parametrize("reply", SLOW.values(), ids=SLOW)
-def test_time_is_up_however_slow_the_server_is(server: ModelServer, make: Make, stream: bool, reply: Any) -> None:
+def test_time_is_up_however_slow_the_server_is(server, make, stream, reply):
     server.main.queue(reply)
     model = make(model_timeout=0.3)
     started = time.monotonic()
@@ -201,7 +195,7 @@ def test_time_is_up_however_slow_the_server_is(server: ModelServer, make: Make, 
     assert len(server.requests) == 1
 
 
-def test_the_retries_share_the_time(server: ModelServer, make: Make) -> None:
+def test_the_retries_share_the_time(server, make):
     server.main.queue(replies.Delay(0.2, Status(500)), replies.Delay(threading.Event()))
     model = make(model_timeout=0.6)
     started = time.monotonic()
@@ -211,7 +205,7 @@ def test_the_retries_share_the_time(server: ModelServer, make: Make) -> None:
 
 
 @both
-def test_one_connection_serves_many_calls(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+def test_one_connection_serves_many_calls(server, model, stream):
     server.main.queue(TEXT, Status(500), TEXT, Status(404))
     for _ in range(2):
         complete(model, ask(stream))
@@ -220,7 +214,7 @@ def test_one_connection_serves_many_calls(server: ModelServer, model: OpenAIMode
     assert server.accepted <= 1 + stream  # the rest of a stream is read in the background
 
 
-def test_an_answer_that_is_not_read_to_its_end_is_hung_up_on(server: ModelServer, model: OpenAIModel) -> None:
+def test_an_answer_that_is_not_read_to_its_end_is_hung_up_on(server, model):
     server.main.default = lambda body: Text("x " * 1000, seconds_each=0.005)
     for _ in range(5):
         answer = model.answer(ask(stream=True))
@@ -233,7 +227,7 @@ def test_an_answer_that_is_not_read_to_its_end_is_hung_up_on(server: ModelServer
 
 @both
 @pytest.mark.parametrize("reply", [replies.CutStream(), replies.Html(500), Status(200, CUT), Status(404)])
-def test_failures_leave_no_connection_behind(server: ModelServer, make: Make, stream: bool, reply: Any) -> None:
+def test_failures_leave_no_connection_behind(server, make, stream, reply):
     server.main.default = lambda body: reply
     model = make()
     for _ in range(3):

@@ -3,8 +3,6 @@
 The bodies follow the providers' public documentation and issue trackers.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable
@@ -16,12 +14,12 @@ import pytest
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import ChatMessage, ModelRequest, TextDelta, complete
 from memory.llm.openai import OpenAIModel
-from tests.llm import SCHEMA, Make, ask, both, chunk, data, failure
-from tests.model_server import Body, Json, ModelServer, Raw, Status, Text
+from tests.llm import SCHEMA, ask, both, chunk, data, failure
+from tests.model_server import Body, Json, Raw, Status, Text
 
 
 @pytest.fixture
-def model(make: Make) -> OpenAIModel:
+def model(make):
     return make()
 
 
@@ -84,9 +82,7 @@ ERRORS: dict[str, tuple[Status, str, str]] = {
 
 
 @pytest.mark.parametrize(("reply", "code", "words"), ERRORS.values(), ids=ERRORS)
-def test_errors_say_what_is_wrong_in_the_servers_own_words(
-    server: ModelServer, model: OpenAIModel, reply: Status, code: str, words: str
-) -> None:
+def test_errors_say_what_is_wrong_in_the_servers_own_words(server, model, reply, code, words):
     server.main.default = lambda body: reply
     error = failure(model, ask())
     assert error.code == code
@@ -109,14 +105,14 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize(("words", "window"), WINDOWS)
-def test_the_window_is_read_from_the_refusal(server: ModelServer, model: OpenAIModel, words: str, window: int) -> None:
+def test_the_window_is_read_from_the_refusal(server, model, words, window):
     assert model.window is None
     server.main.queue(refusal(words))
     error = failure(model, ask())
     assert (error.code, error.window, model.window) == (CONTEXT_EXCEEDED, window, window)
 
 
-def test_without_a_number_the_window_is_a_guess_below_what_was_refused(server: ModelServer, model: OpenAIModel) -> None:
+def test_without_a_number_the_window_is_a_guess_below_what_was_refused(server, model):
     server.main.queue(refusal("x", code="context_length_exceeded"))
     assert failure(model, ask(content="word " * 4000)).window in range(3000, 5000)
 
@@ -130,9 +126,7 @@ def test_without_a_number_the_window_is_a_guess_below_what_was_refused(server: M
         ({}, openai_error("Rate limit reached. Please try again in 1m12.5s."), 72.5),
     ],
 )
-def test_the_wait_that_a_server_asks_for_is_told(
-    server: ModelServer, model: OpenAIModel, headers: dict[str, str], body: Any, seconds: float
-) -> None:
+def test_the_wait_that_a_server_asks_for_is_told(server, model, headers, body, seconds):
     server.main.default = lambda _: Status(429, body, headers)
     assert failure(model, ask()).retry_after == seconds
     assert len(server.requests) == 1, "so long a wait is left to the caller"
@@ -152,9 +146,7 @@ REFUSING: dict[str, Callable[[str], Status]] = {
 
 
 @pytest.mark.parametrize("refuse", REFUSING.values(), ids=REFUSING)
-def test_what_only_names_somebody_is_left_out_where_it_is_refused(
-    server: ModelServer, model: OpenAIModel, refuse: Any
-) -> None:
+def test_what_only_names_somebody_is_left_out_where_it_is_refused(server, model, refuse):
     """One refusal for each name; afterwards no call is refused any more."""
 
     def strict(body: Body) -> Any:
@@ -170,14 +162,14 @@ def test_what_only_names_somebody_is_left_out_where_it_is_refused(
     assert server.requests[-1].body["temperature"] == 0.2
 
 
-def test_a_clients_parameter_that_means_something_is_not_left_out(server: ModelServer, model: OpenAIModel) -> None:
+def test_a_clients_parameter_that_means_something_is_not_left_out(server, model):
     server.main.queue(refusal("Unsupported value: 'temperature'", param="temperature"))
     error = failure(model, replace(ask(), client={"temperature": 0.2}))
     assert error.upstream is not None and error.upstream.param == "temperature"
     assert len(server.requests) == 1
 
 
-def test_a_message_about_users_is_no_refusal_of_the_parameter(server: ModelServer, model: OpenAIModel) -> None:
+def test_a_message_about_users_is_no_refusal_of_the_parameter(server, model):
     server.main.queue(refusal("messages.3: user messages must have non-empty content"))
     assert failure(model, replace(ask(), client={"user": "ada"})).code == "model_rejected_request"
     assert len(server.requests) == 1
@@ -186,9 +178,7 @@ def test_a_message_about_users_is_no_refusal_of_the_parameter(server: ModelServe
 @pytest.mark.parametrize(
     ("sent", "taken"), [("max_tokens", "max_completion_tokens"), ("max_completion_tokens", "max_tokens")]
 )
-def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(
-    server: ModelServer, model: OpenAIModel, sent: str, taken: str
-) -> None:
+def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(server, model, sent, taken):
     server.main.default = lambda body: REFUSING["openai"](sent) if sent in body else "Hi."
     assert complete(model, replace(ask(), client={sent: 50}))[0] == "Hi."
     assert server.requests[-1].body[taken] == 50 and sent not in server.requests[-1].body
@@ -203,9 +193,7 @@ def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(
         "Failed to parse grammar",
     ],
 )
-def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(
-    server: ModelServer, model: OpenAIModel, words: str
-) -> None:
+def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(server, model, words):
     server.main.queue(refusal(words), "{}", "{}")
     for _ in range(2):
         complete(model, ask(schema=SCHEMA))
@@ -216,7 +204,7 @@ def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(
     assert "response_format" not in server.requests[-1].body
 
 
-def test_json_that_a_model_could_not_keep_to_is_asked_for_again(server: ModelServer, model: OpenAIModel) -> None:
+def test_json_that_a_model_could_not_keep_to_is_asked_for_again(server, model):
     server.main.queue(refusal("Failed to generate JSON.", code="json_validate_failed"), "{}")
     assert complete(model, ask(schema=SCHEMA))[0] == "{}"
 
@@ -233,9 +221,7 @@ DEVELOPER = ChatMessage("developer", "Be kind.", raw={"role": "developer", "cont
         ("System role not supported None", ["user"]),
     ],
 )
-def test_roles_go_as_the_server_takes_them(
-    server: ModelServer, model: OpenAIModel, words: str, roles: list[str]
-) -> None:
+def test_roles_go_as_the_server_takes_them(server, model, words, roles):
     server.main.queue(refusal(words))
     request = ask()
     system, question = request.messages
@@ -246,14 +232,14 @@ def test_roles_go_as_the_server_takes_them(
     assert all(words in words_sent for words in ("Be brief.", "Be kind.", "how are you", "And?"))
 
 
-def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server: ModelServer, model: OpenAIModel) -> None:
+def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server, model):
     server.main.queue(Status(422, mistral_extra("messages.0.user.name")))
     named = ChatMessage("user", "Hi", raw={"role": "user", "content": "Hi", "name": "Ada"})
     complete(model, ModelRequest((named,)))
     assert server.requests[-1].body["messages"] == [{"role": "user", "content": "Hi"}]
 
 
-def test_a_server_that_fails_for_long_is_left_alone_for_a_while(server: ModelServer, make: Make) -> None:
+def test_a_server_that_fails_for_long_is_left_alone_for_a_while(server, make):
     model = OpenAIModel(make().provider, "gpt-4o", backoff=0.001, rest=0.2)
     server.main.default = lambda body: Status(500)
     failure(model, ask())
@@ -285,21 +271,19 @@ def test_a_server_that_fails_for_long_is_left_alone_for_a_while(server: ModelSer
         ("eos", "stop"),
     ],
 )
-def test_ends_have_one_name(server: ModelServer, model: OpenAIModel, stream: bool, theirs: str, ours: str) -> None:
+def test_ends_have_one_name(server, model, stream, theirs, ours):
     server.main.queue(Text("Half of it", finish=theirs))
     assert complete(model, ask(stream))[1].reason == ours
 
 
 @both
 @pytest.mark.parametrize("reason", ["error", "insufficient_system_resource"])
-def test_half_an_answer_that_ended_in_an_error_is_no_whole_one(
-    server: ModelServer, model: OpenAIModel, stream: bool, reason: str
-) -> None:
+def test_half_an_answer_that_ended_in_an_error_is_no_whole_one(server, model, stream, reason):
     server.main.default = lambda body: Text("Half of it", finish=reason)
     assert failure(model, ask(stream)).code == "model_failed"
 
 
-def test_an_error_in_a_choice_is_one(server: ModelServer, model: OpenAIModel) -> None:
+def test_an_error_in_a_choice_is_one(server, model):
     broken = {"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "Gone"}}
     server.main.queue(Raw([data(chunk({"content": "Half"}), json.dumps({"choices": [broken]}).encode(), b"[DONE]")]))
     parts = model.answer(ask(stream=True))
@@ -311,9 +295,7 @@ def test_an_error_in_a_choice_is_one(server: ModelServer, model: OpenAIModel) ->
 # -- thoughts
 
 
-def test_a_stream_without_an_opening_tag_is_split_from_its_second_answer_on(
-    server: ModelServer, model: OpenAIModel
-) -> None:
+def test_a_stream_without_an_opening_tag_is_split_from_its_second_answer_on(server, model):
     server.main.default = lambda body: Text("I think so.\n</think>\n\nYes.")
     assert complete(model, ask(stream=True))[0] == "Yes.", "its words are withdrawn"
     words = [part.text for part in model.answer(ask(stream=True)) if isinstance(part, TextDelta)]
@@ -324,9 +306,7 @@ def test_a_stream_without_an_opening_tag_is_split_from_its_second_answer_on(
 
 @both
 @pytest.mark.parametrize("content", ["<think>Only this", "<think>Only this</think>", "Only this\n</think>\n"])
-def test_thoughts_alone_are_an_empty_answer_with_its_reason(
-    server: ModelServer, model: OpenAIModel, stream: bool, content: str
-) -> None:
+def test_thoughts_alone_are_an_empty_answer_with_its_reason(server, model, stream, content):
     server.main.queue(Text(content, finish="length"))
     error = failure(model, ask(stream))
     assert error.code == "model_empty_answer" and "thinking" in error.message

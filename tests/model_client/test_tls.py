@@ -1,28 +1,25 @@
 """Model servers over TLS: who can't be trusted is told nothing."""
 
-from __future__ import annotations
-
 import ssl
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import trustme
 
 from memory.llm import Cancelled, TextDelta, complete
-from tests.llm import Make, ask, both, chunk, data, failure
+from tests.llm import ask, both, chunk, data, failure
 from tests.model_server import ModelServer, Raw
 
 
 @pytest.fixture(scope="module")
-def authority() -> trustme.CA:
+def authority():
     return trustme.CA()
 
 
 @pytest.fixture
-def server(authority: trustme.CA) -> Iterator[ModelServer]:
+def server(authority):
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     with ModelServer(tls=context) as server:
@@ -30,28 +27,28 @@ def server(authority: trustme.CA) -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def trusted(authority, tmp_path, monkeypatch):
     authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
 
 
 @both
 @pytest.mark.usefixtures("trusted")
-def test_a_trusted_server_is_asked_and_its_connection_kept(server: ModelServer, make: Make, stream: bool) -> None:
+def test_a_trusted_server_is_asked_and_its_connection_kept(server, make, stream):
     server.main.queue("One.", "Two.", "Three.")
     model = make()
     assert [complete(model, ask(stream))[0] for _ in range(3)] == ["One.", "Two.", "Three."]
     assert server.accepted <= 1 + stream  # the rest of a stream is read in the background
 
 
-def test_a_server_that_nobody_vouches_for_is_told_nothing(server: ModelServer, make: Make) -> None:
+def test_a_server_that_nobody_vouches_for_is_told_nothing(server, make):
     error = failure(make(), ask())
     assert error.code == "model_unreachable" and "certificate" in error.message.lower()
     assert server.requests == []
 
 
 @pytest.mark.usefixtures("trusted")
-def test_an_answer_that_does_not_go_on_can_be_ended(server: ModelServer, make: Make) -> None:
+def test_an_answer_that_does_not_go_on_can_be_ended(server, make):
     over = threading.Event()
 
     def chunks() -> Iterator[bytes]:

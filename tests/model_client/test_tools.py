@@ -1,7 +1,5 @@
 """Tools over the OpenAI protocol: how they are offered, and calls in every shape that servers give them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +15,7 @@ from memory.llm.provider_errors import ProviderErrors
 from memory.llm.response_parser import parse_completion
 from memory.llm.thoughts import ThoughtSplitter
 from tests.llm import ask, both, chunk, data
-from tests.model_server import ModelServer, Raw, ToolCalls
+from tests.model_server import Raw, ToolCalls
 
 TOOL = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "string"}}})
 OTHER = Tool("listen", "Listens.", {"type": "object", "properties": {}})
@@ -38,7 +36,7 @@ def calls(model: OpenAIModel, request: ModelRequest) -> list[tuple[str, str]]:
     return [(one.name, one.arguments) for one in made]
 
 
-def test_tools_and_their_answers_are_sent_as_the_protocol_has_them(server: ModelServer, model: OpenAIModel) -> None:
+def test_tools_and_their_answers_are_sent_as_the_protocol_has_them(server, model):
     made = ToolCall("c1", "look", ARGUMENTS, {"google": {"thought_signature": "abc"}})
     asked, answered = ChatMessage("assistant", "", (made,)), ChatMessage("tool", "Nobody.", tool_call_id="c1")
     complete(model, offering(False, asked, answered))
@@ -55,9 +53,7 @@ def test_tools_and_their_answers_are_sent_as_the_protocol_has_them(server: Model
 @both
 @pytest.mark.parametrize("finish", ["tool_calls", "stop", "length"])
 @pytest.mark.parametrize("text", ["", "Let me look."])
-def test_calls_come_after_the_text_and_before_the_end(
-    server: ModelServer, model: OpenAIModel, stream: bool, finish: str, text: str
-) -> None:
+def test_calls_come_after_the_text_and_before_the_end(server, model, stream, finish, text):
     server.main.queue(ToolCalls((("look", {"at": "it"}), ("listen", {})), text, finish))
     *parts, end = model.answer(offering(stream))
     spoken = [part for part in parts if isinstance(part, TextDelta)]
@@ -124,14 +120,14 @@ STREAMS: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_odd_streams_of_calls_are_understood(server: ModelServer, model: OpenAIModel, name: str) -> None:
+def test_odd_streams_of_calls_are_understood(server, model, name):
     body, expected = STREAMS[name]
     server.main.queue(Raw([body]), Raw([bytes([byte]) for byte in body]))
     assert calls(model, offering(True)) == calls(model, offering()) == expected
 
 
 @both
-def test_odd_plain_calls_are_understood(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+def test_odd_plain_calls_are_understood(server, model, stream):
     extra = {"google": {"thought_signature": "abc"}}
     made = [
         {"function": {"name": "look", "arguments": {"at": "the café"}}, "extra_content": extra},
@@ -147,7 +143,7 @@ def test_odd_plain_calls_are_understood(server: ModelServer, model: OpenAIModel,
 
 
 @both
-def test_a_stream_that_breaks_in_a_call_gives_none(server: ModelServer, model: OpenAIModel, stream: bool) -> None:
+def test_a_stream_that_breaks_in_a_call_gives_none(server, model, stream):
     def cut() -> Iterator[bytes]:
         yield data(chunk({"tool_calls": [fragment(0, "a", "look", "{")]}))
         raise ConnectionAbortedError
@@ -166,7 +162,7 @@ FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), V
 
 
 @given(st.lists(st.lists(FRAGMENTS)))
-def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks: list[list[dict[str, Any]]]) -> None:
+def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks):
     body = data(chunk({"content": "Hi"}), *(chunk({"tool_calls": fragments}) for fragments in chunks), b"[DONE]")
     made = [
         part for part in parse_completion([body], offering(), FAILURES, ThoughtSplitter()) if isinstance(part, ToolCall)

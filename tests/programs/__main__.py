@@ -1,7 +1,5 @@
 """`make test-programs`: run every program and print the table of docs/clients.md. Exits with 1 when a check failed."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

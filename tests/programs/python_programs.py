@@ -3,8 +3,6 @@
 It runs in the environment of the programs, where nothing of Recap is. A check is True, or says what went wrong.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,0 +1,69 @@
+"""Thoughts apart from the answer: whatever the pieces, in code, inline, and in whole texts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.llm import text_of
+from memory.llm.thoughts import ThoughtSplitter, without_thoughts
+from tests.application import soon_over
+
+ANSWERS = {
+    "<think>\nhm {x}\n</think>\n\nHello\nworld": "Hello\nworld",
+    "<think>\n\n</think>\n\nHi": "Hi",
+    "<THINKING>a</THINKING>b": "b",
+    "thinking a\nlot\n</think>\n\nAnswer `x`": "Answer `x`",
+    "lots.</think>\n\nAnswer": "Answer",
+    "<think>cut off here": "",
+    "only a thought\n</think>": "",
+    "text\n<think>more\nx</think>\nend": "text\n\nend",
+    "\n\n<think>a</think>b": "b",
+    "```xml\n<think>x</think>\n```\ndone": "```xml\n<think>x</think>\n```\ndone",
+    "~~~\n<think>\n~~~\n": "~~~\n<think>\n~~~\n",
+    "Use `<think>`, or <think> here and `</think>`\nok": "Use `<think>`, or <think> here and `</think>`\nok",
+    "    <think>\nis indented code": "    <think>\nis indented code",
+    "Hello <b>bold</b> a < b and </ c": "Hello <b>bold</b> a < b and </ c",
+    "a <": "a <",
+    "<thi": "<thi",
+    "": "",
+}
+LINES = st.sampled_from(["<think>", "</think>", "<th", "</", "```", "word", " ", "\n", "`", "~~~", "Ü", "    "])
+
+
+def split(text: str, sizes: list[int], *, implicit: bool = False) -> str:
+    """The answer in a text that comes in pieces of these sizes, and the rest at once."""
+    splitter, at = ThoughtSplitter(implicit=implicit), 0
+    parts = []
+    for size in sizes:
+        parts += splitter.feed(text[at : at + size])
+        at += size
+    return text_of((*parts, *splitter.feed(text[at:]), *splitter.end()))
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_thoughts_are_taken_out_of_any_pieces(text: str, size: int) -> None:
+    assert split(text, [size] * (len(text) // size + 1)) == ANSWERS[text]
+
+
+@given(st.lists(LINES).map("".join), st.lists(st.integers(1, 9)), st.booleans())
+def test_the_answer_does_not_depend_on_the_pieces(text: str, sizes: list[int], implicit: bool) -> None:
+    assert split(text, sizes, implicit=implicit) == split(text, [], implicit=implicit)
+
+
+@given(st.text(alphabet="ab <>/`\n"))
+def test_a_text_without_tags_stays_as_it_is(text: str) -> None:
+    assert without_thoughts(text) == text
+
+
+def test_a_model_whose_template_opens_the_thought() -> None:
+    assert split("so\n</think>\n\nYes.", [1] * 30, implicit=True) == "Yes."
+    assert split("No thought.", [1] * 30, implicit=True) == "No thought."
+
+
+@pytest.mark.parametrize("line", ["x\n", " \n", "é\n", "</think>x\n"])
+def test_many_lines_are_read_fast(line: str) -> None:
+    with soon_over():
+        without_thoughts("</think>" + line * (100_000 // len(line)))
