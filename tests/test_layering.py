@@ -39,7 +39,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/turn/context.py": 17,
     "memory/turn/fact_tools.py": 13,
     "memory/turn/prefix.py": 25,
-    "memory/turn/record.py": 18,
+    "memory/turn/record.py": 16,
     "memory/turn/turn.py": 13,
     "memory/turn/turns.py": 13,
     "memory/webhooks/webhooks.py": 13,

@@ -129,13 +129,6 @@ class TranscriptRequest:
         return free and "functions" not in self.parameters
 
     @property
-    def tool_names(self) -> frozenset[str]:
-        """Return the names of the client's own tools."""
-        tools = self.parameters.get("tools")
-        functions = (one.get("function") for one in tools or () if isinstance(one, Mapping))
-        return frozenset(str(one.get("name")) for one in functions if isinstance(one, Mapping))
-
-    @property
     def keys(self) -> list[MessageKey]:
         """Return the messages that count, as they are compared."""
         return [message.key for message in self.conversation.messages]
@@ -147,6 +140,12 @@ def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:
     calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
     attachments = tuple(one if isinstance(one, str) else one["hash"] for one in extra.get("attachments") or ())
     return MessageKey(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
+
+
+def tool_names(parameters: Raw) -> set[str]:
+    """Return the names of a client's own tools."""
+    functions = (one.get("function") for one in parameters.get("tools") or () if isinstance(one, Mapping))
+    return {str(one.get("name")) for one in functions if isinstance(one, Mapping)}
 
 
 def text_of(raw: Raw) -> str:

@@ -5,6 +5,6 @@ begin     its session, the stored message       prefix    what stands at the hea
 context   what else the prompt may show         others    memory of other owners that the turn reads
 prompt    the messages to send                  report    what was shown of the memory, as it is stored
 answer    the reply of the model                tools     how a model searches, and writes, by itself
-record    what is stored of the reply           turns     turns as rows
-outcome   what is told and logged of its end    memory_block  a prompt's memory, for another model
+record    what is stored of its end             turns     turns as rows
+outcome   what is counted and logged of it      memory_block  a prompt's memory, for another model
 """

@@ -9,6 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,6 +42,7 @@ from models.turns import CUT_OFF, INTERRUPTED
 
 log = logging.getLogger(__name__)
 
+ID_CHARS = 64  # of an answer's id that are kept
 ReplyEvent = TextDelta | Thought | Waiting | RawChunk
 
 
@@ -48,12 +50,14 @@ ReplyEvent = TextDelta | Thought | Waiting | RawChunk
 class Reply:
     """Reply of the model so far; complete when `read_reply` is exhausted.
 
+    id: the model server's id of a client's answer, else one of ours.
     first_word_at: by `time.perf_counter`. usages: what each call took; `end` has the sum of all.
     tool_calls: of a client's tools. last_chunk: a client's.
     token_rate: how many tokens the model counts for one of our estimate. failure: why the reply was cut off.
     substitute: the model that answers instead of the one that was asked.
     """
 
+    id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(16)}")
     text: str = ""
     first_word_at: float | None = None
     usages: list[Usage] = field(default_factory=list)
@@ -121,14 +125,14 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
 def replay(request: TurnRequest, finished: TurnFinished) -> Iterator[TurnEvent]:
     """Yield the events of a turn that is over, for a retry."""
     yield finished.started
-    client = request.kind.parameters
-    if client is None:
+    if request.transcript is None:
         yield TextDelta(finished.reply)
         return
     reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
     end = StreamEnd(reason, finished.model, finished.usage.spent)
     id = finished.started.completion_id
-    yield from to_chunks([finished.reply], end, client, stream=request.stream, calls=finished.calls, id=id)
+    parameters, calls = request.transcript.parameters, finished.calls
+    yield from to_chunks([finished.reply], end, parameters, stream=request.stream, calls=calls, id=id)
 
 
 def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: bool) -> Iterator[ReplyEvent]:
@@ -175,7 +179,8 @@ def _shown(
 ) -> Iterator[ReplyEvent]:
     """Yield what a reader gets of thoughts, silence and chunks."""
     for event in feed(part) if feed is not None and isinstance(part, RawChunk) else (part,):
-        reply.last_chunk = event if isinstance(event, RawChunk) else reply.last_chunk
+        if isinstance(event, RawChunk):
+            reply.last_chunk, reply.id = event, str(event.data.get("id") or "")[:ID_CHARS] or reply.id
         yield event
 
 

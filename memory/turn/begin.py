@@ -46,7 +46,7 @@ from memory.transcripts.matching import (
     sync_transcript,
 )
 from memory.turn import turns
-from memory.turn.context import attached_tokens, prompt_limit, read_session
+from memory.turn.context import prompt_limit, read_session
 from memory.turn.request import Turn, TurnRequest
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, retry_on_conflict
 from models.messages import UNREMEMBERED, Message, MessageDraft, is_kept_out
@@ -222,7 +222,7 @@ def _go_on(
     if turn.session is not None and is_compaction_due(turn.session, engine.settings, turn.new_messages):
         compacted = compact(tx, turn.session, engine.settings, turn.new_messages)
         turn = replace(turn, session=compacted or turn.session)
-    size = turn.new_messages[-1].tokens + attached_tokens(request)
+    size = turn.new_messages[-1].tokens + request.attached_tokens
     if request.replaces is not None or size > SURE_TO_FIT * prompt_limit(engine, request):
         read_session(tx, engine, turn)  # raises TooLarge, and then all of this is rolled back
     return turn

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -21,15 +22,14 @@ from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, R
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
-from memory.transcripts.transcript import attachments_of, text_of
 from memory.turn.others import FoundOther, Other, find_others, read_others, select_others
 from memory.turn.prefix import Prefix, read_prefix
-from memory.turn.report import MemoryReport
-from memory.turn.request import Turn, TurnRequest
+from memory.turn.report import MemoryReport, OtherMemory
+from memory.turn.request import ATTACHMENT_TOKENS, Turn, TurnRequest
+from models.facts import Fact
 from models.messages import Message
 
 FRAME_TOKENS = 60  # of the tags and notes around what is quoted
-ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
 VISIBLE_BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
 MODEL_SEARCHES, SEARCHES_REASON = "asked", "the model looks back when it wants to"  # a kind of recall, and its reason
@@ -42,49 +42,58 @@ CLIENT_TOOLS = "the client has tools of its own, so the message was read"
 class Context:
     """Context that a prompt may show beside the new message.
 
-    settings: for the conversation's type and the model's window. recent: the recent messages that fit.
-    tokens: the estimated size of all these and the new message. full_history_tokens: that of every message instead,
-    but for the `unshown` ones, which are hidden or refused. scope: where to search for earlier messages.
-    report: with the facts, excerpts and examples that suit the message. others: the other memories that may be read.
+    settings: for the conversation's type and the model's window.
+    recent: the recent messages that fit; `dropped` older ones do not.
+    tokens: the estimated size of prefix, recent and new messages. full_history_tokens: that of every message instead,
+    but for the `unshown` ones, which are hidden or refused.
+    scope, others: where to search for earlier messages: of the session's owner, and of other memories.
+    facts, recalled, examples, found_elsewhere: what suits the message, the last of it in other memories.
     """
 
     prefix: Prefix
     settings: Settings
     recent: tuple[Message, ...]
+    dropped: int
     tokens: int
     full_history_tokens: int
     unshown: frozenset[int]
     scope: SearchScope
-    report: MemoryReport
     others: Sequence[Other] = ()
+    facts: tuple[Fact, ...] = ()
+    recalled: RecallResult = RecallResult()
+    examples: tuple[Example, ...] = ()
+    found_elsewhere: tuple[OtherMemory, ...] = ()
 
 
-def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None) -> Context:
+def read_context(
+    engine: Engine, turn: Turn, model: LanguageModel | None = None, settings: Settings | None = None
+) -> Context:
     """Read what the prompt may show, in one snapshot, and select what suits the message.  Raises TooLarge.
 
-    The type of the conversation may want another mode of recall: then it is read once more.
+    settings: those to plan the search by; the session's own are read with it, and may want another plan.
     """
     assert turn.session is not None
-    request, settings = turn.request, engine.settings
-    while True:
-        plan, reason = _plan_recall(engine, turn, model, settings)
-        others = find_others(engine, request) if request.also and turn.continued_turn is None else ()
-        generation = engine.index.generation(turn.session.index_key)  # before the rows: none may be missed
-        with engine.database.connect() as tx:
-            context = read_session(tx, engine, turn, generation)
-            planned, settings = settings, context.settings
-            is_same_mode = request.recall is not None or planned.recall == settings.recall
-            if is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
-                plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
-                findings = engine.recall.find(tx, context.scope, plan, generation, context.prefix.flags)
-                found = read_others(tx, engine, others, context.scope, plan) if others else ()
-                break
-    report = _select(engine, turn, context, plan, reason, findings, found)
-    return replace(context, report=report, others=others)
+    planned = settings or engine.settings
+    plan, reason = _plan_recall(engine, turn, model, planned)
+    others = find_others(engine, turn.request) if turn.request.also and turn.continued_turn is None else ()
+    generation = engine.index.generation(turn.session.index_key)  # before the rows: none may be missed
+    with engine.database.connect() as tx:
+        context = read_session(tx, engine, turn, generation)
+        settings = context.settings
+        is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
+        if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
+            plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
+            findings = engine.recall.find(tx, context.scope, plan, generation, context.prefix.flags)
+            found = read_others(tx, engine, others, context.scope, plan) if others else ()
+    if not is_planned:
+        return read_context(engine, turn, model, settings)
+    if turn.continued_turn is not None:
+        return _as_before(context, turn.continued_turn.memory)
+    return replace(context, others=others, **_select(engine, turn, context, plan, reason, findings, found))
 
 
 def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | None = None) -> Context:
-    """Read all that the session remembers for the turn, but for earlier messages.  Raises TooLarge.
+    """Read prefix and recent messages, and nothing yet that depends on the new message.  Raises TooLarge.
 
     generation: of the index that is searched then.
     """
@@ -103,13 +112,15 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | N
     kept, size = _fit(prefix.text, recent, turn, settings)
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
-    unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + attached_tokens(request)
-    theirs = request.kind.instruction_tokens
-    instruction_tokens = prefix.instruction_tokens if theirs is None else theirs
+    unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + request.attached_tokens
+    instruction_tokens = request.instruction_tokens
+    if instruction_tokens is None:
+        instruction_tokens = prefix.instruction_tokens
     return Context(
         prefix=prefix,
         settings=settings,
         recent=kept,
+        dropped=len(recent) - len(kept),
         tokens=size,
         full_history_tokens=session.tokens - sum(unshown.values()) + unstored + instruction_tokens,
         unshown=frozenset(unshown),
@@ -120,7 +131,6 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | N
             exclude=frozenset([*unshown, *(message.id for message in (*kept, *new))]),
             visible_texts=[message.content for message in kept[-VISIBLE_BEFORE:]],
         ),
-        report=replace(prefix.report, tail_messages=len(kept), tail_dropped=len(recent) - len(kept)),
     )
 
 
@@ -137,13 +147,13 @@ def _fit(prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings)
     """Return the newest of the recent messages that fit the prompt, and its size with them, without any excerpts.
 
     Almost always all of them fit: they are too many only after summaries have failed for long.  Raises TooLarge when
-    the prefix and the new message alone do not fit.
+    the prefix and a person's new message alone do not fit.
     """
-    new = sum(_size(message, turn) for message in turn.new_messages) + attached_tokens(turn.request)
-    kind = turn.request.kind
-    taken = new + (tokens.estimate_message(prefix) if prefix else 0) + (kind.instruction_tokens or 0)
+    new = sum(_size(message, turn) for message in turn.new_messages) + turn.request.attached_tokens
+    theirs = turn.request.instruction_tokens
+    taken = new + (tokens.estimate_message(prefix) if prefix else 0) + (theirs or 0)
     room = settings.context_tokens - taken - FRAME_TOKENS
-    if room < 0 and not kind.fails_open:
+    if room < 0 and theirs is None:
         raise TooLarge(
             "message_too_large",
             f"This message has about {new} tokens, and with what is always sent beside it that is more than "
@@ -156,14 +166,6 @@ def _fit(prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings)
     while kept and room >= (size := _size(recent[kept - 1], turn)):
         room, taken, kept = room - size, taken + size, kept - 1
     return tuple(recent[kept:]), taken
-
-
-def attached_tokens(request: TurnRequest) -> int:
-    """Return the tokens of the images and text files that the model gets beside the words of a message."""
-    if request.sent is None:
-        return 0
-    words, images = tokens.estimate(request.message), len(attachments_of(request.sent.raw))
-    return ATTACHMENT_TOKENS * images + max(0, tokens.estimate(text_of(request.sent.raw)) - words)
 
 
 def _size(message: Message, turn: Turn) -> int:
@@ -189,7 +191,8 @@ def _plan_recall(
     request, reason = turn.request, ""
     mode = request.recall or settings.recall
     if mode == "tools":
-        if not request.kind.takes_tools:
+        transcript = request.transcript
+        if transcript is not None and not (request.recall and transcript.takes_tools):  # tools of its own may be meant
             mode, reason = "auto", CLIENT_TOOLS
         elif model is not None and not model.supports_tools:
             mode, reason = "auto", NO_TOOLS
@@ -215,18 +218,12 @@ def _select(  # noqa: PLR0913 - each is one thing that was found
     reason: str,
     findings: Findings,
     found: Sequence[FoundOther],
-) -> MemoryReport:
-    """Return the report with what suits the message.  A turn that goes on keeps what it began with.
+) -> dict[str, Any]:
+    """Return the fields of the context that suit the message.  May call the mini model.
 
     In mode `tools` the excerpts are left to the model (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    if turn.continued_turn is not None:
-        shown, in_prefix = turn.continued_turn.memory, {fact.id for fact in prefix.facts}
-        facts = tuple(fact for fact in shown.facts if fact.id not in in_prefix)
-        return replace(
-            context.report, facts=facts, recalled=shown.recalled, examples=shown.examples, others=shown.others
-        )
     mode = turn.request.recall or settings.recall
     if plan.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
@@ -244,4 +241,16 @@ def _select(  # noqa: PLR0913 - each is one thing that was found
     examples: tuple[Example, ...] = ()
     if settings.example_tokens and prefix.has_examples and not plan.is_idle(context.scope.visible_texts):
         examples = engine.examples.similar(turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
-    return replace(context.report, facts=facts, recalled=recalled, examples=examples, others=others)
+    return {"facts": facts, "recalled": recalled, "examples": examples, "found_elsewhere": others}
+
+
+def _as_before(context: Context, shown: MemoryReport) -> Context:
+    """Return the context with what the turn that goes on has `shown` when it began."""
+    in_prefix = {fact.id for fact in context.prefix.facts}
+    return replace(
+        context,
+        facts=tuple(fact for fact in shown.facts if fact.id not in in_prefix),
+        recalled=shown.recalled,
+        examples=shown.examples,
+        found_elsewhere=shown.others,
+    )

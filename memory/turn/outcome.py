@@ -1,8 +1,7 @@
-"""Tell how a turn ended: its caller in an error, operators in metrics and one line of the log.
+"""Tell operators how a turn ended, in metrics and one line of the log.
 
-Invariants:
-- Every turn is counted once, however it ends, and has at most one line in the log, without a word of it (test_logs).
-- An error says what became of the message (test_chat_failures).
+Invariant: every turn is counted once, however it ends, and has at most one line in the log, without a word of it
+(test_logs).
 """
 
 from __future__ import annotations
@@ -12,11 +11,9 @@ from time import perf_counter
 from typing import Any
 
 from memory.engine import Engine
-from memory.errors import ModelError, RecapError, TooLarge, database_failed
+from memory.errors import RecapError
 from memory.ops import logs
 from memory.turn.answer import Reply
-from memory.turn.begin import withdraw
-from memory.turn.record import mark_if_refused
 from memory.turn.request import Turn, TurnFinished
 from models.turns import CUT_OFF, INTERRUPTED
 
@@ -37,25 +34,7 @@ class Stopwatch:
         self._last = now
 
 
-def explain(engine: Engine, turn: Turn, reply: Reply, error: BaseException) -> RecapError | None:
-    """Add to an error what became of the message; return another error where that says it better."""
-    if turn.lease is None:
-        return None
-    if isinstance(error, TooLarge):
-        withdraw(engine, turn)  # the error says that nothing was stored
-        return None
-    kind, kept = turn.request.kind, turn.request.kind.kept.format(turn.session_id)  # it may be new to the caller
-    is_first_call = not reply.usages and not reply.has_words
-    if isinstance(error, ModelError) and is_first_call and mark_if_refused(engine, turn, error):
-        error.add(kind.refused.format(turn.session_id, turn.new_messages[-1].id))
-    elif isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
-        error.message += kept
-    else:
-        return database_failed(error, f"The reply was not stored.{kept}")
-    return None
-
-
-def report(
+def count_turn(
     engine: Engine,
     turn: Turn,
     finished: TurnFinished | None,
@@ -64,7 +43,7 @@ def report(
     error: BaseException | None,
 ) -> None:
     """Count the turn, and write its line; of a refused one the request's line says all."""
-    request, api = turn.request, turn.request.kind.api
+    request, api = turn.request, turn.request.api
     outcome, seconds = _outcome(turn, finished, error), perf_counter() - watch.started_at
     first_word = None
     if request.stream and reply.first_word_at is not None:

@@ -36,7 +36,7 @@ from memory.recall.search import SearchFlags
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.documents import join_namespace
-from memory.turn.report import MemoryReport, ShownText
+from memory.turn.report import ShownText
 from memory.turn.request import Turn
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
@@ -118,8 +118,9 @@ class Prefix:
 
     text: begins with `instruction_tokens` of instructions; the rest is remembered. is_explained: it tells how to read
     remembered text. facts: those that it lists. other_facts: all other valid ones, but for those that the profile
-    states. choice: of the facts and the type, where this turn made it. report: the versions and documents in the text.
-    settings: for the conversation's type. is_failing: the summary's update fails.
+    states. choice: of the facts and the type, where this turn made it.
+    profile, overview, texts: the documents that it shows. type: of the conversation, with its `settings`.
+    summary_state: how the stored summary stands. is_failing: its update fails.
     flags: which kinds of rows the owner may have. has_examples: the owner or the tenant has some.
     has_unshown: the session has hidden or refused messages.
     """
@@ -130,8 +131,12 @@ class Prefix:
     facts: tuple[Fact, ...]
     other_facts: tuple[Fact, ...]
     choice: PrefixChoice | None
-    report: MemoryReport
+    profile: ProfileBlock
+    overview: OverviewBlock
+    texts: tuple[ShownText, ...]
+    type: str | None
     settings: Settings
+    summary_state: str
     is_failing: bool
     flags: SearchFlags
     has_examples: bool
@@ -208,16 +213,12 @@ def read_prefix(
         facts=facts,
         other_facts=tuple(others.values()),
         choice=choice,
-        report=MemoryReport(
-            summary_version=session.summary_version,
-            head_version=session.head_version,
-            profile=person,
-            overview=current,
-            texts=texts,
-            type=of_type.type,
-            state=summary_state(session, first.state),
-        ),
+        profile=person,
+        overview=current,
+        texts=texts,
+        type=of_type.type,
         settings=of_type.settings,
+        summary_state=summary_state(session, first.state),
         is_failing=first.error is not None,
         flags=SearchFlags(first.links, first.unhelpful, first.summaries, to_unindexed(tx, first)),
         has_examples=first.examples,
@@ -236,9 +237,10 @@ def _system_prompt(engine: Engine, turn: Turn, stored: str | None) -> tuple[str,
     stored: the tenant's system prompt.
     """
     session, request = turn.session, turn.request
-    if session is None or request.block_tokens or request.kind.has_instructions:
+    assert session is not None
+    if request.block_tokens or (request.transcript is not None and request.transcript.conversation.instructions):
         return "", False
     own = request.system_prompt or session.system_prompt or engine.settings.system_prompt
-    if own or not request.kind.own_prompt:
+    if own or request.transcript is not None:
         return own or "", False
     return engine.prompts.system(stored), True

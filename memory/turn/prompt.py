@@ -23,7 +23,7 @@ from memory.llm import ChatMessage, ModelRequest
 from memory.quoting import block, example_lines, fact_line, format_time, to_prompt_message
 from memory.recall.excerpts import fit_excerpts
 from memory.recall.recall import LATEST, MISSING, RecallResult
-from memory.transcripts.transcript import client_messages, extended, text_of, unmodified
+from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, text_of, unmodified
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context
 from memory.turn.others import quote_others
 from memory.turn.report import MemoryReport
@@ -50,13 +50,13 @@ PASSED_ON = "the request went to the model as it came"
 class Prompt:
     """Prompt ready to send, and what is reported of it.
 
-    now: the time that it tells. tokens: its estimated size. context: what it was built from; None: the request goes as
-    it came. quoted: the block before the new message. problem: why it shows less of the memory than there is.
-    tools: those that the model searches with.
+    shown: what it shows of the memory. now: the time that it tells. tokens: its estimated size.
+    context: what it was built from; None: the request goes as it came. quoted: the block before the new message.
+    problem: why it shows less of the memory than there is. tools: those that the model searches with.
     """
 
     request: ModelRequest
-    report: MemoryReport
+    shown: MemoryReport
     now: datetime
     tokens: int
     full_history_tokens: int
@@ -65,111 +65,110 @@ class Prompt:
     problem: str | None = None
     tools: RecallTools | None = None
 
+    @property
+    def report(self) -> MemoryReport:
+        """Return what the prompt shows, with what the model has searched and written since."""
+        tools = self.tools
+        return self.shown if tools is None else replace(self.shown, calls=tools.reports, written=tools.written)
+
 
 def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     """Return the prompt of a turn."""
-    request, report = turn.request, context.report
-    problem = "summary_failed" if request.kind.fails_open and context.prefix.is_failing else None
-    if problem and report.tail_dropped:  # no summary holds the messages that were dropped
+    request, transcript = turn.request, turn.request.transcript
+    problem = "summary_failed" if transcript is not None and context.prefix.is_failing else None
+    if problem and context.dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
     now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    quoted, report = _quote(engine, turn, context, now)
+    # A person's prompt tells the time, and what was not found, also where nothing else is shown.
+    quoted, shown = _quote(engine, turn, context, now, always=transcript is None)
+    prefix, question = context.prefix.text, turn.new_messages[0]
+    if transcript is None:
+        recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
+        messages = [ChatMessage("system", prefix), *recent, _newest(turn, quoted)]
+    else:
+        stored = *context.recent, *turn.new_messages
+        messages = client_messages(transcript.conversation, turn.as_sent, prefix, stored, question, quoted)
     model_request = ModelRequest(
-        _messages(turn, context, quoted),
+        _merged(messages, with_raw=transcript is None),
         stream=request.stream,
-        client=request.kind.parameters,
+        client=transcript.parameters if transcript is not None else None,
         cancel=request.cancel,
         cache_key=turn.session_id,
     )
-    tools = RecallTools(engine, turn, context) if report.recalled.kind == MODEL_SEARCHES else None
+    tools = RecallTools(engine, turn, context, model_request) if shown.recalled.kind == MODEL_SEARCHES else None
     size = context.tokens + tokens.estimate(quoted)
-    return Prompt(model_request, report, now, size, context.full_history_tokens, context, quoted, problem, tools)
+    return Prompt(model_request, shown, now, size, context.full_history_tokens, context, quoted, problem, tools)
 
 
-def _quote(engine: Engine, turn: Turn, context: Context, now: datetime) -> tuple[str, MemoryReport]:
-    """Return the block before the new message, and the report of what it shows.
+def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context: Context | None = None) -> Prompt:
+    """Return a client's request as it came, but for messages that are hidden or refused, where they are known."""
+    request, transcript = turn.request, turn.request.transcript
+    assert transcript is not None
+    conversation, left_out = transcript.conversation, list[TranscriptMessage]()
+    size = sum(tokens.estimate_message(message.draft.content) for message in conversation.messages)
+    size += conversation.instruction_tokens
+    shown = MemoryReport(recalled=RecallResult((), "off", PASSED_ON))
+    if context is not None and turn.session is not None:
+        size = context.full_history_tokens
+        left_out = [message for message_id, message in turn.as_sent.items() if message_id in context.unshown]
+        version, state = turn.session.summary_version, context.prefix.summary_state
+        shown = replace(shown, summary_version=version, state=state, tail_dropped=context.dropped)
+    model_request = ModelRequest(
+        unmodified(conversation, left_out),
+        stream=request.stream,
+        client=transcript.parameters,
+        cancel=request.cancel,
+    )
+    return Prompt(model_request, shown, engine.now(), size, size, problem=problem)
 
-    As many of the facts, excerpts and examples as fit are shown, in this order.
+
+def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, always: bool) -> tuple[str, MemoryReport]:
+    """Return the block before the new message, and the report of what the prompt shows.
+
+    As many of the facts, excerpts and examples as fit are shown, in this order.  always: also an empty block.
     """
-    prefix, settings, found, kind = context.prefix, context.settings, context.report, turn.request.kind
+    session, prefix, settings, recalled = turn.session, context.prefix, context.settings, context.recalled
+    assert session is not None
     most = turn.request.block_tokens
     room = most - tokens.estimate(prefix.text) if most else settings.context_tokens - context.tokens
     room -= FRAME_TOKENS
-    fact_lines, room = tokens.fit_budget(room, map(fact_line, found.facts))
-    chats, room = fit_excerpts(room, found.recalled.excerpts, settings.public_url)
-    other_blocks, others, room = quote_others(found.others, room)
-    answers = {example: example_lines(example.lines()) for example in found.examples}
+    fact_lines, room = tokens.fit_budget(room, map(fact_line, context.facts))
+    chats, room = fit_excerpts(room, recalled.excerpts, settings.public_url)
+    other_blocks, others, room = quote_others(context.found_elsewhere, room)
+    answers = {example: example_lines(example.lines()) for example in context.examples}
     room = min(room, settings.example_tokens)
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]
     example_texts, _ = tokens.fit_budget(room, [answers[example] for example in fitting])
-    facts, excerpts = found.facts[: len(fact_lines)], found.recalled.excerpts[: len(chats)]
-    examples = fitting[: len(example_texts)]
+    facts, excerpts = context.facts[: len(fact_lines)], recalled.excerpts[: len(chats)]
+    examples = tuple(fitting[: len(example_texts)])
 
-    is_missing = found.recalled.kind == MISSING and kind.adds_time
-    notes = [NOTES.get(found.recalled.kind, "") if excerpts or is_missing else ""]
+    notes = [NOTES.get(recalled.kind, "") if excerpts or (recalled.kind == MISSING and always) else ""]
     if any("<document title=" in text for text in (*chats, *other_blocks)):  # in what is quoted, "<" is escaped
         notes.append(DOCUMENTS)
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
     example_block = block("examples", [manner, *example_texts]) if examples else ""
     lines = list(filter(None, [*notes, *chats, block("facts", fact_lines), *other_blocks, example_block]))
     quoted = ""
-    if lines or kind.adds_time:
+    if lines or always:
         warning = () if prefix.is_explained or not lines else (QUOTED,)
         quoted = "\n".join([f'<memory now="{format_time(now)} UTC, {now:%A}">', *warning, *lines, "</memory>"])
     question = turn.new_messages[0].content
     scored = engine.facts.ranking.scored(prefix.facts, question, now) if prefix.facts else ()
-    return quoted, replace(
-        found,
+    return quoted, MemoryReport(
+        summary_version=session.summary_version,
+        head_version=session.head_version,
+        profile=prefix.profile,
+        overview=prefix.overview,
+        texts=prefix.texts,
+        type=prefix.type,
+        state=prefix.summary_state,
         facts=(*scored, *facts),
-        recalled=replace(found.recalled, excerpts=excerpts),
-        examples=tuple(examples),
+        recalled=replace(recalled, excerpts=excerpts),
+        examples=examples,
+        tail_messages=len(context.recent),
+        tail_dropped=context.dropped,
         others=others,
     )
-
-
-def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context: Context | None = None) -> Prompt:
-    """Return a client's request as it came, but for messages that are hidden or refused, where they are known."""
-    request = turn.request
-    assert request.transcript is not None
-    conversation, unshown = request.transcript.conversation, frozenset[int]()
-    size = sum(tokens.estimate_message(message.draft.content) for message in conversation.messages)
-    full, report = size + conversation.instruction_tokens, MemoryReport(recalled=RecallResult((), "off", PASSED_ON))
-    if context is not None:
-        full, unshown, known = context.full_history_tokens, context.unshown, context.report
-        report = replace(
-            report, summary_version=known.summary_version, state=known.state, tail_dropped=known.tail_dropped
-        )
-    left_out = [message for message_id, message in turn.as_sent.items() if message_id in unshown]
-    model_request = ModelRequest(
-        unmodified(conversation, left_out),
-        stream=request.stream,
-        client=request.transcript.parameters,
-        cancel=request.cancel,
-    )
-    return Prompt(model_request, report, engine.now(), full, full, problem=problem)
-
-
-def _messages(turn: Turn, context: Context, quoted: str) -> tuple[ChatMessage, ...]:
-    """Return prefix, recent and new messages, with the block before the words of the new one.
-
-    Neighbours of one role are one message, since some servers insist that user and assistant take turns.  A client's
-    own messages stay as they are.
-    """
-    prefix, question = context.prefix.text, turn.new_messages[0]
-    transcript = turn.request.transcript
-    if transcript is not None:
-        stored, conversation = (*context.recent, *turn.new_messages), transcript.conversation
-        messages: Sequence[ChatMessage] = client_messages(conversation, turn.as_sent, prefix, stored, question, quoted)
-    else:
-        recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
-        messages = [ChatMessage("system", prefix), *recent, _newest(turn, quoted)]
-    out: list[ChatMessage] = []
-    for message in messages:
-        if out and out[-1].role == message.role and out[-1].raw is None and (transcript is None or message.raw is None):
-            out[-1] = extended(message, before=out[-1].content)
-        else:
-            out.append(message)
-    return tuple(out)
 
 
 def _newest(turn: Turn, quoted: str) -> ChatMessage:
@@ -180,3 +179,17 @@ def _newest(turn: Turn, quoted: str) -> ChatMessage:
     speaker = to_prompt_message(question._replace(content=""))[1].strip()
     newest = ChatMessage("user", text_of(sent.raw), raw=sent.raw)
     return extended(newest, before=f"{quoted}\n\n{speaker}".strip())
+
+
+def _merged(messages: Sequence[ChatMessage], *, with_raw: bool) -> tuple[ChatMessage, ...]:
+    """Return the messages with neighbours of one role as one, since some servers insist that the roles take turns.
+
+    with_raw: also a person's message with images; a client's own messages stay as they are.
+    """
+    out: list[ChatMessage] = []
+    for message in messages:
+        if out and out[-1].role == message.role and out[-1].raw is None and (with_raw or message.raw is None):
+            out[-1] = extended(message, before=out[-1].content)
+        else:
+            out.append(message)
+    return tuple(out)

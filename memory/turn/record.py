@@ -1,9 +1,8 @@
-"""Record how a turn ended: its reply, or that a model server refused the message.
+"""Record how a turn ended: its reply, or what became of the message without one.
 
-A server that refuses a prompt names no part of it.  The new messages are taken for the reason: without them the
-session's last prompt was answered.  They are marked, and a later reply to the same words clears the mark.
-
-Invariant: a reply is stored only under the lease of its turn, together with all that follows from it (test_kill).
+Invariants:
+- A reply is stored only under the lease of its turn, together with all that follows from it (test_kill).
+- An error says what became of the message (test_chat_failures).
 """
 
 from __future__ import annotations
@@ -12,30 +11,45 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, String, bindparam, case, cast, func, literal_column, null, select, update
+from sqlalchemy import String, bindparam, case, cast, func, literal_column, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
 from memory.engine import Engine
-from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, Conflict, ModelError
-from memory.forgetting import forget_messages
-from memory.hidden_messages import follow_shown
-from memory.knowledge.fact_writes import delete_with_history
+from memory.errors import (
+    CONTENT_REFUSED,
+    CONTEXT_EXCEEDED,
+    Conflict,
+    ModelError,
+    RecapError,
+    TooLarge,
+    database_failed,
+)
 from memory.leases import RELEASE_TIMEOUT_SECONDS
 from memory.llm.passthrough import to_openai
 from memory.ops import logs
+from memory.refused_messages import accept_messages, refuse_messages
 from memory.sessions.messages import INSERT_MESSAGE, message_values
-from memory.sessions.refusals import mark_refused, reason_of
-from memory.sessions.sessions import renaming
 from memory.turn import turns
-from memory.turn.context import Context
+from memory.turn.answer import Reply
+from memory.turn.begin import withdraw
+from memory.turn.prefix import PrefixChoice
 from memory.turn.request import Turn, TurnFinished
-from models import FactRow, JobRow, MessageRow, SessionRow, retry_on_conflict
-from models.messages import Message, MessageDraft
+from models import JobRow, SessionRow, retry_on_conflict
+from models.messages import MessageDraft
 from models.sessions import STATE_COLUMNS, SessionState
 
 log = logging.getLogger(__name__)
 
+KEPT = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
+REFUSED = (
+    " Your message is kept in session {}, and left out of later prompts: the conversation goes on without it. "
+    "Replace it (`replaces`: {}), or erase it."
+)
+CLIENT_REFUSED = (
+    " What was refused is kept, and left out of later prompts: the conversation goes on without it. Put it in other "
+    "words, or remove it."
+)
 LARGEST_SHARE = 0.5  # of the model's window: a longer message leaves too little room for all else
 
 _S, _J = SessionRow.__table__, JobRow.__table__.c
@@ -67,11 +81,10 @@ _END_TURN = (
 
 
 @retry_on_conflict
-def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, context: Context | None) -> int:
+def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: PrefixChoice | None) -> int:
     """Store the reply and what follows from it, give the lease back, and return the reply's id.
 
-    context: what the prompt showed, if it showed memory.
-    Raises Conflict when the lease was lost.
+    choice: what the prefix showed, where this turn chose it.  Raises Conflict when the lease was lost.
     """
     request, lease, now = turn.request, turn.lease, engine.now()
     assert lease is not None and turn.session is not None and turn.turn_id is not None
@@ -95,12 +108,15 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, context: Con
         place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
         reply_id: int = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
         turns.finish(tx, turn.turn_id, reply_id, finished, now)
-        choice = context.prefix.choice if context is not None else None
         if choice is not None and (session.head_facts, session.head_version) == (None, choice.version):
             chosen = {"head_facts": choice.fact_ids, "head_type": choice.type, "head_at": choice.at}
             tx.execute(update(_S).where(_S.c.id == session.id).values(chosen))
         if any(message.refused is not None for message in turn.new_messages):
-            session = _clear_refusals(tx, engine, session, turn.new_messages)
+            with engine.database.orm(tx) as rows:
+                answered = rows.get_one(SessionRow, session.id)
+                accept_messages(rows, answered, turn.new_messages, engine.settings, now)
+                rows.flush()
+                session = SessionState.of(answered)
         engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
         engine.budgets.add_acting_usage(tx, request.caller, finished.usage.spent)
         # A turn that goes on with calls of tools is summarised when it is over.
@@ -115,14 +131,33 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, context: Con
     return reply_id
 
 
-# -- messages that a model server refuses
+def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseException) -> RecapError | None:
+    """Add to an error what became of the message; return another error where that says it better.
+
+    A message that fits no prompt is deleted, and one that a model server refused is marked. Any other is kept.
+    """
+    if turn.lease is None:
+        return None
+    if isinstance(error, TooLarge):
+        withdraw(engine, turn)  # the error says that nothing was stored
+        return None
+    is_person = turn.request.transcript is None
+    kept = KEPT.format(turn.session_id) if is_person else ""  # the session may be new to the caller
+    is_first_call = not reply.usages and not reply.has_words
+    if isinstance(error, ModelError) and is_first_call and _mark_if_refused(engine, turn, error):
+        error.add(REFUSED.format(turn.session_id, turn.new_messages[-1].id) if is_person else CLIENT_REFUSED)
+    elif isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
+        error.message += kept
+    else:
+        return database_failed(error, f"The reply was not stored.{kept}")
+    return None
 
 
-def mark_if_refused(engine: Engine, turn: Turn, error: ModelError) -> bool:
-    """Mark the new messages of a turn that ended with `error`, if that refuses them; return whether it does.
+def _mark_if_refused(engine: Engine, turn: Turn, error: ModelError) -> bool:
+    """Mark the new messages of a turn whose first call of the model `error` ended; return whether it refuses them.
 
-    The first call of the model failed before a word of the reply came.  Facts that were taken from the messages in an
-    earlier try go, with what long-term memory has of them.
+    A server that refuses a prompt names no part of it.  The new messages are taken for the reason: without them the
+    session's last prompt was answered.
     """
     last = max((place for place, message in enumerate(turn.new_messages) if message.role == "assistant"), default=-1)
     unanswered = turn.new_messages[last + 1 :]  # a question, or the results of tools
@@ -130,38 +165,19 @@ def mark_if_refused(engine: Engine, turn: Turn, error: ModelError) -> bool:
     if error.code != CONTENT_REFUSED and not (error.code == CONTEXT_EXCEEDED and is_too_long):
         return False
     try:
-        return _mark(engine, turn, [message.id for message in unanswered], error.code, reason_of(error))
+        return _refuse(engine, turn, [message.id for message in unanswered], error)
     except SQLAlchemyError as failure:  # the same words sent again are refused, and marked, once more
         log.error("a refused message could not be marked", extra=logs.fields(error=logs.safe_message(failure)))
         return False
 
 
 @retry_on_conflict
-def _mark(engine: Engine, turn: Turn, ids: Sequence[int], code: str, reason: str) -> bool:
+def _refuse(engine: Engine, turn: Turn, ids: Sequence[int], error: ModelError) -> bool:
     assert turn.lease is not None
     with engine.database.write(RELEASE_TIMEOUT_SECONDS) as tx:
         row = lock_session(tx, turn.lease.row_id)
         if row is None or row.lease_token != turn.lease.token:
             return False  # erased, or another process took the turn
-        now = engine.now()
-        mark_refused(tx, ids, code, reason, now)
-        facts = tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids)))
-        delete_with_history(tx, facts, now, "refused")
-        forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
+        refuse_messages(tx, ids, error, engine.now())
         engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         return True
-
-
-def _clear_refusals(tx: Connection, engine: Engine, session: SessionState, answered: Sequence[Message]) -> SessionState:
-    """Take the marks from messages that a model has answered; return how their session is then."""
-    marked = {message.id: message for message in answered if message.refused is not None}
-    with engine.database.orm(tx) as rows:
-        row = rows.get_one(SessionRow, session.id)
-        with renaming(rows, row):
-            rows.execute(update(MessageRow).where(MessageRow.id.in_(marked)).values(refused=null(), indexed_in=None))
-        if row.summary_version:
-            since = min(message.refused.at for message in marked.values() if message.refused is not None)
-            positions = [message.position for message in marked.values()]
-            follow_shown(rows, row, positions, since, engine.settings, engine.now())
-        rows.flush()
-        return SessionState.of(row)

@@ -9,70 +9,20 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Any, Literal
 
+from memory import tokens
 from memory.errors import ModelError
 from memory.leases import Lease
 from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.matching import conversation_fingerprint
-from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key
+from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, attachments_of, message_key, text_of
 from memory.turn.report import MemoryReport
 from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sessions import SessionState
 
 NAME_CHARS = 128  # of a message's
+ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
 _STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are for the metrics alone
-
-
-@dataclass(frozen=True)
-class TurnKind:
-    """Conduct of a turn: a client's, which brings the whole conversation, or that of a person's message.
-
-    api: by which it is counted. fails_open: it is answered also where memory breaks, or nobody knows the model.
-    adds_time: the prompt tells the time, and what was not found, also where nothing else is added to the conversation.
-    parameters: of the client's request, for the model server. takes_tools: the model may be offered tools beside the
-    `tool_names` that the client's own have.
-    has_instructions: they take the place of a system prompt. instruction_tokens: theirs; None: ours count.
-    own_prompt: Recap's own system prompt stands where nobody has set another.
-    kept, refused: what the error of a failed turn adds: that the message is kept, and what to do about one that a model
-    server refused.
-    """
-
-    api: str = "chat"
-    fails_open: bool = False
-    adds_time: bool = True
-    parameters: Mapping[str, Any] | None = None
-    takes_tools: bool = True
-    tool_names: frozenset[str] = frozenset()
-    has_instructions: bool = False
-    instruction_tokens: int | None = None
-    own_prompt: bool = True
-    kept: str = " Your message is kept: send it again in session {}, and the turn is taken up where it broke off."
-    refused: str = (
-        " Your message is kept in session {}, and left out of later prompts: the conversation goes on without it. "
-        "Replace it (`replaces`: {}), or erase it."
-    )
-
-    @classmethod
-    def of(cls, transcript: TranscriptRequest, recall: str | None) -> TurnKind:
-        return cls(
-            api="completions",
-            fails_open=True,
-            adds_time=False,
-            parameters=transcript.parameters,
-            takes_tools=transcript.takes_tools and recall is not None,  # else tools of its own may be meant
-            tool_names=transcript.tool_names,
-            has_instructions=bool(transcript.conversation.instructions),
-            instruction_tokens=transcript.conversation.instruction_tokens,
-            own_prompt=False,
-            kept="",
-            refused=(
-                " What was refused is kept, and left out of later prompts: the conversation goes on without it. Put it "
-                "in other words, or remove it."
-            ),
-        )
-
-
-PERSON = TurnKind()
 
 
 @dataclass(frozen=True)
@@ -87,7 +37,8 @@ class TurnRequest:
     temporary: nothing is stored. history: the earlier messages of a temporary chat, which nobody else keeps.
     replaces: the id of the user message of this session that this one replaces, with all after it.
     on_disconnect: what becomes of the reply when the reader leaves: it is finished, or interrupted and kept so far.
-    transcript: the whole request of an OpenAI client, whose last user message is `message`.
+    transcript: the whole request of a program that sends its conversation each time (a client), whose last user message
+    is `message`. Such a request is answered also where memory breaks. None: a person's message.
     block_tokens: the most tokens of a memory block; the caller's own model answers then.
     also: whose memory the turn reads beside its own: spaces, and the person who acts in one.
     lock_timeout: seconds that each write waits for the database, if not its own limit.
@@ -117,15 +68,29 @@ class TurnRequest:
     lock_timeout: float | None = None
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
-    @cached_property
-    def kind(self) -> TurnKind:
-        return PERSON if self.transcript is None else TurnKind.of(self.transcript, self.recall)
-
     def opening(self, *replies: MessageDraft) -> str | None:
         """Return by what a client's conversation without a session's name is known again, once these are said."""
         if self.transcript is None or self.session_id is not None:
             return None
         return conversation_fingerprint(self.caller, [*self.transcript.keys, *map(message_key, replies)])
+
+    @property
+    def instruction_tokens(self) -> int | None:
+        """Return the tokens of a client's own instructions; None for a person's message."""
+        return self.transcript.conversation.instruction_tokens if self.transcript is not None else None
+
+    @property
+    def api(self) -> str:
+        """Return the kind of request as which the turn is counted."""
+        return "chat" if self.transcript is None else "completions"
+
+    @cached_property
+    def attached_tokens(self) -> int:
+        """Return the tokens of the images and text files that the model gets beside the words of a message."""
+        if self.sent is None:
+            return 0
+        words, images = tokens.estimate(self.message), len(attachments_of(self.sent.raw))
+        return ATTACHMENT_TOKENS * images + max(0, tokens.estimate(text_of(self.sent.raw)) - words)
 
     @property
     def draft(self) -> MessageDraft:

@@ -21,6 +21,7 @@ from memory.llm import ChatMessage, ModelRequest, Tool, ToolCall, estimate_promp
 from memory.quoting import block, escape, normalize, one_line, owner_block
 from memory.recall.excerpts import fit_excerpts
 from memory.recall.recall import QUERY_CHARS
+from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
 from memory.turn.fact_tools import FactTools, ToolError
@@ -45,7 +46,7 @@ class RecallTools:
     `reports` tell of the calls so far.
     """
 
-    def __init__(self, engine: Engine, turn: Turn, context: Context) -> None:
+    def __init__(self, engine: Engine, turn: Turn, context: Context, request: ModelRequest) -> None:
         settings = context.settings
         keeps_out = any(message.is_kept_out for message in turn.new_messages)
         may_write = turn.lease is not None and turn.request.remember and not keeps_out
@@ -58,8 +59,8 @@ class RecallTools:
         self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self.specs = _specs(self._limit, getattr(zone, "key", None) or str(zone))
         self.specs += fact_tools.SPECS if self.facts is not None else ()
-        own = turn.request.kind.tool_names  # a client's tool of one of these names is meant
-        self.specs = tuple(tool for tool in self.specs if tool.name not in own)
+        theirs = tool_names(request.client or {})  # a client's tool of one of these names is meant
+        self.specs = tuple(tool for tool in self.specs if tool.name not in theirs)
         self.reports: tuple[RecallToolCall, ...] = ()
 
     def offer(self, request: ModelRequest) -> ModelRequest:

@@ -5,7 +5,7 @@
     prompt   the messages to send                                      prompt.py
     answer   call the model, pass its events on                        answer.py
     record   one write: reply, usage, jobs, lease                      record.py
-    outcome  what is told, counted and logged of the end               outcome.py
+    outcome  what is counted and logged of the end                     outcome.py
 
 Jobs bring summary and index up to date afterwards; SUMMARY_MODE=inline updates the summary before the turn ends.
 
@@ -19,7 +19,6 @@ Invariants:
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
@@ -40,16 +39,15 @@ from memory.turn import turns
 from memory.turn.answer import Reply, read_reply, replay
 from memory.turn.begin import begin_turn, bypass, compact_by_force
 from memory.turn.context import read_context
-from memory.turn.outcome import Stopwatch, explain, report
+from memory.turn.outcome import Stopwatch, count_turn
 from memory.turn.prompt import Prompt, build_prompt, passthrough_prompt
-from memory.turn.record import store_reply
+from memory.turn.record import record_failure, store_reply
 from memory.turn.request import Turn, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 
 log = logging.getLogger(__name__)
 
 FAIL_OPEN_CODES = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, not from an answer
 FILTERED = "the model server refused the prompt with what was found, so it is left out"
-ID_CHARS = 64  # of a completion's id that are kept
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -64,7 +62,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     ModelError, and Conflict("turn_stopped") when the turn was stopped before a word was said: then the message is kept,
     and the same request takes the turn up again.
     """
-    model = engine.model_server.models.choose(request.model, main_if_unknown=request.kind.fails_open)
+    model = engine.model_server.models.choose(request.model, main_if_unknown=request.transcript is not None)
     watch, reply, turn = Stopwatch(), Reply(), Turn(request)
     finished: TurnFinished | None = None
     error: BaseException | None = None
@@ -95,25 +93,25 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
                 yield first
             yield from events
             watch.mark("answer")
-            finished = record(engine, turn, prompt, _finished(started, prompt, reply))
+            finished = record(engine, turn, prompt, _finished(turn, prompt, model, reply))
             watch.mark("record")
             run_inline_jobs(engine, turn, finished, watch)
     except BaseException as raised:
         error = raised
-        if failed := explain(engine, turn, reply, raised):
+        if failed := record_failure(engine, turn, reply, raised):
             raise failed from raised
         raise
     finally:
         if finished is None or finished.reply_message_id is None:
             give_up(engine, turn, reply)
-        report(engine, turn, finished, reply, watch, error)
+        count_turn(engine, turn, finished, reply, watch, error)
     yield finished
 
 
 def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
     """Return the prompt with what is remembered."""
     context = read_context(engine, turn, model)
-    if context.report.tail_dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
+    if context.dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
         turn, context = compacted, read_context(engine, compacted, model)
     watch.mark("recall")
     return build_prompt(engine, turn, context)
@@ -123,7 +121,8 @@ def record(engine: Engine, turn: Turn, prompt: Prompt, finished: TurnFinished) -
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     if turn.lease is None or not (finished.reply.strip() or finished.calls):
         return finished
-    reply_id, problem = fail_open(turn.request, store_reply, engine, turn, finished, prompt.context)
+    choice = prompt.context.prefix.choice if prompt.context is not None else None
+    reply_id, problem = fail_open(turn.request, store_reply, engine, turn, finished, choice)
     if problem is not None:  # the client has its answer already
         return replace(finished, started=replace(finished.started, problem=problem))
     return replace(finished, reply_message_id=reply_id)
@@ -140,7 +139,7 @@ def fail_open(
         return step(*args, **kwargs), None
     except Exception as error:  # a client's request fails open, whatever breaks
         code = error.code if isinstance(error, RecapError) else None
-        if not request.kind.fails_open or code not in (None, *FAIL_OPEN_CODES):
+        if request.transcript is None or code not in (None, *FAIL_OPEN_CODES):
             raise
         if code is not None:
             log.warning("a client's request goes on without memory", extra=logs.fields(code=code))
@@ -184,7 +183,7 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
     filter refused it, the excerpts may be the cause, and it is tried without them.
     """
     is_too_long = error.code == CONTEXT_EXCEEDED and turn.lease is not None
-    is_filtered = error.code == CONTENT_REFUSED and bool(prompt.report.recalled.excerpts)
+    is_filtered = error.code == CONTENT_REFUSED and bool(prompt.shown.recalled.excerpts)
     if not (is_too_long or is_filtered):
         raise error
     try:
@@ -192,8 +191,7 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
     except TooLarge:  # it says that nothing was stored; this message is
         raise error from None
     if is_filtered:
-        recalled = replace(context.report.recalled, excerpts=(), reason=FILTERED)
-        context = replace(context, report=replace(context.report, recalled=recalled))
+        context = replace(context, recalled=replace(context.recalled, excerpts=(), reason=FILTERED))
     shorter = build_prompt(engine, turn, context)
     if shorter.tokens >= prompt.tokens:
         raise error
@@ -201,11 +199,11 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
 
 
 def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> TurnStarted:
-    message_id = turn.new_messages[-1].id if turn.new_messages else 0
+    """Return what is known of the turn by now."""
     return TurnStarted(
-        completion_id=f"chatcmpl-{secrets.token_hex(16)}",
+        completion_id=reply.id,
         session_id=turn.session_id,
-        user_message_id=message_id or None,
+        user_message_id=(turn.new_messages[-1].id if turn.new_messages else 0) or None,
         model=reply.substitute or model.name,
         created_at=prompt.now,
         memory=prompt.report,
@@ -214,23 +212,14 @@ def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> 
     )
 
 
-def _finished(started: TurnStarted, prompt: Prompt, reply: Reply) -> TurnFinished:
-    server_id = str(reply.last_chunk.data.get("id") or "") if reply.last_chunk is not None else ""
-    memory, tools, end = prompt.report, prompt.tools, reply.end
-    if tools is not None:
-        memory = replace(memory, calls=tools.reports, written=tools.written)
+def _finished(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> TurnFinished:
     return TurnFinished(
-        replace(
-            started,
-            completion_id=server_id[:ID_CHARS] or started.completion_id,
-            memory=memory,
-            model=reply.substitute or started.model,
-        ),
-        reply.text,
-        None,
-        end.reason,
-        end.model,
-        TurnUsage(end.usage, round(prompt.full_history_tokens * reply.token_rate)),
+        started=_started(turn, prompt, model, reply),
+        reply=reply.text,
+        reply_message_id=None,
+        finish_reason=reply.end.reason,
+        model=reply.end.model,
+        usage=TurnUsage(reply.end.usage, round(prompt.full_history_tokens * reply.token_rate)),
         calls=reply.tool_calls,
         failure=reply.failure,
     )
