@@ -1,7 +1,5 @@
 """Settings: each from its variable, checked, with a sentence that names the variable when it can't be used."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from datetime import timedelta
@@ -16,7 +14,6 @@ from config.parsers import When, when
 from config.settings import REMOVED
 from memory.jobs import PAUSE, scheduled_request
 from models import OwnerRow
-from tests.jobs import Bench
 
 # Every variable: a value it takes, and what that becomes.
 GOOD: dict[str, tuple[str, Any]] = {
@@ -159,13 +156,13 @@ def from_env(dotenv: Path | None = None, **environ: str) -> Settings:
     return Settings.from_env(environ, dotenv)
 
 
-def test_every_setting_has_a_variable_and_a_word_about_it() -> None:
+def test_every_setting_has_a_variable_and_a_word_about_it():
     assert set(Settings.variables()) == set(GOOD)
     assert all((item.description or "").endswith(".") for item in Settings.model_fields.values())
 
 
 @pytest.mark.parametrize("variable", GOOD)
-def test_every_setting_parses_and_leaves_the_others_alone(variable: str) -> None:
+def test_every_setting_parses_and_leaves_the_others_alone(variable):
     raw, value = GOOD[variable]
     name = Settings.variables()[variable]
     assert from_env(**{variable: f"  {raw} "}) == Settings().model_copy(update={name: value})
@@ -174,7 +171,7 @@ def test_every_setting_parses_and_leaves_the_others_alone(variable: str) -> None
 
 
 @pytest.mark.parametrize(("variable", "raw", "told"), BAD)
-def test_what_cannot_be_used_names_its_variable(variable: str, raw: str, told: str) -> None:
+def test_what_cannot_be_used_names_its_variable(variable, raw, told):
     with pytest.raises(SettingsError) as caught:
         from_env(**{variable: raw})
     name, _, reason = str(caught.value).partition(" ")
@@ -183,7 +180,7 @@ def test_what_cannot_be_used_names_its_variable(variable: str, raw: str, told: s
         assert not any(part.strip() and part.strip() in reason for part in re.split("[,:]", raw)), "it shows no key"
 
 
-def test_the_environment_is_stronger_than_the_folders_dotenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_stronger_than_the_folders_dotenv(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / ".env"
     file.write_text("# ours\nPORT=9000\nHOST='0.0.0.0'\nexport OPENAI_MODEL=llama3\nEMPTY\nUNKNOWN=x\n")
@@ -219,12 +216,12 @@ def test_the_environment_is_stronger_than_the_folders_dotenv(tmp_path: Path, mon
         ),
     ],
 )
-def test_which_model_is_the_mini_one(environ: dict[str, str], mini: str, builtin: bool) -> None:
+def test_which_model_is_the_mini_one(environ, mini, builtin):
     settings = from_env(**environ)
     assert (settings.mini_model, settings.uses_builtin_model) == (mini, builtin)
 
 
-def test_secrets_are_not_shown() -> None:
+def test_secrets_are_not_shown():
     settings = from_env(
         OPENAI_API_KEY="sk-secret", OPENAI_BASE_URL="http://x/v1", RECAP_API_KEYS="acme:0123456789abcdef"
     )
@@ -248,12 +245,12 @@ def test_secrets_are_not_shown() -> None:
         ({"EMBEDDING_API_KEY": "embed"}, ("", None, "embed")),
     ],
 )
-def test_a_key_goes_only_to_its_own_server(environ: dict[str, str], keys: tuple[str | None, ...]) -> None:
+def test_a_key_goes_only_to_its_own_server(environ, keys):
     servers = from_env(**environ).servers
     assert tuple(server and server.key for server in (servers.main, servers.mini, servers.embedding)) == keys
 
 
-def test_a_fallback_model_gets_the_key_of_the_server_that_another_setting_names() -> None:
+def test_a_fallback_model_gets_the_key_of_the_server_that_another_setting_names():
     settings = from_env(
         OPENAI_API_KEY="main",
         OPENAI_SUMMARY_BASE_URL="http://mini/v1",
@@ -268,7 +265,7 @@ def test_a_fallback_model_gets_the_key_of_the_server_that_another_setting_names(
     assert not any(f"'{key}'" in shown for key in ("main", "mini", "other"))
 
 
-def test_a_mini_server_of_its_own_needs_the_name_of_a_model() -> None:
+def test_a_mini_server_of_its_own_needs_the_name_of_a_model():
     with pytest.raises(SettingsError, match="OPENAI_SUMMARY_MODEL"):
         _ = from_env(OPENAI_API_KEY="k", OPENAI_SUMMARY_BASE_URL="http://127.0.0.1:11434/v1").mini_model
 
@@ -277,7 +274,7 @@ KEYS = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "OPENAI
 
 
 @pytest.mark.parametrize("variable", KEYS)
-def test_a_file_may_hold_a_key(variable: str, tmp_path: Path) -> None:
+def test_a_file_may_hold_a_key(variable, tmp_path):
     named, here, dotenv = tmp_path / "secret", tmp_path / variable, tmp_path / ".env"
     name = Settings.variables()[variable]
     named.write_text(" sk-of-the-file\n")
@@ -293,9 +290,7 @@ def test_a_file_may_hold_a_key(variable: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"two words", b"sk-1\nsk-2\n", b"\xff\xfe", b"x" * 20_000])
-def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_content(
-    content: bytes, tmp_path: Path
-) -> None:
+def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_content(content, tmp_path):
     file = tmp_path / "OPENAI_API_KEY"
     file.write_bytes(content)
     for environ in ({}, {"OPENAI_API_KEY_FILE": str(file)}):
@@ -321,7 +316,7 @@ def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_conte
         ("HOST=::1 DATABASE_URL=postgresql://ada:sk-secret-3@db/x", ["HOST=::1", "DATABASE_URL=postgresql://...@db/x"]),
     ],
 )
-def test_several_settings_in_one_line_are_shown_line_by_line(line: str, lines: list[str], tmp_path: Path) -> None:
+def test_several_settings_in_one_line_are_shown_line_by_line(line, lines, tmp_path):
     file = tmp_path / ".env"
     file.write_text(f"{line}\n")
     with pytest.raises(SettingsError) as caught:
@@ -340,7 +335,7 @@ def test_several_settings_in_one_line_are_shown_line_by_line(line: str, lines: l
         b" export PORT = '9000' # x\n OPENAI_MODEL=\"llama3\"",
     ],
 )
-def test_a_file_of_another_editor_is_read(tmp_path: Path, written: bytes) -> None:
+def test_a_file_of_another_editor_is_read(tmp_path, written):
     (tmp_path / ".env").write_bytes(written)
     settings = from_env(tmp_path / ".env")
     assert (settings.port, settings.openai_model) == (9000, "llama3")
@@ -356,7 +351,7 @@ def test_a_file_of_another_editor_is_read(tmp_path: Path, written: bytes) -> Non
         (None, "Is a directory"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, written: bytes | None, why: str) -> None:
+def test_a_file_that_cannot_be_read_is_said(tmp_path, written, why):
     file = tmp_path / ".env"
     file.mkdir() if written is None else file.write_bytes(written)
     with pytest.raises(SettingsError, match=why) as caught:
@@ -364,7 +359,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, written: bytes | Non
     assert str(file) in str(caught.value) and "sk-secret" not in str(caught.value)
 
 
-def test_a_name_that_is_nearly_a_settings_is_said(tmp_path: Path) -> None:
+def test_a_name_that_is_nearly_a_settings_is_said(tmp_path):
     (tmp_path / ".env").write_text("OPENAI_MODLE=gpt-5\nopenai_api_key=sk-secret\nPORTS=1\nOPENAI_API_KEY_FILE=x\n")
     assert Settings.unread({"POSTGRES_PASSWORD": "x", "OPENAI_MODELS": "a"}, tmp_path / ".env") == [
         "OPENAI_MODLE is no setting, and was not read: is it OPENAI_MODEL?",
@@ -372,7 +367,7 @@ def test_a_name_that_is_nearly_a_settings_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_a_former_setting_is_named_with_the_constant_that_took_its_place(tmp_path: Path) -> None:
+def test_a_former_setting_is_named_with_the_constant_that_took_its_place(tmp_path):
     (tmp_path / ".env").write_text("JOB_ATTEMPTS=3\nPORT=8001\n")
     assert Settings.unread({"PROFILE_TOKENS": ""}, tmp_path / ".env") == [
         "JOB_ATTEMPTS is no setting any more: its value is the constant memory.jobs.ATTEMPTS."
@@ -395,7 +390,7 @@ def test_a_former_setting_is_named_with_the_constant_that_took_its_place(tmp_pat
         ("0 4 * * mon", When("schedule", cron="0 4 * * MON")),
     ],
 )
-def test_a_setting_says_when(raw: str, expected: When) -> None:
+def test_a_setting_says_when(raw, expected):
     assert when(raw) == expected
 
 
@@ -406,12 +401,12 @@ def test_a_setting_says_when(raw: str, expected: When) -> None:
         *("0 0 30 2 *", "0 0 31 4 MON#1-2", "0 0 30,31 2 *"),  # these never come round
     ],
 )
-def test_what_says_no_time_is_refused_with_what_does(raw: str) -> None:
+def test_what_says_no_time_is_refused_with_what_does(raw):
     with pytest.raises(ValueError, match="it takes off, manual, background"):
         when(raw)
 
 
-def test_a_job_waits_for_a_pause_or_for_its_time(bench: Bench) -> None:
+def test_a_job_waits_for_a_pause_or_for_its_time(bench):
     """Asked for after each of three turns a minute apart, it runs once."""
     began = bench.clock()  # midnight
     due = {"background": 2 * 60 + PAUSE, "inline": 0.0, "every 30 minutes": 1800.0, "0 4 * * *": 4 * 3600.0}

@@ -1,19 +1,13 @@
 """The OpenAI protocol over HTTP: what a client sends reaches the model, what the model answers reaches the client."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 
-from tests.conftest import MakeApp
 from tests.http import history, sessions, stored
 from tests.llm import chunk, data
-from tests.model_server import CutStream, Json, ModelServer, Raw, SseError, Status, Text, ToolCalls, at
+from tests.model_server import CutStream, Json, Raw, SseError, Status, Text, ToolCalls, at
 from tests.openai import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
 
 PARAMETERS: dict[str, Any] = {
@@ -31,19 +25,11 @@ PARAMETERS: dict[str, Any] = {
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
+def client(model_app):
+    return model_app.test_client()
 
 
-@pytest.fixture
-def client(make_app: MakeApp, server: ModelServer) -> FlaskClient:
-    return make_app(**at(server)).test_client()
-
-
-def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(
-    client: FlaskClient, server: ModelServer
-) -> None:
+def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(client, model_server):
     messages = [
         {"role": "system", "content": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]},
         *talk("Hello", "Hi!"),
@@ -53,15 +39,15 @@ def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(
     ]
     complete(client, messages, **PARAMETERS)
     stream(client, talk("Hello again"), "t", **PARAMETERS, stream_options={"include_obfuscation": False})
-    plain, streamed = sent(server)
+    plain, streamed = sent(model_server)
     assert plain == {"model": "gpt-9", "messages": messages, "stream": False, **PARAMETERS}
     options = {"include_obfuscation": False, "include_usage": True}  # so that usage is known here
     assert streamed == {**plain, "messages": talk("Hello again"), "stream": True, "stream_options": options}
     client.post(ADDRESS, json={"messages": talk("Hello")})
-    assert sent(server)[-1]["model"] == "main-model"  # where none is named
+    assert sent(model_server)[-1]["model"] == "main-model"  # where none is named
 
 
-def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: ModelServer) -> None:
+def test_an_answer_comes_with_every_field_it_has(client, model_server):
     message = {**assistant("Hello."), "refusal": None, "reasoning_content": "Hm.", "annotations": []}
     logprobs = {"content": [{"token": "Hello", "logprob": -0.5}]}
     answer = {
@@ -76,7 +62,7 @@ def test_an_answer_comes_with_every_field_it_has(client: FlaskClient, server: Mo
         ],
         "usage": {"prompt_tokens": 3, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}},
     }
-    server.main.queue(Json(answer))
+    model_server.main.queue(Json(answer))
     assert post(client, talk("Hello"), n=2).json == answer
     assert history(client, "s") == [("user", "Hello"), ("assistant", "Hello.")]  # of several choices the first
     (turn,) = client.get("/api/sessions/s/turns").json["items"]
@@ -96,10 +82,8 @@ USAGE = {"id": "c", "choices": [], "usage": {"prompt_tokens": 9, "completion_tok
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(
-    client: FlaskClient, server: ModelServer, wanted: bool
-) -> None:
-    server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, USAGE]), b"[DONE]")]))
+def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(client, model_server, wanted):
+    model_server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, USAGE]), b"[DONE]")]))
     options = {"stream_options": {"include_usage": True}} if wanted else {}
     *chunks, done = stream(client, talk("Hello"), n=2, **options)
     without = [{name: value for name, value in one.items() if name != "usage"} for one in STREAM]
@@ -109,12 +93,12 @@ def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(
     assert (turn["usage"]["prompt_tokens"], turn["usage"]["completion_tokens"]) == (9, 3)
 
 
-def test_a_plain_answer_to_a_streamed_request_comes_as_a_chunk(client: FlaskClient, server: ModelServer) -> None:
+def test_a_plain_answer_to_a_streamed_request_comes_as_a_chunk(client, model_server):
     call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message = assistant("Hello.", tool_calls=[call])
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     answer = {"id": "c", "created": 123, "model": "gpt-9-2026", "of_theirs": "fp", "usage": USAGE["usage"]}
-    server.main.queue(Json({**answer, "object": "chat.completion", "choices": [choice]}))
+    model_server.main.queue(Json({**answer, "object": "chat.completion", "choices": [choice]}))
     chunk, done = stream(client, talk("Hello"))
     (delta,) = chunk.pop("choices")
     assert (chunk, done) == ({**answer, "object": "chat.completion.chunk"}, "[DONE]")
@@ -123,9 +107,7 @@ def test_a_plain_answer_to_a_streamed_request_comes_as_a_chunk(client: FlaskClie
     assert stored(client, "s")[-1]["extra"] == {"tool_calls": [call]}
 
 
-def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(
-    client: FlaskClient, server: ModelServer
-) -> None:
+def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(client, model_server):
     first = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}
     rest = {"index": 0, "function": {"arguments": ":1}"}}
     events = [
@@ -135,7 +117,7 @@ def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(
         chunk({"tool_calls": [rest]}),
         chunk({}, "tool_calls", usage={"prompt_tokens": 1, "completion_tokens": 2}),
     ]
-    server.main.queue(Raw([data(*events, b"[DONE]")]))
+    model_server.main.queue(Raw([data(*events, b"[DONE]")]))
     shown = post(client, talk("Hello")).json
     (choice,) = shown["choices"]
     assert (shown["id"], shown["model"], shown["object"]) == ("c", "m", "chat.completion")
@@ -146,14 +128,14 @@ def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(
     assert [(one["content"], one["extra"]) for one in stored(client, "s")[1:]] == [("Hello", {"tool_calls": [whole]})]
 
 
-def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: FlaskClient, server: ModelServer) -> None:
-    server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
+def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client, model_server):
+    model_server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
     asked = talk("Is it warm in Lyon?")
     (calling,) = post(client, asked, tools=PARAMETERS["tools"]).json["choices"]
     assert calling["finish_reason"] == "tool_calls"
     exchange = [*asked, calling["message"], result(calling["message"]["tool_calls"][0], "21")]
     complete(client, exchange, tools=PARAMETERS["tools"])
-    assert sent(server)[1]["messages"] == exchange
+    assert sent(model_server)[1]["messages"] == exchange
     assert [(one["role"], one["content"]) for one in stored(client, "s")] == [
         ("user", "Is it warm in Lyon?"),
         ("assistant", ""),
@@ -167,9 +149,9 @@ def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client: Flask
 
 @pytest.mark.parametrize(("reason", "streamed"), [("length", True), ("content_filter", False), ("stop", False)])
 def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(
-    client: FlaskClient, server: ModelServer, reason: str, streamed: bool
-) -> None:
-    server.main.queue(Text("", finish=reason), "Now then.")
+    client, model_server, reason, streamed
+):
+    model_server.main.queue(Text("", finish=reason), "Now then.")
     if streamed:
         assert stream(client, talk("Hello"))[-2]["choices"][0]["finish_reason"] == reason
     else:
@@ -184,11 +166,9 @@ def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered
 
 @pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
-def test_what_the_model_server_refuses_is_refused_in_its_own_words(
-    client: FlaskClient, server: ModelServer, status: int, streamed: bool
-) -> None:
+def test_what_the_model_server_refuses_is_refused_in_its_own_words(client, model_server, status, streamed):
     error = {"message": "Unknown parameter: 'x'.", "type": "its own", "param": "x", "code": f"unknown_{status}"}
-    server.main.queue(*[Status(status, {"error": error}, {"Retry-After": "7"})] * 3)
+    model_server.main.queue(*[Status(status, {"error": error}, {"Retry-After": "7"})] * 3)
     response = post(client, talk("Hello"), stream=streamed)
     assert failed(response, status) == error
     assert (response.headers.get("Retry-After") == "7") == (status in (429, 500))
@@ -199,26 +179,24 @@ def refusal(message: str) -> Status:
     return Status(400, {"error": {"message": message, "type": "invalid_request_error"}})
 
 
-def test_what_is_added_to_a_request_is_left_out_where_it_is_refused(make_app: MakeApp, server: ModelServer) -> None:
-    client = make_app(**at(server, prompt_cache_key="on")).test_client()
+def test_what_is_added_to_a_request_is_left_out_where_it_is_refused(make_app, model_server):
+    client = make_app(**at(model_server, prompt_cache_key="on")).test_client()
     no_options = refusal("Unknown parameter: 'stream_options'.")
-    server.main.queue(refusal("Unrecognized request argument: prompt_cache_key"), no_options)
+    model_server.main.queue(refusal("Unrecognized request argument: prompt_cache_key"), no_options)
     stream(client, talk("Hello"))
-    first, second, third = sent(server)
+    first, second, third = sent(model_server)
     assert first["prompt_cache_key"] == "s" and first["stream_options"] == {"include_usage": True}
     assert "prompt_cache_key" not in second and "stream_options" in second and "stream_options" not in third
     stream(client, talk("Hello again"), "t")
-    assert sent(server)[3:] == [{**third, "messages": talk("Hello again")}]  # it is not tried again
-    server.main.queue(no_options)  # which the client itself sends now
+    assert sent(model_server)[3:] == [{**third, "messages": talk("Hello again")}]  # it is not tried again
+    model_server.main.queue(no_options)  # which the client itself sends now
     failed(post(client, talk("Hello"), "u", stream=True, stream_options={"include_usage": True}), 400)
-    assert len(sent(server)) == 5
+    assert len(sent(model_server)) == 5
 
 
 @pytest.mark.parametrize("reply", [SseError(after=2), CutStream(after=2)])
-def test_a_stream_that_breaks_ends_with_an_error_in_openais_form(
-    client: FlaskClient, server: ModelServer, reply: Any
-) -> None:
-    server.main.queue(reply)
+def test_a_stream_that_breaks_ends_with_an_error_in_openais_form(client, model_server, reply):
+    model_server.main.queue(reply)
     *chunks, last = stream(client, talk("Hello"))
     assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks) == "piece 0 piece 1 "
     assert set(last["error"]) == {"message", "type", "param", "code"}
@@ -236,13 +214,13 @@ def test_a_stream_that_breaks_ends_with_an_error_in_openais_form(
         ([], "body"),
     ],
 )
-def test_a_request_that_is_none_is_told_which_field_is_wrong(client: FlaskClient, body: Any, param: str) -> None:
+def test_a_request_that_is_none_is_told_which_field_is_wrong(client, body, param):
     error = failed(client.post(ADDRESS, json=body), 400)
     assert (error["type"], error["param"]) == ("invalid_request_error", param)
     assert sessions(client) == []
 
 
-def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client: FlaskClient) -> None:
+def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client):
     assert failed(client.post(ADDRESS, data="{", content_type="application/json"), 400)["code"] == "invalid_json"
     assert failed(client.post(ADDRESS, data="x", content_type="text/plain"), 415)["code"] == "not_json"
     assert failed(client.get(ADDRESS), 405)["code"] == "method_not_allowed"
@@ -254,7 +232,7 @@ def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client: FlaskC
 # -- the other calls
 
 
-def test_models_and_embeddings_are_passed_on(client: FlaskClient, server: ModelServer) -> None:
+def test_models_and_embeddings_are_passed_on(client, model_server):
     recap, *theirs = client.get("/v1/models").json["data"]
     assert recap["id"] == "recap" and theirs == [
         {"id": name, "object": "model", "of_theirs": True} for name in ("gpt-4o", "gpt-4o-mini")
@@ -262,8 +240,8 @@ def test_models_and_embeddings_are_passed_on(client: FlaskClient, server: ModelS
     body = {"model": "embed-1", "input": ["tea"], "encoding_format": "base64", "dimensions": 8, "of_theirs": True}
     answer = client.post("/v1/embeddings", json=body)
     assert answer.status_code == 200 and len(answer.json["data"][0]["embedding"]) == 8
-    assert server.requests[-1].body == body
-    server.embeddings.queue(Status(400, {"error": {"message": "No such model.", "code": "model_not_found"}}))
+    assert model_server.requests[-1].body == body
+    model_server.embeddings.queue(Status(400, {"error": {"message": "No such model.", "code": "model_not_found"}}))
     error = failed(client.post("/v1/embeddings", json=body), 400)
     assert (error["message"], error["type"]) == ("No such model.", "invalid_request_error")
     assert sessions(client) == []
@@ -272,16 +250,16 @@ def test_models_and_embeddings_are_passed_on(client: FlaskClient, server: ModelS
 @pytest.mark.parametrize(
     ("name", "asked"), [("gpt-9", "/gpt-9"), ("org/llama:8b", "/org%2Fllama%3A8b"), ("a%2F..%2Fb", "/a%2F..%2Fb")]
 )
-def test_one_model_is_passed_on(client: FlaskClient, server: ModelServer, name: str, asked: str) -> None:
+def test_one_model_is_passed_on(client, model_server, name, asked):
     assert client.get("/v1/models/gpt-4o-mini").json == {"id": "gpt-4o-mini", "object": "model", "of_theirs": True}
     assert failed(client.get(f"/v1/models/{name}"), 404)["message"] == "No such model."
-    assert server.requests[-1].path.endswith(f"/models{asked}")
+    assert model_server.requests[-1].path.endswith(f"/models{asked}")
     for elsewhere in ("..", ".", "%2e%2e"):
-        count = len(server.requests)
-        assert client.get(f"/v1/models/{elsewhere}").status_code == 404 and len(server.requests) == count
+        count = len(model_server.requests)
+        assert client.get(f"/v1/models/{elsewhere}").status_code == 404 and len(model_server.requests) == count
 
 
-def test_the_built_in_model_speaks_openai_too(app: Flask) -> None:
+def test_the_built_in_model_speaks_openai_too(app):
     client = app.test_client()
     assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["recap", "recap-extractive"]
     complete(client, talk("My name is Ada and I live in Lyon."))
@@ -296,14 +274,14 @@ def test_the_built_in_model_speaks_openai_too(app: Flask) -> None:
     assert error["code"] == "embeddings_unavailable"
 
 
-def test_prompts_go_with_the_sessions_key_where_the_server_takes_it(make_app: MakeApp, server: ModelServer) -> None:
-    client = make_app(**at(server, prompt_cache_key="on")).test_client()
+def test_prompts_go_with_the_sessions_key_where_the_server_takes_it(make_app, model_server):
+    client = make_app(**at(model_server, prompt_cache_key="on")).test_client()
     complete(client, talk("Hello"))
     complete(client, talk("Hello"), "t", prompt_cache_key="mine")
     client.post("/api/chat", json={"message": "Hello", "session_id": "u"})
-    assert [body.get("prompt_cache_key") for body in sent(server)] == ["s", "mine", "u"]
+    assert [body.get("prompt_cache_key") for body in sent(model_server)] == ["s", "mine", "u"]
     complete(client, talk("Hello"), "s" * 128)
-    assert len(sent(server)[-1]["prompt_cache_key"]) == 64  # which servers take
-    client = make_app(**at(server)).test_client()  # `auto`, and this is not OpenAI's own server
+    assert len(sent(model_server)[-1]["prompt_cache_key"]) == 64  # which servers take
+    client = make_app(**at(model_server)).test_client()  # `auto`, and this is not OpenAI's own server
     complete(client, talk("Hello"), "v")
-    assert "prompt_cache_key" not in sent(server)[-1]
+    assert "prompt_cache_key" not in sent(model_server)[-1]
