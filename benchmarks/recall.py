@@ -1,4 +1,4 @@
-"""How well and how fast each ranking finds the messages that answer a question.
+"""How well each ranking finds the messages that answer a question.
 
     python -m benchmarks.recall CONVERSATION.json | FOLDER ...
 
@@ -6,12 +6,12 @@ The benchmark indexes each conversation as one owner, in a temporary directory, 
 after its last message.  Below, the same in the first person: nobody has a name, one speaker is the user, the other the
 assistant, and each asks what is asked about them.  It needs no server and no network.
 
-    recall@k      share of a question's evidence messages among the first k, averaged over questions of categories 1-4
+    recall@10     share of a question's evidence messages among the first ten, averaged over questions of categories 1-4
     Hit@1         how often the session of the first message found contains evidence, over all questions
-    NDCG@5        of the first five sessions, over all questions; a session with evidence is relevant
-    in n tokens   share of the evidence that excerpts of n tokens in a prompt contain, categories 1-4
+    in 1000       share of the evidence that excerpts of 1,000 tokens in a prompt contain, categories 1-4
     prompt        the same for the excerpts of a prompt with the default settings; tokens: what these excerpts have
-    p50, p95      milliseconds of a search for 10 messages
+
+`benchmarks.cluster` measures how long a search takes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from math import log2
 from pathlib import Path
 from statistics import fmean
 from time import perf_counter
@@ -31,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.conversation import ANSWERABLE, CATEGORIES, Conversation, Question
-from benchmarks.harness import Command, Figures, Row, by_line, folder_bytes, percentiles, progress
+from benchmarks.harness import Command, Figures, Row, by_line, folder_bytes, progress
 from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
@@ -46,8 +45,8 @@ from search_index.embeddings import cosines, norms, quantize, rows_of
 
 ENGLISH = analysis_in("en")
 BATCH = 200  # messages in one commit, as in `memory.recall.indexing`
-BUDGETS = (500, 1_000, 2_000)  # prompt tokens
-LIMIT = 10  # results of a timed search
+DEPTH = 10  # messages
+BUDGET = 1_000  # prompt tokens
 DEFAULTS = Settings()
 DEFAULT = RANKING_PROFILES["context"]
 """The profile of the default settings."""
@@ -62,17 +61,14 @@ COMPARED = {
     "default": DEFAULT,
     **{f"  without {part.name}": DEFAULT.weighing(**{part.name: 0.0}) for part in DEFAULT.features},
 }
-ON_ALL = ("hit@1", "ndcg@5")  # figures over all questions; the others are over those that have an answer
+ON_ALL = ("hit@1",)  # figures over all questions; the others are over those that have an answer
 COLUMNS: tuple[Row, ...] = (
-    *((f"r@{depth}", "{:.1f}", (f"recall@{depth}",)) for depth in (5, 10, 20)),
+    ("r@10", "{:.1f}", ("recall@10",)),
     *((f"@10 c{key}", "{:.1f}", (f"recall@10, {name}",)) for key, name in CATEGORIES.items()),
     ("Hit@1", "{:.3f}", ("hit@1",)),
-    ("NDCG@5", "{:.3f}", ("ndcg@5",)),
-    *((f"in {budget}", "{:.1f}", (f"in {budget}",)) for budget in BUDGETS),
+    ("in 1000", "{:.1f}", ("in 1000",)),
     ("prompt", "{:.1f}", ("in the prompt",)),
     ("tokens", "{:.0f}", ("prompt tokens",)),
-    ("p50 ms", "{:.1f}", ("p50",)),
-    ("p95 ms", "{:.1f}", ("p95",)),
 )
 
 Search = Callable[[Query], list[Hit]]
@@ -161,17 +157,13 @@ class Scorer:
         self._tokens = cache(self._line_tokens)
 
     def scores(self, question: Question, found: Sequence[int]) -> dict[str, float]:
-        """Return the figures of one question: shares of its evidence in percent, and scores of the sessions' order."""
+        """Return the figures of one question: shares of its evidence in percent, and whether the first hit is right."""
         evidence = self._corpus.evidence(question)
-        sessions = list(dict.fromkeys(self._session[message_id] for message_id in found))
         right = {self._session[message_id] for message_id in evidence}
-        gains = [1 / log2(rank + 1) for rank, session in enumerate(sessions[:5], 1) if session in right]
-        ideal = [1 / log2(rank + 1) for rank in range(1, min(5, len(right)) + 1)]
         return {
-            **{f"recall@{depth}": _share(evidence, found[:depth]) for depth in (5, 10, 20)},
-            "hit@1": float(bool(sessions) and sessions[0] in right),
-            "ndcg@5": sum(gains) / sum(ideal),
-            **{f"in {budget}": _share(evidence, self._shown(found, budget)) for budget in BUDGETS},
+            "recall@10": _share(evidence, found[:DEPTH]),
+            "hit@1": float(bool(found) and self._session[found[0]] in right),
+            "in 1000": _share(evidence, self._shown(found, BUDGET)),
         }
 
     def in_prompt(self, question: Question, hits: Sequence[Hit]) -> dict[str, float]:
@@ -225,7 +217,7 @@ def _share(evidence: frozenset[int], found: Sequence[int] | set[int]) -> float:
 
 def compare(corpora: Sequence[Corpus], root: Path, profiles: Mapping[str, RankingProfile]) -> Figures:
     """Return the figures of each profile over all questions, and the size and speed of the indexes."""
-    WordLlamaEmbedder().embed(["loaded before anything is timed"])
+    WordLlamaEmbedder().embed(["loaded before the index is timed"])
     # The index with vectors is timed, so it comes first: the other then reuses its cached text analysis.
     roots = {True: root / "vectors", False: root / "words"}
     messages, seconds = sum(len(corpus.documents) for corpus in corpora), 0.0
@@ -254,16 +246,13 @@ def _measured(
     corpora: Sequence[Corpus], profile: RankingProfile | None, roots: Mapping[bool, Path], bar: Any
 ) -> Figures:
     """Return the figures of one ranking; without a `profile`, those of the ranking by meaning alone."""
-    scored, took = list[tuple[int, dict[str, float]]](), list[float]()
+    scored = list[tuple[int, dict[str, float]]]()
     for corpus in corpora:
         scorer, search = Scorer(corpus), search_by_meaning(corpus.documents)
         if profile is not None:
             vectors = profile.uses("meaning")
             search = search_by_index(index_of(roots[vectors], profile, vectors=vectors), corpus.owner)
         for question in corpus.conversation.questions:
-            started = perf_counter()
-            search(corpus.query(question, LIMIT))
-            took.append((perf_counter() - started) * 1000)
             hits = search(corpus.query(question, len(corpus.documents)))
             scores = scorer.scores(question, [hit.message_id for hit in hits])
             scored.append((question.category, scores | (scorer.in_prompt(question, hits) if profile else {})))
@@ -279,7 +268,6 @@ def _measured(
             for key, name in CATEGORIES.items()
             if (shares := [scores["recall@10"] for category, scores in scored if category == key])
         },
-        **percentiles(took),
     }
 
 
@@ -288,7 +276,7 @@ def _measured(
 STEPS = (0.6, 1.5)
 """Each weight in turn is multiplied by these, and the best is kept.  Finer steps would fit noise."""
 
-TUNED_FIGURES = ("recall@10", "recall@10, several messages", "in 1000", "hit@1", "ndcg@5")
+TUNED_FIGURES = ("recall@10", "recall@10, several messages", "in 1000", "hit@1")
 PARTS = tuple(part.name for part in DEFAULT.features)
 Weights = tuple[float, ...]
 
