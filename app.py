@@ -16,8 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import api
 import web
-from api.limits import AT_END
-from api.resource import EXTENSION
+from api.current import AT_END, EXTENSION
 from config import Settings, SettingsError
 from memory.engine import Engine, Model
 from memory.errors import RecapError, schema_differs

@@ -8,44 +8,15 @@ from __future__ import annotations
 import functools
 import json
 import re
+from importlib import import_module
 from typing import Any
 
 from flask import Flask
-from flask_smorest import Api
+from flask_smorest import Api, Blueprint
 
-from api import (
-    anthropic,
-    chat,
-    conversation_types,
-    documents,
-    errors,
-    events,
-    examples,
-    facts,
-    feedback,
-    instructions,
-    jobs,
-    mcp,
-    middleware,
-    model_server,
-    oauth,
-    openai,
-    ops,
-    overview,
-    profile,
-    prompts,
-    recall,
-    responses,
-    retention,
-    rules,
-    sessions,
-    spaces,
-    store,
-    summaries,
-    users,
-    webhooks,
-)
-from api.resource import EXTENSION, Int64
+from api import errors, middleware, oauth, ops
+from api.current import EXTENSION
+from api.resource import Int64
 from memory.engine import Engine
 from schemas.errors import Error
 
@@ -55,21 +26,21 @@ _SCHEME = {
     "description": "A key made with `recap keys create`, or one of RECAP_API_KEYS. A server without any key needs "
     "none, and serves only its own machine.",
 }
-_RESOURCES = (
-    *(chat.blueprint, sessions.blueprint, sessions.turns_blueprint, summaries.blueprint, facts.blueprint),
-    *(documents.blueprint, facts.graph_blueprint, recall.search_blueprint, recall.blueprint, store.blueprint),
-    *(profile.blueprint, overview.blueprint, examples.blueprint, users.blueprint, spaces.blueprint),
-    *(retention.blueprint, rules.blueprint, instructions.blueprint, conversation_types.blueprint, feedback.blueprint),
-    *(prompts.blueprint, model_server.blueprint, jobs.blueprint, events.blueprint, webhooks.blueprint),
-    *(openai.blueprint, anthropic.blueprint, responses.blueprint, mcp.blueprint, ops.blueprint),
+_MODULES = (  # of calls, in the order of the document
+    *("chat", "sessions", "summaries", "facts", "documents", "graph", "recall", "store", "profile", "overview"),
+    *("examples", "users", "spaces", "retention", "rules", "instructions", "conversation_types", "feedback", "prompts"),
+    *("model_server", "jobs", "events", "webhooks", "openai", "anthropic", "responses", "mcp", "ops"),
 )
+_BLUEPRINTS = [
+    item for name in _MODULES for item in vars(import_module(f"api.{name}")).values() if isinstance(item, Blueprint)
+]
 
 
 def register(app: Flask, engine: Engine) -> None:
     """Add every blueprint, the OpenAPI document, the shape of errors, and the middleware."""
     app.extensions[EXTENSION] = engine
     app.url_map.converters["int64"] = Int64
-    for blueprint in _RESOURCES:
+    for blueprint in _BLUEPRINTS:
         app.register_blueprint(blueprint)
     app.register_blueprint(oauth.blueprint)
     app.add_url_rule("/metrics", view_func=ops.metrics)
@@ -94,7 +65,7 @@ def document(version: str) -> dict[str, Any]:
     api = _Api(app)
     api.spec.components.security_scheme("bearer", _SCHEME)
     api.register_converter(Int64, lambda converter: converter.documented)
-    for blueprint in _RESOURCES:
+    for blueprint in _BLUEPRINTS:
         api.register_blueprint(blueprint)
     built: dict[str, Any] = api.spec.to_dict()
     schemas = built["components"]["schemas"]

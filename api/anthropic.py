@@ -12,31 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Response
-from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow import Schema, ValidationError, post_load
 
+from api import client_requests as chat
 from api import errors
-from api.client_requests import (
-    ERRORS,
-    ChatBody,
-    FirstCall,
-    Object,
-    answer,
-    answer_id,
-    called,
-    estimate_tokens,
-    function,
-    given,
-    ignored,
-    image,
-    json_format,
-    kind_of,
-    leave_out,
-    parts,
-    passed_on,
-    string,
-    turn_request,
-    written,
-)
+from api.client_requests import ERRORS, ChatBody, FirstCall, Object
+from api.current import request_id
 from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from api.resource import ApiBlueprint
@@ -46,8 +27,9 @@ from memory.llm.passthrough import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage
+from schemas import fields
 from schemas.errors import AnthropicError
-from schemas.fields import PARTS_MAX, SOMETIMES, Items, describe, integer
+from schemas.fields import PARTS_MAX
 
 _BILLING = "x-anthropic-billing-header:"
 _EFFORTS = {"max": "high", "xhigh": "high"}  # what every model knows that knows efforts
@@ -57,10 +39,10 @@ _STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filt
 class CountRequest(OpenRequest):
     """Request to count the tokens of a message's request."""
 
-    messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
-    model = fields.String(load_default=None, metadata=describe("Passed on. The built-in model answers to every name."))
-    system = fields.Raw(load_default=None, metadata=describe("A string, or text blocks."))
-    tools = Items(fields.Dict(), PARTS_MAX, load_default=None, metadata=describe("Tools of the client's own."))
+    messages = fields.Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
+    model = fields.String(load_default=None, about="Passed on. The built-in model answers to every name.")
+    system = fields.Raw(load_default=None, about="A string, or text blocks.")
+    tools = fields.Items(fields.Dict(), PARTS_MAX, load_default=None, about="Tools of the client's own.")
     tool_choice = fields.Dict(load_default=None)
 
     @post_load
@@ -74,26 +56,26 @@ class MessagesRequest(CountRequest):
     Fields that are not listed are left out.
     """
 
-    max_tokens = integer(1, required=True, metadata=describe("Passed on as `max_completion_tokens`."))
+    max_tokens = fields.integer(1, required=True, about="Passed on as `max_completion_tokens`.")
     stream = STREAM
     metadata = fields.Dict(
         load_default=None,
-        metadata=describe("`user_id` names the person and `session_id` the session, unless headers do."),
+        about="`user_id` names the person and `session_id` the session, unless headers do.",
     )
-    output_config = fields.Dict(load_default=None, metadata=describe("`format` and `effort` are passed on."))
-    stop_sequences = passed_on()
-    temperature = passed_on()
-    top_p = passed_on()
-    top_k = ignored()
-    thinking = ignored()
-    cache_control = ignored()
-    context_management = ignored()
-    service_tier = ignored()
+    output_config = fields.Dict(load_default=None, about="`format` and `effort` are passed on.")
+    stop_sequences = chat.passed_on()
+    temperature = chat.passed_on()
+    top_p = chat.passed_on()
+    top_k = chat.ignored()
+    thinking = chat.ignored()
+    cache_control = chat.ignored()
+    context_management = chat.ignored()
+    service_tier = chat.ignored()
 
     @post_load
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ChatBody:
         for name in body.keys() - self.fields.keys():
-            leave_out(name)
+            chat.leave_out(name)
         metadata, output = body["metadata"] or {}, body["output_config"] or {}
         person, session = _person_and_session(metadata.get("user_id"))
         effort = output.get("effort")
@@ -107,7 +89,7 @@ class MessagesRequest(CountRequest):
             "reasoning_effort": _EFFORTS.get(effort, effort) if isinstance(effort, str) else None,
             "user": person,
         }
-        return ChatBody({**given(parameters), "stream": body["stream"]}, metadata, session)
+        return ChatBody({**chat.given(parameters), "stream": body["stream"]}, metadata, session)
 
 
 def _parameters(body: Object) -> dict[str, Any]:
@@ -125,7 +107,7 @@ def _parameters(body: Object) -> dict[str, Any]:
         if tool.get("type") in (None, "custom"):
             tools.append(_tool(tool, f"tools.{number}"))
         else:
-            leave_out(f"tools.{number}", str(tool["type"]))
+            chat.leave_out(f"tools.{number}", str(tool["type"]))
     chosen = _choice(choice) if choice else None
     parameters = {
         "messages": messages,
@@ -134,7 +116,7 @@ def _parameters(body: Object) -> dict[str, Any]:
         "tool_choice": chosen if tools else None,
         "parallel_tool_calls": False if choice.get("disable_parallel_tool_use") and tools else None,
     }
-    return given(parameters)
+    return chat.given(parameters)
 
 
 _CLAUDE_CODE = re.compile(r"user_(?P<device>[0-9a-f]*)_account_(?P<account>[\w-]*?)_session_(?P<session>[\w-]+)")
@@ -163,7 +145,7 @@ def _person_and_session(user_id: Any) -> tuple[Any, str]:
 def _format(format: Any) -> Any:
     if not isinstance(format, Mapping) or format.get("type") != "json_schema":
         return None
-    return json_format({"name": "answer", "schema": format.get("schema"), "strict": True})
+    return chat.json_format({"name": "answer", "schema": format.get("schema"), "strict": True})
 
 
 def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
@@ -184,29 +166,29 @@ def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
 def _user(content: Any, place: str) -> Iterator[dict[str, Any]]:
     """Yield results of tools, then the person's words and images; a result is text, so its images are among these."""
     shown, has_results = list[dict[str, Any]](), False
-    for here, kind, block in parts(content, place, (*_SHOWN, "tool_result")):
+    for here, kind, block in chat.parts(content, place, (*_SHOWN, "tool_result")):
         if kind != "tool_result":
             shown += _shown(here, kind, block)
             continue
         has_results = True
-        inner = parts(block.get("content") or [], f"{here}.content", _SHOWN)
+        inner = chat.parts(block.get("content") or [], f"{here}.content", _SHOWN)
         result = [part for found in inner for part in _shown(*found)]
         text = "\n".join(part["text"] for part in result if part["type"] == "text")
         shown += (part for part in result if part["type"] != "text")
         error = "Error: " if block.get("is_error") else ""
-        yield {"role": "tool", "tool_call_id": string(block, "tool_use_id", here), "content": error + text}
+        yield {"role": "tool", "tool_call_id": chat.string(block, "tool_use_id", here), "content": error + text}
     if shown or not has_results:
         yield {"role": "user", "content": shown or "[left out]"}
 
 
 def _assistant(content: Any, place: str) -> dict[str, Any]:
     texts, calls = [], []
-    for here, kind, block in parts(content, place, ("text", "tool_use", "thinking", "redacted_thinking")):
+    for here, kind, block in chat.parts(content, place, ("text", "tool_use", "thinking", "redacted_thinking")):
         if kind == "text":
-            texts.append(string(block, "text", here))
+            texts.append(chat.string(block, "text", here))
         elif kind == "tool_use":
             arguments = json.dumps(block.get("input") or {}, ensure_ascii=False)
-            calls.append(called(string(block, "id", here), string(block, "name", here), arguments))
+            calls.append(chat.called(chat.string(block, "id", here), chat.string(block, "name", here), arguments))
     message = {"role": "assistant", "content": "\n".join(texts) if texts or not calls else None}
     return {**message, "tool_calls": calls} if calls else message
 
@@ -217,16 +199,16 @@ _SHOWN = ("text", "image", "document", "search_result")
 def _shown(place: str, kind: str, block: Object) -> Iterator[dict[str, Any]]:
     """Yield a block as parts of a chat completion's message."""
     if kind == "text":
-        yield _text(string(block, "text", place))
+        yield _text(chat.string(block, "text", place))
     elif kind == "search_result":
         named = "\n".join(str(block[name]) for name in ("title", "source") if block.get(name))
         yield _text(f"{named}\n{_words(block.get('content') or [], f'{place}.content')}")
     elif kind == "image":
         source, place = block.get("source"), f"{place}.source"
-        if kind_of(source, place, ("base64", "url")) == "url":
-            yield image(string(block["source"], "url", place))
+        if chat.kind_of(source, place, ("base64", "url")) == "url":
+            yield chat.image(chat.string(block["source"], "url", place))
         else:
-            yield image(_data(block["source"], place))
+            yield chat.image(_data(block["source"], place))
     else:
         yield from _document(block, f"{place}.source")
 
@@ -234,25 +216,25 @@ def _shown(place: str, kind: str, block: Object) -> Iterator[dict[str, Any]]:
 def _document(block: Object, place: str) -> Iterator[dict[str, Any]]:
     """Yield a document: its text, or a file, which the model server may read or refuse."""
     title, source = str(block.get("title") or "document"), block.get("source")
-    kind = kind_of(source, place, ("text", "content", "base64", "url", "file"))
+    kind = chat.kind_of(source, place, ("text", "content", "base64", "url", "file"))
     assert isinstance(source, Mapping)
     if kind == "text":
-        yield _text(f"{title}\n{string(source, 'data', place)}")
+        yield _text(f"{title}\n{chat.string(source, 'data', place)}")
     elif kind == "content":
         yield _text(title)
-        for found in parts(source.get("content") or [], f"{place}.content", ("text", "image")):
+        for found in chat.parts(source.get("content") or [], f"{place}.content", ("text", "image")):
             yield from _shown(*found)
     elif kind == "url":
-        leave_out(place, kind)
-        yield _text(f"{title}: {string(source, 'url', place)}")
+        chat.leave_out(place, kind)
+        yield _text(f"{title}: {chat.string(source, 'url', place)}")
     elif kind == "file":
-        yield {"type": "file", "file": {"file_id": string(source, "file_id", place)}}
+        yield {"type": "file", "file": {"file_id": chat.string(source, "file_id", place)}}
     else:
         yield {"type": "file", "file": {"filename": title, "file_data": _data(source, place)}}
 
 
 def _data(source: Object, place: str) -> str:
-    media, encoded = (string(source, name, place) for name in ("media_type", "data"))
+    media, encoded = (chat.string(source, name, place) for name in ("media_type", "data"))
     return f"data:{media};base64,{encoded}"
 
 
@@ -261,17 +243,17 @@ def _text(text: str) -> dict[str, Any]:
 
 
 def _words(content: Any, place: str) -> str:
-    return "\n\n".join(string(block, "text", here) for here, _, block in parts(content, place, ("text",)))
+    return "\n\n".join(chat.string(block, "text", here) for here, _, block in chat.parts(content, place, ("text",)))
 
 
 def _tool(tool: Object, place: str) -> dict[str, Any]:
-    return function(tool, place, description=tool.get("description"), parameters=tool.get("input_schema"))
+    return chat.function(tool, place, description=tool.get("description"), parameters=tool.get("input_schema"))
 
 
 def _choice(choice: Object) -> Any:
-    kind = kind_of(choice, "tool_choice", ("auto", "any", "none", "tool"))
+    kind = chat.kind_of(choice, "tool_choice", ("auto", "any", "none", "tool"))
     if kind == "tool":
-        return function(choice, "tool_choice")
+        return chat.function(choice, "tool_choice")
     return "required" if kind == "any" else kind
 
 
@@ -290,7 +272,7 @@ class AnthropicMessage(Schema):
     stop_sequence = fields.String(allow_none=True)
     usage: fields.Field = fields.Dict()
     memory: fields.Field = fields.Dict(
-        metadata=describe("With `X-Memory-Tools: on`: `written`, the facts that the model wrote.", **SOMETIMES)
+        about="With `X-Memory-Tools: on`: `written`, the facts that the model wrote.", sometimes=True
     )
 
 
@@ -300,14 +282,14 @@ class MessageEncoder:
     named_events = True
 
     def __init__(self, started: TurnStarted) -> None:
-        self._id = answer_id("msg", started)
+        self._id = chat.answer_id("msg", started)
         self._model = started.model
 
     def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
         text = [{"type": "text", "text": end.reply}] if end.reply else []
         content = [*text, *({**_block(call), "input": _input(call)} for call in end.calls)]
         stopped = {"stop_reason": _STOP_REASONS.get(end.finish_reason, "end_turn"), "stop_sequence": None}
-        return {**self._message(end.model, content), **stopped, "usage": _usage(end.usage.spent), **written(end)}
+        return {**self._message(end.model, content), **stopped, "usage": _usage(end.usage.spent), **chat.written(end)}
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any]]:
         unknown = {"stop_reason": None, "stop_sequence": None, "usage": _usage(Usage(0, 0))}
@@ -328,7 +310,7 @@ class MessageEncoder:
                 yield from blocks.stop()
                 message = self.encode(part)
                 stopped = {name: message[name] for name in ("stop_reason", "stop_sequence")}
-                yield {"type": "message_delta", "delta": stopped, "usage": message["usage"], **written(part)}
+                yield {"type": "message_delta", "delta": stopped, "usage": message["usage"], **chat.written(part)}
                 yield {"type": "message_stop"}
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
@@ -402,7 +384,7 @@ def create_message(body: ChatBody) -> Response:
     and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`. The key may
     also be sent as x-api-key. What has no counterpart in a chat completion is left out, and X-Memory-Left-Out names it.
     """
-    return answer(turn_request(body.parameters, body.metadata, body.agent_session), MessageEncoder)
+    return chat.answer(chat.turn_request(body.parameters, body.metadata, body.agent_session), MessageEncoder)
 
 
 class TokenCount(Schema):
@@ -419,13 +401,13 @@ def count_tokens(body: ChatBody) -> dict[str, int]:
 
     The memory that a prompt shows beside the request is not counted. Nothing is stored.
     """
-    return {"input_tokens": estimate_tokens(body.parameters)}
+    return {"input_tokens": chat.estimate_tokens(body.parameters)}
 
 
 @blueprint.after_request
 def _name_request(response: Response) -> Response:
     """Anthropic's packages read the request's id from this header."""
-    response.headers["request-id"] = errors.request_id()
+    response.headers["request-id"] = request_id()
     return response
 
 
@@ -445,7 +427,7 @@ def anthropic_error(error: RecapError) -> tuple[Body, int]:
     body, status = openai_error(error)
     kind = _ANTHROPIC_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
     detail = {"type": kind, "message": body["error"]["message"], "code": body["error"]["code"]}
-    return {"type": "error", "error": detail, "request_id": errors.request_id()}, status
+    return {"type": "error", "error": detail, "request_id": request_id()}, status
 
 
 errors.RENDERERS["/v1/messages"] = anthropic_error

@@ -17,7 +17,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge
 
 from memory.errors import InvalidRequest, TooLarge
-from schemas.fields import Input
+from schemas.shapes import Input
 
 SHORT_BYTES = 1_000_000  # what most calls take: an edited summary fits
 FORM_BYTES = 100_000  # of the other fields beside a file, and of what separates them

@@ -9,8 +9,8 @@ from typing import Any
 from flask import Response
 
 from api.errors import error_body
-from api.identity import caller, idempotency_key, others_read
-from api.resource import ApiBlueprint, current_engine
+from api.identity import idempotency_key, others_read
+from api.resource import ApiBlueprint, Caller, current_engine
 from api.streaming import answer_turn
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
@@ -38,7 +38,7 @@ blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
         504: "The model took longer than MODEL_TIMEOUT. The message is kept.",
     },
 )
-def chat(body: dict[str, Any]) -> Response:
+def chat(caller: Caller, body: dict[str, Any]) -> Response:
     """Send a message and get the reply
 
     A session that does not exist is created. Recap recalls what fits the message, the main model answers, and the
@@ -46,10 +46,9 @@ def chat(body: dict[str, Any]) -> Response:
     an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
     are kept, but no longer shown, recalled or summarised.
     """
-    owner = caller(body.pop("user_id"))
-    also = others_read(owner, body.pop("spaces"), body.pop("person"))
+    also = others_read(caller, body.pop("spaces"), body.pop("person"))
     sent = _message(body.pop("message"))
-    request = TurnRequest(owner, **sent, **body, also=also, idempotency_key=idempotency_key(owner))
+    request = TurnRequest(caller, **sent, **body, also=also, idempotency_key=idempotency_key(caller))
     notice = current_engine().model_server.models.notice
     return answer_turn(request, lambda started: ChatEncoder(started, notice))[0]
 

@@ -6,11 +6,12 @@ from typing import Any
 
 from api.bodies import read_upload
 from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory import documents
 from memory.passages import passages
 from schemas import documents as schema
-from schemas.fields import CallerQuery, PageQuery, Receipt
+from schemas.receipts import Receipt
+from schemas.shapes import PageQuery
 
 blueprint = ApiBlueprint("documents", "Files and texts that are added to what is known.")
 _BODY = {
@@ -46,9 +47,9 @@ def add_document() -> Any:
     """
     most = current_engine().settings.max_document_bytes
     body, file = read_upload(schema.DocumentCreate, schema.DocumentUpload, most)
-    owner, session_id, text = caller(body.pop("user_id")), body.pop("session_id"), body.pop("text", None)
+    owner, session_id = caller(body.pop("user_id"), body.pop("space")), body.pop("session_id")
     if file is None:
-        upload = documents.Upload(text.encode(), charset="utf-8", **body)
+        upload = documents.Upload(body.pop("text").encode(), charset="utf-8", **body)
     else:
         data, charset = file.read(), file.mimetype_params.get("charset", "")
         upload = documents.Upload(data, file.mimetype, file.filename or "", charset, **body)
@@ -56,24 +57,24 @@ def add_document() -> Any:
 
 
 @blueprint.get("/documents", query=schema.DocumentQuery, returns=schema.DocumentPage)
-def list_documents(query: dict[str, Any]) -> Any:
+def list_documents(caller: Caller, query: dict[str, Any]) -> Any:
     """List a person's documents, newest first"""
-    return passages.list_documents(current_engine(), caller(query.pop("user_id")), **query)
+    return passages.list_documents(current_engine(), caller, **query)
 
 
-@blueprint.get("/documents/<document_id>", query=CallerQuery, returns=schema.Document)
-def get_document(query: dict[str, Any], document_id: str) -> Any:
+@blueprint.get("/documents/<document_id>", returns=schema.Document)
+def get_document(caller: Caller, document_id: str) -> Any:
     """Read what is known of a document"""
-    return passages.get_document(current_engine(), caller(query["user_id"]), document_id)
+    return passages.get_document(current_engine(), caller, document_id)
 
 
 @blueprint.get("/documents/<document_id>/passages", query=PageQuery, returns=schema.PassagePage)
-def list_passages(query: dict[str, Any], document_id: str) -> Any:
+def list_passages(caller: Caller, query: dict[str, Any], document_id: str) -> Any:
     """Read a document's text, passage by passage"""
-    return passages.read_passages(current_engine(), caller(query.pop("user_id")), document_id, **query)
+    return passages.read_passages(current_engine(), caller, document_id, **query)
 
 
-@blueprint.delete("/documents/<document_id>", query=CallerQuery, returns=Receipt, slow=True)
-def delete_document(query: dict[str, Any], document_id: str) -> Any:
+@blueprint.delete("/documents/<document_id>", returns=Receipt, slow=True)
+def delete_document(caller: Caller, document_id: str) -> Any:
     """Delete a document with all its passages, for good"""
-    return documents.erase_document(current_engine(), caller(query["user_id"]), document_id)
+    return documents.erase_document(current_engine(), caller, document_id)

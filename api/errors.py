@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from json import JSONDecodeError
 from typing import Any
 
-from flask import Flask, Response, g, jsonify, request
+from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
+from api.current import failed
 from memory.errors import InvalidRequest, RecapError, Unauthenticated, database_failed
 from memory.ops import logs
-from schemas.fields import WRONG_MAX, flat
+from schemas.errors import flat
+from schemas.shapes import WRONG_MAX
 
 # Refusals of Flask and werkzeug, by status: the code and the message.
 REFUSALS = {
@@ -129,24 +130,3 @@ def error_body(error: RecapError) -> Body:
     """Return an error in Recap's shape."""
     more = {} if error.param is None else {"param": error.param}
     return {"error": {"message": error.message, "type": error.type, "code": error.code, **more}}
-
-
-def failed(code: str) -> None:
-    """Record the error code of the current request."""
-    info: RequestInfo = g.request_info
-    info.code = code
-
-
-def request_id() -> str:
-    """Return the id of the current request."""
-    info: RequestInfo = g.request_info
-    return info.id
-
-
-@dataclass
-class RequestInfo:
-    """Current request. code: of its error, if it has one."""
-
-    id: str
-    began: float
-    code: str | None = None

@@ -8,9 +8,8 @@ from typing import Any
 
 from flask import Response, current_app
 
-from api.identity import caller
 from api.limits import CONCURRENCY, ConcurrencyLimiter
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from api.streaming import event_stream
 from memory.events import parse_position
 from models.events import Event, Position
@@ -31,18 +30,18 @@ blueprint = ApiBlueprint("events", "What happens in memory, as it happens; docs/
         }
     },
 )
-def stream_events(query: dict[str, Any], headers: dict[str, Any]) -> Response:
+def stream_events(caller: Caller, query: dict[str, Any], headers: dict[str, Any]) -> Response:
     """Follow the events of a person or, with a key of the whole tenant and no `user_id`, of all
 
     Server-sent events, each with the place behind it as `id:`. A reader that comes back with it as Last-Event-ID gets
     every event since then, some of them perhaps again. Of one person they come in order. Without it the stream begins
     now. A comment comes at least every 15 seconds; the stream ends after `seconds`, and when the server stops.
     """
-    who, sent = caller(query.pop("user_id")), headers["last_event_id"] or query["after"]
+    sent = headers["last_event_id"] or query["after"]
     limiter: ConcurrencyLimiter = current_app.extensions[CONCURRENCY]
-    limiter.acquire_stream(who)
+    limiter.acquire_stream(caller)
     query["after"] = parse_position(sent) if sent else None
-    events = current_engine().events.follow(who, **query)
+    events = current_engine().events.follow(caller, **query)
     return event_stream(_lines(chain([next(events)], events)), events.close)
 
 

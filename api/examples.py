@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from schemas import examples as schema
-from schemas.fields import CallerQuery, Receipt
+from schemas.receipts import Receipt
 
 blueprint = ApiBlueprint("examples", "Good answers, shown to the main model when a similar message comes.")
 
 
 @blueprint.post("/examples", body=schema.ExampleCreate, returns=schema.Example, status=201)
-def add_example(body: dict[str, Any]) -> Any:
+def add_example(caller: Caller, body: dict[str, Any]) -> Any:
     """Add an example, or make one of an exchange
 
     An exchange becomes an example of the session's owner, and goes when one of its messages is erased or replaced. Of
@@ -22,20 +21,20 @@ def add_example(body: dict[str, Any]) -> Any:
     Otherwise the example is the user's or, without a `user_id`, for all people of the tenant. `messages` show how tools
     are called: the user's words, the assistant's calls, the results and the answer.
     """
-    owner, examples = caller(body.pop("user_id")), current_engine().examples
+    examples = current_engine().examples
     if "message_id" in body:
-        return examples.add_exchange(owner, **body)
-    return examples.add(owner, body["messages"], tags=body["tags"], rating=body["rating"])
+        return examples.add_exchange(caller, **body)
+    return examples.add(caller, body["messages"], tags=body["tags"], rating=body["rating"])
 
 
 @blueprint.get("/examples", query=schema.ExampleQuery, returns=schema.ExamplePage)
-def list_examples(query: dict[str, Any]) -> Any:
+def list_examples(caller: Caller, query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
-    return current_engine().examples.page(caller(query.pop("user_id")), **query)
+    return current_engine().examples.page(caller, **query)
 
 
-@blueprint.delete("/examples/<int64:example_id>", query=CallerQuery, returns=Receipt)
-def delete_example(query: dict[str, Any], example_id: int) -> Any:
+@blueprint.delete("/examples/<int64:example_id>", returns=Receipt)
+def delete_example(caller: Caller, example_id: int) -> Any:
     """Erase an example, for good"""
     engine = current_engine()
-    return erasing.erase_documents(engine, caller(query["user_id"]), engine.examples.find, example_id=example_id)
+    return erasing.erase_documents(engine, caller, engine.examples.find, example_id=example_id)

@@ -4,93 +4,91 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
-from models.owners import Whom
 from schemas import facts as schema
-from schemas.fields import CallerQuery, Receipt
+from schemas.receipts import Receipt
 
 blueprint = ApiBlueprint("facts", "Statements about a person, ranked, each with its source.")
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
 
 
 @blueprint.get("/facts", query=schema.FactQuery, returns=schema.FactPage)
-def list_facts(query: dict[str, Any]) -> Any:
+def list_facts(caller: Caller, query: dict[str, Any]) -> Any:
     """List the facts that are true now, or were true at `as_of`
 
     With `session_id`, these are the session's facts, and those of its person with the scope `user`.
     """
-    return current_engine().facts.page(caller(query.pop("user_id")), **query)
+    return current_engine().facts.page(caller, **query)
 
 
 @blueprint.post("/facts", body=schema.FactCreate, returns=schema.Fact, status=201)
-def add_fact(body: dict[str, Any]) -> Any:
+def add_fact(caller: Caller, body: dict[str, Any]) -> Any:
     """Add a fact, to one session or to all sessions of a person"""
-    return current_engine().facts.add(caller(body.pop("user_id")), **body)
+    return current_engine().facts.add(caller, **body)
 
 
-@blueprint.patch("/facts/<int64:fact_id>", query=CallerQuery, body=schema.FactChange, returns=schema.Fact)
-def change_fact(query: dict[str, Any], body: dict[str, Any], fact_id: int) -> Any:
+@blueprint.patch("/facts/<int64:fact_id>", body=schema.FactChange, returns=schema.Fact)
+def change_fact(caller: Caller, body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact
 
     Where the newest summary has exactly the old text, it gets the new one. The profile loses the old text.
     """
-    return current_engine().facts.change(caller(query["user_id"]), fact_id, body)
+    return current_engine().facts.change(caller, fact_id, body)
 
 
 @blueprint.delete("/facts/<int64:fact_id>", query=schema.FactForgetQuery, returns=Receipt)
-def forget_fact(query: dict[str, Any], fact_id: int) -> Any:
+def forget_fact(caller: Caller, query: dict[str, Any], fact_id: int) -> Any:
     """Forget a fact, with its history
 
     The facts that it corrected are forgotten too; with `restore`, they become true again instead. Items of the
     newest summaries that say exactly the same go too. The source message stays: to erase the words, erase the message.
     """
-    return erasing.erase_fact(current_engine(), caller(query["user_id"]), fact_id, restore=query["restore"])
+    return erasing.erase_fact(current_engine(), caller, fact_id, restore=query["restore"])
 
 
 @blueprint.post("/facts/forget", body=schema.FactsToForget, returns=Receipt)
-def forget_facts(body: dict[str, Any]) -> Any:
+def forget_facts(caller: Caller, body: dict[str, Any]) -> Any:
     """Forget up to 1,000 facts, with their history
 
     Facts that do not exist are skipped, so a call can be repeated safely.
     """
-    return erasing.erase_facts(current_engine(), caller(body["user_id"]), body["ids"])
+    return erasing.erase_facts(current_engine(), caller, body["ids"])
 
 
 @blueprint.post("/facts/review", body=schema.FactReview, returns=schema.ReviewedFacts)
-def review_facts(body: dict[str, Any]) -> Any:
+def review_facts(caller: Caller, body: dict[str, Any]) -> Any:
     """Accept facts that wait for review, and refuse others
 
     An accepted fact is true from when it was stated, and takes the place of those that it corrects. A refused one is
     erased; its message stays. Facts that do not wait are skipped. `/api/facts?state=waiting` lists those that do.
     """
-    return current_engine().review.decide(caller(body["user_id"]), body["accepted"], body["refused"])
+    return current_engine().review.decide(caller, **body)
 
 
-@blueprint.get("/facts/<int64:fact_id>/history", query=CallerQuery, returns=schema.FactHistory)
-def fact_history(query: dict[str, Any], fact_id: int) -> dict[str, Any]:
+@blueprint.get("/facts/<int64:fact_id>/history", returns=schema.FactHistory)
+def fact_history(caller: Caller, fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
-    return {"items": current_engine().facts.history(caller(query["user_id"]), fact_id)}
+    return {"items": current_engine().facts.history(caller, fact_id)}
 
 
 @blueprint.get(CONSOLIDATION, returns=schema.Consolidation)
-def list_consolidations(user_id: str | Whom) -> dict[str, Any]:
+def list_consolidations(caller: Caller) -> dict[str, Any]:
     """List what jobs closed of a person's facts to bring them together, the newest run first
 
     Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
     closed, and so are plans whose day is over.
     """
-    return {"items": current_engine().consolidation.runs(caller(user_id))}
+    return {"items": current_engine().consolidation.runs(caller)}
 
 
 @blueprint.post(CONSOLIDATION, status=202)
-def consolidate(user_id: str | Whom) -> None:
+def consolidate(caller: Caller) -> None:
     """Bring a person's facts together now, in a job
 
     Where words leave a doubt the mini model decides. It is asked once a day at most.
     """
-    current_engine().consolidation.start(caller(user_id))
+    current_engine().consolidation.start(caller)
 
 
 @blueprint.post(
@@ -98,22 +96,9 @@ def consolidate(user_id: str | Whom) -> None:
     returns=schema.ConsolidationRun,
     errors={404: "Nothing is stored of this person, or no run can be undone."},
 )
-def undo_consolidation(user_id: str | Whom) -> Any:
+def undo_consolidation(caller: Caller) -> Any:
     """Undo the newest run: the facts that it closed hold again
 
     Later runs leave these facts alone. Those that were corrected since stay closed.
     """
-    return current_engine().consolidation.undo(caller(user_id))
-
-
-graph_blueprint = ApiBlueprint("graph", "People, places, organisations and things, and how they belong together.")
-
-
-@graph_blueprint.get("/graph", query=schema.GraphQuery, returns=schema.EdgePage)
-def read_graph(query: dict[str, Any]) -> Any:
-    """Read the links around a person, place or thing, the nearest first
-
-    Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
-    `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
-    """
-    return current_engine().graph.around(caller(query.pop("user_id")), **query)
+    return current_engine().consolidation.undo(caller)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from models.keys import CHAT
 from schemas import feedback as schema
 
@@ -13,10 +12,10 @@ blueprint = ApiBlueprint("feedback", "What people think of replies.")
 
 
 @blueprint.post("/feedback", body=schema.FeedbackCreate, returns=schema.FeedbackGiven, status=201, scope=CHAT)
-def give_feedback(body: dict[str, Any]) -> Any:
+def give_feedback(caller: Caller, body: dict[str, Any]) -> Any:
     """Say what a person thinks of a reply, in the place of what they thought before
 
     Thumbs up make an example of the exchange, thumbs down take it away. With words or thumbs down, the mini model may
     propose a new version of the person's instruction (FEEDBACK says how). Read it in the store, below `recap.feedback`.
     """
-    return current_engine().feedback.give(caller(body.pop("user_id")), **body)
+    return current_engine().feedback.give(caller, **body)

@@ -9,8 +9,8 @@ from typing import Any
 
 from flask import current_app, g, request
 
+from api.current import current_engine
 from api.oauth import token_principal
-from api.resource import ANY_SCOPE, current_engine
 from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
 from memory.access.oauth import TOKEN_PREFIX
@@ -24,12 +24,13 @@ from memory.errors import (
 )
 from memory.ops import logs
 from models.keys import ADMIN, CHAT, READ, WRITE
-from models.owners import Caller, Whom
+from models.owners import Caller
 from models.turns import IDEMPOTENCY_KEY_CHARS
 from schemas.chat import SPACES_READ_MAX
 from schemas.fields import ID
 
 ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
+ANY_SCOPE = "any"  # of a call that every key may make
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 
 
@@ -116,19 +117,19 @@ def _check_local(settings: Settings) -> None:
         )
 
 
-def caller(whom: Whom | str | None) -> Caller:
+def caller(user_id: str | None, space: str | None, *, by_address: bool = False) -> Caller:
     """Return the caller of this request: the key's tenant, the person that the application names, and the space.
 
-    A key of one person fills in that person, and one of a single space the space. Raises NotFound when another is
-    named, Forbidden where the key may only read in the space, LimitReached at the person's limit.
+    A key of one person fills in that person, and one of a single space the space, unless the address names a person.
+    Raises NotFound when another is named, Forbidden where the key may only read in the space, LimitReached at the
+    person's limit.
     """
     principal: Principal = g.principal
-    user_id, space = whom if isinstance(whom, Whom) else (whom, None)
     own = principal.user_id
     if own is not None and user_id is not None and user_id != own:
         raise user_not_found(user_id)
     if own is None and space is None and principal.spaces is not None:
-        if not isinstance(whom, Whom):  # of a path, or of nobody
+        if by_address:
             raise user_not_found(user_id)
         space = _only_space(principal.spaces)
     caller = Caller(principal.tenant, user_id if own is None else own, space)

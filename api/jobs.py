@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from schemas import jobs as schema
-from schemas.fields import CallerQuery
 
 blueprint = ApiBlueprint("jobs", "Work that is done after a reply: what waits, what failed, and why.")
 
 
 @blueprint.get("/jobs", query=schema.JobQuery, returns=schema.JobPage)
-def list_jobs(query: dict[str, Any]) -> Any:
+def list_jobs(caller: Caller, query: dict[str, Any]) -> Any:
     """List jobs that wait, run or failed
 
     With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
     """
-    return current_engine().jobs.page(caller(query.pop("user_id")), **query)
+    return current_engine().jobs.page(caller, **query)
 
 
-@blueprint.post("/jobs/<int64:job_id>/retry", query=CallerQuery, returns=schema.Job, status=202)
-def retry_job(query: dict[str, Any], job_id: int) -> Any:
+@blueprint.post("/jobs/<int64:job_id>/retry", returns=schema.Job, status=202)
+def retry_job(caller: Caller, job_id: int) -> Any:
     """Retry a job now"""
-    return current_engine().jobs.retry(caller(query["user_id"]), job_id)
+    return current_engine().jobs.retry(caller, job_id)
 
 
-@blueprint.delete(
-    "/jobs/<int64:job_id>", query=CallerQuery, status=204, errors={409: "The job is needed: memory would be lost."}
-)
-def cancel_job(query: dict[str, Any], job_id: int) -> None:
+@blueprint.delete("/jobs/<int64:job_id>", status=204, errors={409: "The job is needed: memory would be lost."})
+def cancel_job(caller: Caller, job_id: int) -> None:
     """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then"""
-    current_engine().jobs.cancel(caller(query["user_id"]), job_id)
+    current_engine().jobs.cancel(caller, job_id)

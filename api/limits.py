@@ -9,8 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import contextmanager
 
 from flask import g, request
 from limits import RateLimitItem, RateLimitItemPerMinute, parse_many
@@ -18,6 +17,7 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, storage_from_string
 from limits.strategies import FixedWindowRateLimiter
 
+from api.current import AT_END
 from config import Settings
 from memory.access.keys import Principal, is_loopback
 from memory.errors import LimitReached, RecapError, TokenRefused, Unauthenticated
@@ -132,7 +132,6 @@ RETRY_SECONDS = 2.0  # until somebody's turn may be over
 AGAIN = "Nothing was done. Send this again after as many seconds as Retry-After says."
 STREAMS_SHARE = 4  # streams of events hold a thread for an hour, so one thread of so many is theirs
 STREAMS_OF_CALLER = 4  # in a process, of a person or of those who listen to a whole tenant
-AT_END = "recap.at_end"  # in the WSGI environment: an ExitStack of what to do when the answer is over
 
 
 class ConcurrencyLimiter:
@@ -185,18 +184,3 @@ class ConcurrencyLimiter:
     def release(self, counted_as: str | Caller) -> None:
         with self._lock:
             self._running -= Counter([counted_as])  # without the counts of zero
-
-
-def with_end(wsgi_app: Any) -> Any:
-    """Wrap `wsgi_app`: run the callbacks in AT_END when the answer has left, its reader has gone, or it fails."""
-
-    def serve(environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        with ExitStack() as end:
-            environ[AT_END] = end
-            answer = wsgi_app(environ, start_response)
-            if close := getattr(answer, "close", None):
-                end.callback(close)
-            for piece in answer:  # noqa: UP028 - `yield from` would close it a second time
-                yield piece
-
-    return serve

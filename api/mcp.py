@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from flask import Response
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from api.errors import RENDERERS
+from api.identity import ANY_SCOPE
 from api.named_person import person_in_headers, space_in_header
-from api.resource import ANY_SCOPE, ApiBlueprint
+from api.resource import ApiBlueprint
 from memory.errors import RecapError
-from models.owners import Whom
-from schemas.fields import CallerQuery
+from schemas import fields
+from schemas.shapes import CallerQuery
 
 PATH = "/mcp"
 
@@ -47,8 +48,7 @@ def exchange(query: dict[str, Any]) -> Response:
     """
     from api.mcp_server import answer
 
-    user_id, space = query["user_id"]
-    return answer(Whom(user_id or person_in_headers("X-User-Id") or None, space or space_in_header()))
+    return answer(query["user_id"] or person_in_headers("X-User-Id") or None, query["space"] or space_in_header())
 
 
 def _render(error: RecapError) -> tuple[dict[str, Any], int]:

@@ -26,16 +26,16 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from pydantic import ValidationError
 
 from api.bodies import check_values
+from api.current import current_engine
 from api.identity import caller, need_right, need_scope
 from api.mcp_tools import TOOLS, session_uri
-from api.resource import current_engine
 from memory.access.keys import Principal
 from memory.engine import Engine
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from memory.quoting import normalize
 from memory.users import require_memory
 from models.keys import READ, WRITE
-from models.owners import USER_ID_CHARS, Caller, Whom
+from models.owners import USER_ID_CHARS, Caller
 
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
 PAGE_RESOURCES = 50
@@ -201,16 +201,16 @@ def error_data(error: RecapError) -> mcp.ErrorData:
     return mcp.ErrorData(code=number, message=error.message, data={"code": error.code})
 
 
-def answer(whom: Whom) -> Response:
-    """Answer the message in the current request's body. whom: as named beside it. Raises RecapError."""
+def answer(user_id: str | None, space: str | None) -> Response:
+    """Answer the message in the current request's body. user_id, space: as named beside it. Raises RecapError."""
     _check_origin()
     message = _read_message()
     if isinstance(message, mcp.JSONRPCNotification):
         return Response(status=202)
     g.mcp_id = message.id
-    if len(whom.user_id or "") > USER_ID_CHARS:
+    if len(user_id or "") > USER_ID_CHARS:
         raise Refused(mcp.INVALID_REQUEST, f"A user_id has at most {USER_ID_CHARS} characters. Nothing was done.")
-    person = caller(whom)  # another's name is 404 in each era
+    person = caller(user_id, space)  # another's name is 404 in each era
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
     server = McpServer(current_engine(), g.principal, person, can_ask=g.mcp_modern and _can_ask(message))

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from apispec import APISpec
 from apispec.ext.marshmallow import OpenAPIConverter
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, validate, validates_schema
 from mcp_types import Tool, ToolAnnotations
 
 from memory import tokens
@@ -28,21 +28,12 @@ from memory.users import get_user_info
 from models.keys import ADMIN, READ
 from models.messages import Message
 from models.owners import Caller
-from schemas import facts, rules, sessions
+from schemas import facts, fields, rules, sessions
+from schemas.errors import flat
 from schemas.facts import CATEGORY, FACT_CATEGORIES, TEXT_CHARS_MAX
-from schemas.fields import (
-    ID_CHARS,
-    Input,
-    Receipt,
-    Text,
-    TimeZone,
-    UtcDateTime,
-    describe,
-    flat,
-    integer,
-    limit,
-    page_of,
-)
+from schemas.fields import ID_CHARS
+from schemas.receipts import Receipt
+from schemas.shapes import Input, page_of
 
 LEFT_OUT = "[left out: a model server refused this message]"
 
@@ -50,25 +41,25 @@ _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 # Clients compile it as ECMA-262 does, so it says nothing that Python alone understands.
 _PLACE = validate.Regexp(rf"^{ID_CHARS}(/[0-9]{{1,18}})?$", error="Must be an id that a tool has shown.")
 _STRING = {"type": "string"}
-_CATEGORY = describe(f"One of {', '.join(FACT_CATEGORIES)}, or one of the person's own.")
+_CATEGORY = f"One of {', '.join(FACT_CATEGORIES)}, or one of the person's own."
 
 
 class Paged(Input):
-    cursor = Text(load_default=None, metadata=describe("`next_cursor` of the previous answer."))
-    limit = limit(10, 50)
+    cursor = fields.Text(load_default=None, about="`next_cursor` of the previous answer.")
+    limit = fields.limit(10, 50)
 
 
 class Words(Paged):
-    query = Text(required=True, validate=validate.Length(1, 2000), metadata=describe("Words of what you look for."))
+    query = fields.Text(required=True, validate=validate.Length(1, 2000), about="Words of what you look for.")
 
 
 class MessageWords(Words):
-    after = UtcDateTime(load_default=None, metadata=describe("Said at this time or later."))
-    before = UtcDateTime(load_default=None, metadata=describe("Said before this time."))
+    after = fields.UtcDateTime(load_default=None, about="Said at this time or later.")
+    before = fields.UtcDateTime(load_default=None, about="Said before this time.")
 
 
 class MemoryId(Input):
-    id = integer(1, required=True, metadata=describe("The `id` of a memory, as another tool shows it."))
+    id = fields.integer(1, required=True, about="The `id` of a memory, as another tool shows it.")
 
 
 class MemoryVersions(Paged, MemoryId):
@@ -76,19 +67,17 @@ class MemoryVersions(Paged, MemoryId):
 
 
 class NewMemory(Input):
-    text = Text(
-        required=True, validate=_TEXT, metadata=describe("One short statement, such as `Is allergic to walnuts`.")
-    )
-    quote = Text(required=True, validate=_TEXT, metadata=describe("The person's own words that the text rests on."))
-    category = Text(load_default="other", validate=CATEGORY, metadata=_CATEGORY)
-    importance = integer(1, 5, load_default=3, metadata=describe("5: needed in nearly every conversation."))
+    text = fields.Text(required=True, validate=_TEXT, about="One short statement, such as `Is allergic to walnuts`.")
+    quote = fields.Text(required=True, validate=_TEXT, about="The person's own words that the text rests on.")
+    category = fields.Text(load_default="other", validate=CATEGORY, about=_CATEGORY)
+    importance = fields.integer(1, 5, load_default=3, about="5: needed in nearly every conversation.")
 
 
 class MemoryChange(MemoryId):
-    text = Text(validate=_TEXT, metadata=describe("What is true from now on."))
-    quote = Text(validate=_TEXT, metadata=describe("The person's own words that the new text rests on."))
-    category = Text(validate=CATEGORY, metadata=_CATEGORY)
-    importance = integer(1, 5)
+    text = fields.Text(validate=_TEXT, about="What is true from now on.")
+    quote = fields.Text(validate=_TEXT, about="The person's own words that the new text rests on.")
+    category = fields.Text(validate=CATEGORY, about=_CATEGORY)
+    importance = fields.integer(1, 5)
 
     @validates_schema
     def _quoted(self, data: dict[str, Any], **_: Any) -> None:
@@ -97,20 +86,20 @@ class MemoryChange(MemoryId):
 
 
 class Topic(Input):
-    topic = Text(
+    topic = fields.Text(
         required=True,
         validate=validate.Length(1, rules.TOPIC_CHARS),
-        metadata=describe("What to keep out, in the person's words, as `health`."),
+        about="What to keep out, in the person's words, as `health`.",
     )
 
 
 class RecalledMessage(Input):
-    message = Text(required=True, metadata=describe("What the person says, in their own words."))
-    timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday", as Europe/Tallinn.'))
+    message = fields.Text(required=True, about="What the person says, in their own words.")
+    timezone = fields.TimeZone(load_default=UTC, about='The zone of words like "yesterday", as Europe/Tallinn.')
 
 
 class Place(Paged):
-    id = Text(required=True, validate=_PLACE, metadata=describe("An `id` that search or recent_chats has shown."))
+    id = fields.Text(required=True, validate=_PLACE, about="An `id` that search or recent_chats has shown.")
 
 
 # -- answers
@@ -127,7 +116,7 @@ def _line(message: Message, tokens_max: int) -> str:
 
 class Found(Schema):
     id = fields.Function(lambda hit: f"{hit.message.session_id}/{hit.message.id}", metadata=_STRING)
-    kind = fields.String(metadata=describe("`message`, or `document` for a passage of a file that was added."))
+    kind = fields.String(about="`message`, or `document` for a passage of a file that was added.")
     title = fields.String()
     url = fields.Function(lambda hit: place_uri(hit.message), metadata=_STRING)
     text = fields.Function(lambda hit: _line(hit.message, 150), metadata=_STRING)

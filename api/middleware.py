@@ -34,9 +34,10 @@ from flask_cors import CORS
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.bodies import WholeRequest
-from api.errors import REFUSALS, REFUSED, RequestInfo, unreadable
+from api.current import AT_END, RequestInfo, with_end
+from api.errors import REFUSALS, REFUSED, unreadable
 from api.identity import ANTHROPIC_KEY, authenticate
-from api.limits import AT_END, CONCURRENCY, RATE_LIMITER, ConcurrencyLimiter, RateLimiter, with_end
+from api.limits import CONCURRENCY, RATE_LIMITER, ConcurrencyLimiter, RateLimiter
 from memory.access.keys import ANONYMOUS
 from memory.engine import Engine
 from memory.errors import Forbidden, InvalidRequest

@@ -9,7 +9,7 @@ from typing import Any
 from flask import g, request
 
 from api.identity import caller
-from models.owners import USER_ID_CHARS, Caller, Whom
+from models.owners import USER_ID_CHARS, Caller
 from schemas.chat import SPACES_READ_MAX
 from schemas.fields import ID, UNSTORABLE
 
@@ -33,7 +33,7 @@ def person_named(parameters: Mapping[str, Any]) -> str | None:
 
 def client_caller(parameters: Mapping[str, Any]) -> Caller:
     """Return the caller of a client's request. Raises NotFound, Forbidden and LimitReached as `caller` does."""
-    return caller(Whom(person_named(parameters), space_in_header()))
+    return caller(person_named(parameters), space_in_header())
 
 
 def space_in_header() -> str | None:

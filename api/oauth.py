@@ -23,15 +23,15 @@ from marshmallow import Schema, ValidationError
 from werkzeug.datastructures import MultiDict
 
 from api.bodies import check_values
-from api.errors import CHALLENGES, RENDERERS, failed
+from api.current import current_engine, failed
+from api.errors import CHALLENGES, RENDERERS
 from api.limits import RATE_LIMITER, RateLimiter
-from api.resource import current_engine
 from memory.access.keys import FORWARDING_HEADERS, Principal, is_loopback, why_not_local
 from memory.access.oauth_clients import find_client, may_return_to, register
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from models.keys import ADMIN
 from models.oauth import MCP_SCOPES, Authorization, OAuthClient
-from schemas.fields import flat
+from schemas.errors import flat
 from schemas.oauth import AuthorizationQuery, Registration, RevocationForm, TokenForm
 
 MCP = "/mcp"  # what the tokens are for

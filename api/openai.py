@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Response
-from marshmallow import ValidationError, fields, validates
+from marshmallow import ValidationError, validates
 
 from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, has_memory_tools, turn_request, written
 from api.errors import RENDERERS, Body
@@ -21,8 +21,10 @@ from memory.llm import RawChunk, Waiting
 from memory.turn.request import TurnEvent, TurnFinished
 from models.keys import CHAT
 from models.owners import Usage
+from schemas import fields
 from schemas.chat import Completion, Open
-from schemas.fields import PARTS_MAX, Input, Items, describe
+from schemas.fields import PARTS_MAX
+from schemas.shapes import Input
 
 MESSAGES_MAX = 10_000  # more than any model reads
 STREAM = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
@@ -40,15 +42,13 @@ class CompletionRequest(OpenRequest):
     `messages` are the whole conversation, a part of it, or only the newest message.
     """
 
-    messages = Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
-    model = fields.String(
-        metadata=describe("Passed on. Without it, and with the built-in model, the main model answers.")
-    )
+    messages = fields.Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
+    model = fields.String(about="Passed on. Without it, and with the built-in model, the main model answers.")
     stream = STREAM
-    user = fields.Raw(metadata=describe("The person, unless a header or `safety_identifier` names one."))
-    safety_identifier = fields.Raw(metadata=describe("The person, unless a header names one."))
-    metadata = fields.Raw(metadata=describe("Its `session_id` names the session, unless a header does."))
-    n = fields.Raw(metadata=describe("Of several choices, the first is stored."))
+    user = fields.Raw(about="The person, unless a header or `safety_identifier` names one.")
+    safety_identifier = fields.Raw(about="The person, unless a header names one.")
+    metadata = fields.Raw(about="Its `session_id` names the session, unless a header does.")
+    n = fields.Raw(about="Of several choices, the first is stored.")
 
     @validates("messages")
     def _few_parts(self, messages: list[dict[str, Any]], data_key: str) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from flask import Response, current_app
 from flask_smorest import Blueprint
 
+from api.current import current_engine
 from api.limits import RATE_LIMITER, RateLimiter
-from api.resource import current_engine
 from memory.ops.metrics import CONTENT_TYPE
 from schemas.ops import Live, Ready
 

@@ -4,53 +4,47 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller, tenant, whole_tenant
-from api.resource import ApiBlueprint, current_engine
-from models.owners import Whom
+from api.identity import tenant, whole_tenant
+from api.resource import ApiBlueprint, Caller, current_engine
 from schemas import profile as schema
-from schemas.fields import WHOM, PageQuery
+from schemas.shapes import WHOM, PageQuery
 
 blueprint = ApiBlueprint("profile", "Who a person is: one document for all conversations, each value with its source.")
 OF_PERSON = "/users/<path:user_id>/profile"
 
 
 @blueprint.get(OF_PERSON, query=schema.ProfileQuery, returns=schema.Profile)
-def get_profile(query: dict[str, Any], user_id: str | Whom) -> Any:
+def get_profile(caller: Caller, query: dict[str, Any]) -> Any:
     """Read the profile as it is, or as it was at `as_of`"""
-    return current_engine().profiles.get(caller(user_id), **query)
+    return current_engine().profiles.get(caller, **query)
 
 
-@blueprint.patch(
-    OF_PERSON,
-    body=schema.ProfilePatch,
-    returns=schema.Profile,
-    errors={409: "The profile has changed since `expected_version`. Nothing was stored."},
-)
-def edit_profile(body: dict[str, Any], user_id: str | Whom) -> Any:
+@blueprint.patch(OF_PERSON, body=schema.ProfilePatch, returns=schema.Profile)
+def edit_profile(caller: Caller, body: dict[str, Any]) -> Any:
     """Edit the profile by a JSON Patch (RFC 6902)
 
     All of its operations apply, or none. The next prompt shows the new version. The model changes what a person wrote
     only when they say something else later.
     """
-    return current_engine().profiles.edit(caller(user_id), body["patch"], body["expected_version"])
+    return current_engine().profiles.edit(caller, **body)
 
 
 @blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), returns=schema.ProfilePage)
-def list_profile_versions(query: dict[str, Any], user_id: str | Whom) -> Any:
+def list_profile_versions(caller: Caller, query: dict[str, Any]) -> Any:
     """List all versions of the profile, newest first"""
-    return current_engine().profiles.versions(caller(user_id), **query)
+    return current_engine().profiles.versions(caller, **query)
 
 
 @blueprint.post(f"{OF_PERSON}/rollback", body=schema.ProfileRollback, returns=schema.Profile)
-def roll_back_profile(body: dict[str, Any], user_id: str | Whom) -> Any:
+def roll_back_profile(caller: Caller, body: dict[str, Any]) -> Any:
     """Bring an earlier version of the profile back, as a new version"""
-    return current_engine().profiles.rollback(caller(user_id), body["version"])
+    return current_engine().profiles.rollback(caller, **body)
 
 
 @blueprint.post(f"{OF_PERSON}/refresh", returns=schema.Profile, status=202)
-def refresh_profile(user_id: str | Whom) -> Any:
+def refresh_profile(caller: Caller) -> Any:
     """Have the mini model read the new facts about the person now, also after an update has failed"""
-    return current_engine().profiles.refresh(caller(user_id))
+    return current_engine().profiles.refresh(caller)
 
 
 @blueprint.get("/profile/schema", query=schema.SchemaQuery, returns=schema.SchemaOfProfiles)

@@ -5,65 +5,62 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from api.identity import caller, others_read
-from api.resource import ApiBlueprint, current_engine
+from api.identity import others_read
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from memory.turn.memory_block import memory_block
 from memory.turn.request import TurnRequest
 from models.keys import CHAT, READ
 from schemas import recall as schema
-from schemas.fields import CallerQuery, Receipt
+from schemas.receipts import Receipt
 
+search_blueprint = ApiBlueprint("search", "Find past messages by their words.")
 blueprint = ApiBlueprint("recall", "What is remembered, for an application's own model.")
 
 
 @blueprint.post("/recall", body=schema.RecallRequest, returns=schema.RecallBlock, scope=READ, slow=True)
-def recall(body: dict[str, Any]) -> Any:
+def recall(caller: Caller, body: dict[str, Any]) -> Any:
     """Get what a prompt for a message would show of the memory
 
     For an application that calls a model itself: `block` is ready to stand before the message, or in a system prompt.
     It has instructions, profile and facts, the summary of the session if one is named, and excerpts of earlier
     conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not in it.
     """
-    owner = caller(body.pop("user_id"))
-    also = others_read(owner, body.pop("spaces"), body.pop("person"))
-    return memory_block(current_engine(), TurnRequest(owner, **body, also=also, temporary=True))
+    also = others_read(caller, body.pop("spaces"), body.pop("person"))
+    return memory_block(current_engine(), TurnRequest(caller, **body, also=also, temporary=True))
 
 
 @blueprint.post("/recall/unhelpful", body=schema.UnhelpfulCreate, returns=schema.Unhelpful, status=201, scope=CHAT)
-def add_unhelpful(body: dict[str, Any]) -> Any:
+def add_unhelpful(caller: Caller, body: dict[str, Any]) -> Any:
     """Mark a recalled excerpt as not helpful
 
     From now on the excerpt counts half for similar questions of the same person, which share half of their words or
     mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when the
     question or a message of the excerpt is erased or replaced.
     """
-    return current_engine().unhelpful.add(caller(body.pop("user_id")), **body)
+    return current_engine().unhelpful.add(caller, **body)
 
 
 @blueprint.get("/recall/unhelpful", query=schema.UnhelpfulQuery, returns=schema.UnhelpfulPage)
-def list_unhelpful(query: dict[str, Any]) -> Any:
+def list_unhelpful(caller: Caller, query: dict[str, Any]) -> Any:
     """List the excerpts that a person marked as not helpful, newest first"""
-    return current_engine().unhelpful.page(caller(query.pop("user_id")), **query)
+    return current_engine().unhelpful.page(caller, **query)
 
 
-@blueprint.delete("/recall/unhelpful/<int64:mark_id>", query=CallerQuery, returns=Receipt, scope=CHAT)
-def delete_unhelpful(query: dict[str, Any], mark_id: int) -> Any:
+@blueprint.delete("/recall/unhelpful/<int64:mark_id>", returns=Receipt, scope=CHAT)
+def delete_unhelpful(caller: Caller, mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
     engine = current_engine()
-    return erasing.erase_documents(engine, caller(query["user_id"]), engine.unhelpful.find, mark_id=mark_id)
-
-
-search_blueprint = ApiBlueprint("search", "Find past messages by their words.")
+    return erasing.erase_documents(engine, caller, engine.unhelpful.find, mark_id=mark_id)
 
 
 @search_blueprint.get("/search", query=schema.SearchQuery, returns=schema.SearchResults)
-def search(query: dict[str, Any]) -> dict[str, Any]:
+def search(caller: Caller, query: dict[str, Any]) -> dict[str, Any]:
     """Search a person's past messages, or one session's
 
     Messages are found the moment they are stored, and ranked by how well their words match. `q` may have "phrases",
     -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
     """
     begun = time.perf_counter()
-    results = current_engine().search.find(caller(query.pop("user_id")), current_engine().now(), **query)
+    results = current_engine().search.find(caller, current_engine().now(), **query)
     return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

@@ -9,26 +9,30 @@ Invariants:
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from apispec.ext.marshmallow.common import resolve_schema_instance
-from flask import current_app, request
+from flask import request
 from flask_smorest import Blueprint
 from marshmallow import Schema
 from werkzeug.routing import IntegerConverter
 
 from api.bodies import BodyParser
+from api.current import current_engine
 from api.errors import REFUSALS, UNREADABLE
-from memory.engine import Engine
+from api.identity import ANY_SCOPE, caller
 from memory.errors import InvalidRequest
 from models.keys import ADMIN, READ
-from models.owners import Whom
+from models.owners import Caller
 from schemas.errors import Error
+from schemas.shapes import WHOM, CallerQuery
+
+__all__ = ["LIMITED", "ApiBlueprint", "Caller", "Int64", "current_engine"]  # what a module of calls needs
 
 OF_USER = "/users/<path:user_id>"  # begins the calls about a person as a whole
-ANY_SCOPE = "any"  # of a call that every key may make
-EXTENSION = "recap"
+ABOUT_ONE = (OF_USER, "/spaces/<space>")
 NOT_LOCAL = "On a server without keys: the request does not come from the server's own machine."
 LIMITED = "Too many requests, too many at once or too many wrong keys, or the day's tokens are spent. See Retry-After."
 IDEMPOTENCY_KEY = {
@@ -51,6 +55,9 @@ _EVERY_CALL = {
     503: "The database can't be used right now, or all threads for such calls are in use. Nothing was stored.",
 }
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
+_EVERY_EDIT = {
+    409: "Somebody stored another version after `expected_version`. Nothing was stored. Read it and try again."
+}
 
 Shape = type[Schema] | Schema
 
@@ -83,7 +90,7 @@ class ApiBlueprint(Blueprint):
     ) -> None:
         """Add a call; one about a person as a whole is there for a space too. options: see `_add_call`."""
         if rule.startswith(OF_USER):
-            self._add_call(rule.replace(OF_USER, "/spaces/<space>"), _for_space(view_func), **options)
+            self._add_call(rule.replace(OF_USER, "/spaces/<space>"), _about_space(view_func), **options)
         self._add_call(rule, view_func, **options)
 
     def _add_call(  # noqa: PLR0913 - what a call says of itself
@@ -107,7 +114,9 @@ class ApiBlueprint(Blueprint):
     ) -> None:
         """Add a call and describe it in the OpenAPI document.
 
-        query, body: what its function takes first, loaded. returns: how the function's value is dumped, with `status`.
+        Its function takes the `caller`, if it has that parameter: whom address, query or body name. Then it takes what
+        was loaded of the request, without the caller.
+        query, body: shapes to load. returns: how the function's value is dumped, with `status`.
         scope: that a key needs. own: a person's own key that may chat has it for this call.
         errors: descriptions by status, beside those of every call.
         turn: it answers with events if `stream` says so, and takes an Idempotency-Key.
@@ -118,8 +127,11 @@ class ApiBlueprint(Blueprint):
         scope = scope or (READ if methods == {"GET"} else ADMIN)
         too = "" if own else ", which a person's own key needs too"
         forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`{too}. {NOT_LOCAL}"
-        body_errors = _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
-        texts = {**_EVERY_CALL, 403: forbidden, **body_errors, **(errors or {})}
+        shape = resolve_schema_instance(body) if body is not None else None  # once: webargs would make one a request
+        texts = {**_EVERY_CALL, 403: forbidden}
+        texts |= _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
+        texts |= _EVERY_EDIT if shape is not None and "expected_version" in shape.fields else {}
+        texts |= errors or {}
         content = {"application/json": {"schema": error_schema}}
         described: dict[str, Any] = {
             "responses": {code: {"description": text, "content": content} for code, text in texts.items()},
@@ -130,11 +142,15 @@ class ApiBlueprint(Blueprint):
         if turn:
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [IDEMPOTENCY_KEY]
-        view = self.response(status, returns)(view_func)
-        if body is not None:
-            shape = resolve_schema_instance(body)
-            view = self.arguments(shape)(view)  # once: webargs would make one a request
-            if query is None and "user_id" in shape.fields:
+        in_body = shape is not None and "user_id" in shape.fields
+        acts = "caller" in inspect.signature(view_func).parameters
+        if named_in_query := acts and query is None and not in_body and not rule.startswith(ABOUT_ONE):
+            query = CallerQuery
+        view = _with_caller(view_func, alone_in_query=named_in_query) if acts else view_func
+        view = self.response(status, returns)(view)
+        if shape is not None:
+            view = self.arguments(shape)(view)
+            if in_body and query is None:
                 view = _refuse_owner_in_query(view)
         if query is not None:
             view = self.arguments(resolve_schema_instance(query), location="query")(view)
@@ -158,19 +174,30 @@ def _refuse_owner_in_query(view: Any) -> Any:
     return refusing
 
 
-def _for_space(view_func: Any) -> Any:
-    """Return the function of a call of a person's as one of a space's."""
-    name, about = view_func.__name__, view_func.__doc__.replace("a person", "a space")
+def _with_caller(view_func: Any, *, alone_in_query: bool) -> Any:
+    """Return the function of a call, which gets the caller that address, query or body name.
+
+    alone_in_query: the query names the caller and nothing else, so the function does not get it.
+    """
 
     @functools.wraps(view_func)
-    def of_space(*loaded: Any, space: str, **path: Any) -> Any:
-        return view_func(*loaded, user_id=Whom(None, space), **path)
+    def acting(*loaded: Any, **path: Any) -> Any:
+        whom = next(part for part in (path, *loaded) if not part.keys().isdisjoint(WHOM))
+        user_id, space = (whom.pop(name, None) for name in WHOM)
+        found = caller(user_id, space, by_address=whom is path)
+        return view_func(found, *loaded[alone_in_query:], **path)
 
+    return acting
+
+
+def _about_space(view_func: Any) -> Any:
+    """Return the function of a call about a person as one about a space: the same with other words."""
+
+    @functools.wraps(view_func)
+    def of_space(*args: Any, **path: Any) -> Any:
+        return view_func(*args, **path)
+
+    name, about = view_func.__name__, view_func.__doc__.replace("a person", "a space")
     of_space.__name__ = name.replace("user", "space") if "user" in name else f"{name}_of_space"
     of_space.__doc__ = about.replace("the person", "the space").replace(" person ", " space ")
     return of_space
-
-
-def current_engine() -> Engine:
-    """Return the engine of the application that answers the request."""
-    return cast(Engine, current_app.extensions[EXTENSION])

@@ -12,32 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flask import Response
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, post_load, validates_schema
 
-from api.client_requests import (
-    ERRORS,
-    ChatBody,
-    FirstCall,
-    Object,
-    answer,
-    answer_id,
-    called,
-    function,
-    given,
-    ignored,
-    image,
-    json_format,
-    kind_of,
-    leave_out,
-    parts,
-    passed_on,
-    refused,
-    string,
-    turn_named,
-    turn_request,
-    type_of,
-    written,
-)
+from api import client_requests as chat
+from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.named_person import header
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from api.resource import ApiBlueprint, current_engine
@@ -47,8 +25,9 @@ from memory.llm.passthrough import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
+from schemas import fields
 from schemas.chat import Open
-from schemas.fields import PARTS_MAX, Items, Text, describe, integer
+from schemas.fields import PARTS_MAX
 
 _ROLES = ("user", "assistant", "system", "developer")
 _WORDS = ("text", "input_text", "output_text")
@@ -95,45 +74,41 @@ class ResponseRequest(OpenRequest):
     are left out.
     """
 
-    input = fields.Raw(
-        required=True, metadata=describe("A string, or items: messages, calls of functions, their outputs.")
-    )
-    model = fields.String(load_default=None, metadata=describe("Passed on. The built-in model answers to every name."))
-    instructions = fields.String(load_default=None, metadata=describe("Holds for this request alone."))
-    previous_response_id = Text(
+    input = fields.Raw(required=True, about="A string, or items: messages, calls of functions, their outputs.")
+    model = fields.String(load_default=None, about="Passed on. The built-in model answers to every name.")
+    instructions = fields.String(load_default=None, about="Holds for this request alone.")
+    previous_response_id = fields.Text(
         load_default=None,
-        metadata=describe("Go on from this response, in its session. What came after it is replaced."),
+        about="Go on from this response, in its session. What came after it is replaced.",
     )
     store = fields.Boolean(
-        load_default=True, allow_none=True, metadata=describe("False: nothing is stored, and the memory is not used.")
+        load_default=True, allow_none=True, about="False: nothing is stored, and the memory is not used."
     )
     stream = STREAM
-    tools = Items(
-        fields.Dict(), PARTS_MAX, load_default=None, metadata=describe("Tools of the types `function` and `custom`.")
+    tools = fields.Items(
+        fields.Dict(), PARTS_MAX, load_default=None, about="Tools of the types `function` and `custom`."
     )
     tool_choice = fields.Raw(load_default=None)
-    text = fields.Dict(load_default=None, metadata=describe("`format` is passed on as `response_format`."))
-    reasoning = fields.Dict(load_default=None, metadata=describe("`effort` is passed on."))
-    max_output_tokens = integer(1, load_default=None, metadata=describe("Passed on as `max_completion_tokens`."))
-    metadata = fields.Dict(
-        load_default=None, metadata=describe("Its `session_id` names the session, unless a header does.")
-    )
-    user = fields.Raw(load_default=None, metadata=describe("The person, unless another place names one."))
-    safety_identifier = fields.Raw(load_default=None, metadata=describe("The person, unless a header names one."))
-    parallel_tool_calls = passed_on()
-    prompt_cache_key = passed_on()
-    temperature = passed_on()
-    top_p = passed_on()
-    include = ignored()
-    max_tool_calls = ignored()
-    prompt_cache_retention = ignored()
-    service_tier = ignored()
-    stream_options = ignored()
-    top_logprobs = ignored()
-    truncation = ignored()
-    client_metadata = ignored()
-    conversation = refused()
-    background = refused()
+    text = fields.Dict(load_default=None, about="`format` is passed on as `response_format`.")
+    reasoning = fields.Dict(load_default=None, about="`effort` is passed on.")
+    max_output_tokens = fields.integer(1, load_default=None, about="Passed on as `max_completion_tokens`.")
+    metadata = fields.Dict(load_default=None, about="Its `session_id` names the session, unless a header does.")
+    user = fields.Raw(load_default=None, about="The person, unless another place names one.")
+    safety_identifier = fields.Raw(load_default=None, about="The person, unless a header names one.")
+    parallel_tool_calls = chat.passed_on()
+    prompt_cache_key = chat.passed_on()
+    temperature = chat.passed_on()
+    top_p = chat.passed_on()
+    include = chat.ignored()
+    max_tool_calls = chat.ignored()
+    prompt_cache_retention = chat.ignored()
+    service_tier = chat.ignored()
+    stream_options = chat.ignored()
+    top_logprobs = chat.ignored()
+    truncation = chat.ignored()
+    client_metadata = chat.ignored()
+    conversation = chat.refused()
+    background = chat.refused()
 
     @validates_schema
     def _stored(self, body: dict[str, Any], **_: Any) -> None:
@@ -145,7 +120,7 @@ class ResponseRequest(OpenRequest):
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ResponseBody:
         begin = [{"role": "system", "content": body["instructions"]}] if body["instructions"] else []
         for name in body.keys() - self.fields.keys():
-            leave_out(name)
+            chat.leave_out(name)
         tools = [found for number, tool in enumerate(body["tools"] or ()) for found in _tool(tool, f"tools.{number}")]
         parameters = {
             "messages": begin + _messages(body["input"]),
@@ -159,12 +134,12 @@ class ResponseRequest(OpenRequest):
             **{name: body[name] for name in ("prompt_cache_key", "temperature", "top_p", "user", "safety_identifier")},
         }
         return ResponseBody(
-            {**given(parameters), "stream": body["stream"]},
+            {**chat.given(parameters), "stream": body["stream"]},
             body["metadata"],
             previous=body["previous_response_id"],
             store=body["store"] is not False or header("originator").startswith(CODEX),
             custom=frozenset(tool["name"] for tool in body["tools"] or () if tool.get("type") == "custom"),
-            repeated={**_UNSET, **given({name: body[name] for name in _UNSET})},
+            repeated={**_UNSET, **chat.given({name: body[name] for name in _UNSET})},
         )
 
 
@@ -179,18 +154,18 @@ def _messages(items: Any) -> list[dict[str, Any]]:
         place = f"input.{number}"
         if isinstance(item, Mapping) and "type" not in item:
             item = {**item, "type": "message"}
-        kind = type_of(item, place)
+        kind = chat.type_of(item, place)
         if kind == "message":
             messages.append(_message(item, place))
         elif kind in ("function_call", "custom_tool_call"):
             if not messages or messages[-1]["role"] != "assistant":
                 messages.append({"role": "assistant", "content": None})
-            id, name = (string(item, field_name, place) for field_name in ("call_id", "name"))
-            call = called(id, name, _arguments(item, place))
+            id, name = (chat.string(item, field_name, place) for field_name in ("call_id", "name"))
+            call = chat.called(id, name, _arguments(item, place))
             messages[-1].setdefault("tool_calls", []).append(call)
         elif kind in ("function_call_output", "custom_tool_call_output"):
             output = _words(item.get("output"), f"{place}.output")
-            messages.append({"role": "tool", "tool_call_id": string(item, "call_id", place), "content": output})
+            messages.append({"role": "tool", "tool_call_id": chat.string(item, "call_id", place), "content": output})
         else:
             _left_out(kind, place)
     return messages
@@ -200,13 +175,13 @@ def _left_out(kind: str, place: str) -> None:
     if kind == "item_reference":
         raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
     if kind != "reasoning":
-        leave_out(place, kind)
+        chat.leave_out(place, kind)
 
 
 def _arguments(call: Object, place: str) -> str:
     if call["type"] == "custom_tool_call":
-        return json.dumps({"input": string(call, "input", place)}, ensure_ascii=False)
-    return string(call, "arguments", place)
+        return json.dumps({"input": chat.string(call, "input", place)}, ensure_ascii=False)
+    return chat.string(call, "arguments", place)
 
 
 def _message(item: Object, place: str) -> dict[str, Any]:
@@ -217,56 +192,59 @@ def _message(item: Object, place: str) -> dict[str, Any]:
         return {"role": role, "content": content}
     if role == "assistant":
         return {"role": role, "content": _words(content, place)}
-    known = [_part(*part) for part in parts(content, place, (*_WORDS, "input_image", "input_file"))]
+    known = [_part(*part) for part in chat.parts(content, place, (*_WORDS, "input_image", "input_file"))]
     return {"role": role, "content": known or "[left out]"}
 
 
 def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
     if kind in _WORDS:
-        return {"type": "text", "text": string(part, "text", place)}
+        return {"type": "text", "text": chat.string(part, "text", place)}
     if kind == "input_file" and part.get("file_url"):  # a chat completion takes no address
-        leave_out(f"{place}.file_url")
-        return {"type": "text", "text": f"{part.get('filename') or 'document'}: {string(part, 'file_url', place)}"}
+        chat.leave_out(f"{place}.file_url")
+        return {"type": "text", "text": f"{part.get('filename') or 'document'}: {chat.string(part, 'file_url', place)}"}
     if kind == "input_file":
-        return {"type": "file", "file": given({name: part.get(name) for name in ("filename", "file_data", "file_id")})}
-    return image(string(part, "image_url", place), **given({"detail": part.get("detail")}))
+        return {
+            "type": "file",
+            "file": chat.given({name: part.get(name) for name in ("filename", "file_data", "file_id")}),
+        }
+    return chat.image(chat.string(part, "image_url", place), **chat.given({"detail": part.get("detail")}))
 
 
 def _words(content: Any, place: str) -> str:
-    texts = parts(content, place, (*_WORDS, "refusal"))
-    return "\n".join(string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in texts)
+    texts = chat.parts(content, place, (*_WORDS, "refusal"))
+    return "\n".join(chat.string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in texts)
 
 
 _TEXT_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
 def _tool(tool: Object, place: str) -> Iterator[dict[str, Any]]:
-    kind = type_of(tool, place)
+    kind = chat.type_of(tool, place)
     if kind == "custom":
         form = tool.get("format") or {}
         grammar = f"The input follows this grammar:\n{form['definition']}" if form.get("definition") else None
         described = "\n\n".join(filter(None, (tool.get("description"), grammar)))
-        yield function(tool, place, description=described or None, parameters=_TEXT_INPUT)
+        yield chat.function(tool, place, description=described or None, parameters=_TEXT_INPUT)
     elif kind == "function":
-        yield function(tool, place, **{name: tool.get(name) for name in ("description", "parameters", "strict")})
+        yield chat.function(tool, place, **{name: tool.get(name) for name in ("description", "parameters", "strict")})
     else:
-        leave_out(place, kind)
+        chat.leave_out(place, kind)
 
 
 def _choice(choice: Any) -> Any:
     if choice is None or isinstance(choice, str):
         return choice
-    kind_of(choice, "tool_choice", ("function", "custom"))
-    return function(choice, "tool_choice")
+    chat.kind_of(choice, "tool_choice", ("function", "custom"))
+    return chat.function(choice, "tool_choice")
 
 
 def _format(format: Any) -> Any:
     if format is None:
         return None
-    kind = kind_of(format, "text.format", ("text", "json_object", "json_schema"))
+    kind = chat.kind_of(format, "text.format", ("text", "json_object", "json_schema"))
     if kind != "json_schema":
         return {"type": kind} if kind == "json_object" else None
-    return json_format(format)
+    return chat.json_format(format)
 
 
 # -- the answer
@@ -278,7 +256,7 @@ class ResponseObject(Open):
     id = fields.String()
     object = fields.Constant("response")
     created_at = fields.Integer()
-    status = fields.String(metadata=describe("`completed`, or `incomplete`: then `incomplete_details` says why."))
+    status = fields.String(about="`completed`, or `incomplete`: then `incomplete_details` says why.")
     model = fields.String()
     output = fields.List(fields.Dict())
     usage: fields.Field = fields.Dict()
@@ -290,7 +268,7 @@ class ResponseEncoder:
     named_events = True
 
     def __init__(self, started: TurnStarted, repeated: Mapping[str, Any], custom: Collection[str] = ()) -> None:
-        self._id = answer_id("resp", started)
+        self._id = chat.answer_id("resp", started)
         self._started = started
         self._repeated = repeated
         self._custom = custom
@@ -302,7 +280,7 @@ class ResponseEncoder:
         reason = _INCOMPLETE.get(end.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}
         status = "incomplete" if reason else "completed"
-        usage, more = _usage(end.usage), {**details, **written(end)}
+        usage, more = _usage(end.usage), {**details, **chat.written(end)}
         return self._response(status, output=output, model=end.model, usage=usage, **more)
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
@@ -437,18 +415,18 @@ def create_response(body: ResponseBody) -> Response:
     and no memory used, unless Codex sends it. References to items are refused. What else has no counterpart is left
     out, and X-Memory-Left-Out names it.
     """
-    turn = turn_request(body.parameters, body.metadata)
+    turn = chat.turn_request(body.parameters, body.metadata)
     if body.previous is not None:
         turn = _following(body.previous, turn)
     if not body.store:
         turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, temporary=True))
-    return answer(turn, lambda started: ResponseEncoder(started, body.repeated, body.custom))
+    return chat.answer(turn, lambda started: ResponseEncoder(started, body.repeated, body.custom))
 
 
 def _following(previous: str, turn: TurnRequest) -> TurnRequest:
     """Return the request, continued from a response. Raises NotFound, also for somebody else's response."""
     try:
-        session_id, message_id = turn_named(previous)
+        session_id, message_id = chat.turn_named(previous)
         reply_id = TurnHistory(current_engine()).get(turn.caller, session_id, message_id).message_id
     except NotFound:
         reply_id = None

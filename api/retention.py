@@ -6,15 +6,15 @@ from typing import Any
 
 from flask import Response
 
-from api.identity import caller, whole_tenant
-from api.resource import ApiBlueprint, current_engine
+from api.identity import whole_tenant
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import retention
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import Imported
 from models.keys import ADMIN
 from models.retention import Policy
 from schemas import retention as schema
-from schemas.fields import CallerQuery, Receipt
+from schemas.receipts import Receipt
 
 blueprint = ApiBlueprint(
     "retention", "How long sessions stay, and the archives of those that were taken out of memory."
@@ -38,38 +38,37 @@ def put_retention(policy: Policy) -> Any:
 
 
 @blueprint.get("/archives", query=schema.ArchiveQuery, returns=schema.ArchivePage)
-def list_archives(query: dict[str, Any]) -> Any:
+def list_archives(caller: Caller, query: dict[str, Any]) -> Any:
     """List the archives of sessions that were taken out of memory, newest first
 
     Archived sessions are neither searched nor recalled.
     """
-    return retention.list_archives(current_engine(), caller(query.pop("user_id")), **query)
+    return retention.list_archives(current_engine(), caller, **query)
 
 
-@blueprint.get("/archives/<int64:archive_id>", query=CallerQuery, returns=ExportDocument, scope=ADMIN, slow=True)
-def get_archive(query: dict[str, Any], archive_id: int) -> Response:
+@blueprint.get("/archives/<int64:archive_id>", returns=ExportDocument, scope=ADMIN, slow=True)
+def get_archive(caller: Caller, archive_id: int) -> Response:
     """Read an archive, as a document that can be imported"""
-    document = retention.read_archive(current_engine(), caller(query["user_id"]), archive_id)
+    document = retention.read_archive(current_engine(), caller, archive_id)
     attached = {"Content-Disposition": f'attachment; filename="recap-archive-{archive_id}.json"'}
     return Response(document, mimetype="application/json", headers=attached)
 
 
 @blueprint.post(
     "/archives/<int64:archive_id>/restore",
-    query=CallerQuery,
     returns=Imported,
     slow=True,
     errors={409: "A session is busy, or the person was erased meanwhile. Send the same again."},
 )
-def restore_archive(query: dict[str, Any], archive_id: int) -> Any:
+def restore_archive(caller: Caller, archive_id: int) -> Any:
     """Bring an archived session back into memory, and delete the archive
 
     The session is imported like an export. If another session has its id by now, it gets a new one.
     """
-    return retention.restore_archive(current_engine(), caller(query["user_id"]), archive_id)
+    return retention.restore_archive(current_engine(), caller, archive_id)
 
 
-@blueprint.delete("/archives/<int64:archive_id>", query=CallerQuery, returns=Receipt)
-def erase_archive(query: dict[str, Any], archive_id: int) -> Any:
+@blueprint.delete("/archives/<int64:archive_id>", returns=Receipt)
+def erase_archive(caller: Caller, archive_id: int) -> Any:
     """Erase an archive, for good"""
-    return retention.erase_archive(current_engine(), caller(query["user_id"]), archive_id)
+    return retention.erase_archive(current_engine(), caller, archive_id)

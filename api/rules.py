@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from memory.knowledge.rule_changes import LISTED_MAX
 from memory.knowledge.rule_set import RuleSet
 from schemas import rules as schema
-from schemas.fields import CallerQuery, Receipt, Rollback
+from schemas.receipts import Receipt
+from schemas.shapes import Rollback
 
 blueprint = ApiBlueprint("rules", "What memory keeps: categories, topics, how long, and what waits for review.")
 
 
-@blueprint.get("/rules", query=CallerQuery, returns=schema.RulesVersion)
-def get_rules(query: dict[str, Any]) -> Any:
+@blueprint.get("/rules", returns=schema.RulesVersion)
+def get_rules(caller: Caller) -> Any:
     """Read the person's rules or, without a user_id, the tenant's, which hold for each person"""
-    return current_engine().rules.get(caller(query["user_id"]))
+    return current_engine().rules.get(caller)
 
 
 @blueprint.put(
@@ -28,39 +28,39 @@ def get_rules(query: dict[str, Any]) -> Any:
     slow=True,
     errors={409: "Other rules were stored since `expected_version`, or these close facts and `close` is not there."},
 )
-def put_rules(body: dict[str, Any]) -> Any:
+def put_rules(caller: Caller, body: dict[str, Any]) -> Any:
     """Store new rules in the place of the ones before
 
     They hold for what is found from now on. What they keep out of what is stored is closed only with `close`. A
     person's rules can only narrow the tenant's.
     """
-    user_id, expected, close = (body.pop(name) for name in ("user_id", "expected_version", "close"))
-    return current_engine().rule_changes.put(caller(user_id), RuleSet.of(body), expected, close=close)
+    expected, close = body.pop("expected"), body.pop("close")
+    return current_engine().rule_changes.put(caller, RuleSet.of(body), expected, close=close)
 
 
-@blueprint.delete("/rules", query=CallerQuery, returns=Receipt)
-def delete_rules(query: dict[str, Any]) -> Any:
+@blueprint.delete("/rules", returns=Receipt)
+def delete_rules(caller: Caller) -> Any:
     """Erase the rules with all of their versions, for good; what they closed stays closed"""
     engine = current_engine()
-    return erasing.erase_documents(engine, caller(query["user_id"]), engine.rules.find)
+    return erasing.erase_documents(engine, caller, engine.rules.find)
 
 
 @blueprint.post("/rules/preview", body=schema.RulesPreviewed, returns=schema.RulesEffect, slow=True)
-def preview_rules(body: dict[str, Any]) -> dict[str, Any]:
+def preview_rules(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
     """List what rules would close of what is stored; nothing is stored"""
-    effect = current_engine().rule_changes.preview(caller(body.pop("user_id")), RuleSet.of(body))
+    effect = current_engine().rule_changes.preview(caller, RuleSet.of(body))
     counts = {name: len(getattr(effect, name)) for name in ("sessions", "profiles")}
     facts = {"facts": effect.facts[:LISTED_MAX], "fact_count": len(effect.facts)}
     return {**facts, "summaries": counts["sessions"], "profiles": counts["profiles"]}
 
 
-@blueprint.get("/rules/versions", query=CallerQuery, returns=schema.RulesVersionList)
-def list_rules_versions(query: dict[str, Any]) -> dict[str, Any]:
+@blueprint.get("/rules/versions", returns=schema.RulesVersionList)
+def list_rules_versions(caller: Caller) -> dict[str, Any]:
     """List all versions of the rules, newest first"""
-    return {"items": current_engine().rules.versions(caller(query["user_id"]))}
+    return {"items": current_engine().rules.versions(caller)}
 
 
 @blueprint.post("/rules/rollback", body=Rollback, returns=schema.RulesVersion)
-def roll_back_rules(body: dict[str, Any]) -> Any:
+def roll_back_rules(caller: Caller, body: dict[str, Any]) -> Any:
     """Bring an earlier version back, as a new version; it closes nothing"""
-    return current_engine().rules.rollback(caller(body["user_id"]), body["version"])
+    return current_engine().rules.rollback(caller, **body)

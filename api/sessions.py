@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing, message
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
 from schemas import chat
 from schemas import sessions as schema
-from schemas.fields import CallerQuery, Receipt
+from schemas.receipts import Receipt
 
 blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."
 
 
 @blueprint.get("/sessions", query=schema.SessionQuery, returns=schema.SessionPage)
-def list_sessions(query: dict[str, Any]) -> Any:
+def list_sessions(caller: Caller, query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
-    return current_engine().sessions.page(caller(query.pop("user_id")), **query)
+    return current_engine().sessions.page(caller, **query)
 
 
 @blueprint.post(
@@ -31,44 +30,44 @@ def list_sessions(query: dict[str, Any]) -> Any:
     scope=CHAT,
     errors={409: "A session with this id exists already."},
 )
-def create_session(body: dict[str, Any]) -> Any:
+def create_session(caller: Caller, body: dict[str, Any]) -> Any:
     """Create an empty session"""
-    return current_engine().sessions.create(caller(body.pop("user_id")), **body)
+    return current_engine().sessions.create(caller, **body)
 
 
-@blueprint.get("/sessions/<session_id>", query=CallerQuery, returns=schema.Session)
-def get_session(query: dict[str, Any], session_id: str) -> Any:
+@blueprint.get("/sessions/<session_id>", returns=schema.Session)
+def get_session(caller: Caller, session_id: str) -> Any:
     """Read a session"""
-    return current_engine().sessions.get(caller(query["user_id"]), session_id)
+    return current_engine().sessions.get(caller, session_id)
 
 
-@blueprint.patch("/sessions/<session_id>", query=CallerQuery, body=schema.SessionChange, returns=schema.Session)
-def change_session(query: dict[str, Any], body: dict[str, Any], session_id: str) -> Any:
+@blueprint.patch("/sessions/<session_id>", body=schema.SessionChange, returns=schema.Session)
+def change_session(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Rename, pin or archive a session, turn its memory off, or set its system prompt or type"""
-    return current_engine().sessions.change(caller(query["user_id"]), session_id, body)
+    return current_engine().sessions.change(caller, session_id, body)
 
 
-@blueprint.delete("/sessions/<session_id>", query=CallerQuery, returns=Receipt, slow=True)
-def erase_session(query: dict[str, Any], session_id: str) -> Any:
+@blueprint.delete("/sessions/<session_id>", returns=Receipt, slow=True)
+def erase_session(caller: Caller, session_id: str) -> Any:
     """Erase a session with its messages, summaries and facts, for good
 
     When this call answers, they are gone from the database's files and the search index as well. A fact that was
     corrected only by this session is true again. A reply that is being written is not stored.
     """
-    return erasing.erase_session(current_engine(), caller(query["user_id"]), session_id)
+    return erasing.erase_session(current_engine(), caller, session_id)
 
 
 @blueprint.get("/sessions/<session_id>/messages", query=schema.MessageQuery, returns=schema.MessagePage)
-def list_messages(query: dict[str, Any], session_id: str) -> Any:
+def list_messages(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """Read a session's messages, word for word
 
     With `around`, the page shows the messages before and after one message, with a cursor for each direction.
     """
-    owner, around = caller(query.pop("user_id")), query.pop("around")
+    around = query.pop("around")
     if around is not None:
-        return current_engine().sessions.messages_around(owner, session_id, around, query["limit"])
+        return current_engine().sessions.messages_around(caller, session_id, around, query["limit"])
     newest_first = query.pop("order") == "desc"
-    return current_engine().sessions.messages(owner, session_id, newest_first=newest_first, **query)
+    return current_engine().sessions.messages(caller, session_id, newest_first=newest_first, **query)
 
 
 @blueprint.post(
@@ -79,23 +78,17 @@ def list_messages(query: dict[str, Any], session_id: str) -> Any:
     slow=True,
     errors={409: BUSY},
 )
-def append_messages(body: dict[str, Any], session_id: str) -> Any:
+def append_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Append or import messages without calling a model
 
     A call takes up to 1,000 messages. A message whose `external_id` the session has already is left as it is, so a
     call can be repeated safely. A session that does not exist is created.
     """
-    return current_engine().sessions.append(caller(body["user_id"]), session_id, body["messages"])
+    return current_engine().sessions.append(caller, session_id, body["messages"])
 
 
-@blueprint.delete(
-    "/sessions/<session_id>/messages/<int64:message_id>",
-    query=CallerQuery,
-    returns=Receipt,
-    slow=True,
-    errors={409: BUSY},
-)
-def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
+@blueprint.delete("/sessions/<session_id>/messages/<int64:message_id>", returns=Receipt, slow=True, errors={409: BUSY})
+def erase_message(caller: Caller, session_id: str, message_id: int) -> Any:
     """Erase a message, for good
 
     Facts taken from the message are erased too, and so is every version of the summary that was made from it,
@@ -103,11 +96,11 @@ def erase_message(query: dict[str, Any], session_id: str, message_id: int) -> An
     may repeat the message. A replaced message can be erased as well. A few seconds later the words are gone from the
     database's files and the search index.
     """
-    return message.erase_message(current_engine(), caller(query["user_id"]), session_id, message_id)
+    return message.erase_message(current_engine(), caller, session_id, message_id)
 
 
 @blueprint.post("/sessions/<session_id>/messages/hide", body=schema.Hide, returns=schema.Hidden, errors={409: BUSY})
-def hide_messages(body: dict[str, Any], session_id: str) -> Any:
+def hide_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Take messages out of the session's prompts
 
     Hidden messages stay stored, listed and searched. The session's prompts neither show nor recall them, and later
@@ -115,78 +108,75 @@ def hide_messages(body: dict[str, Any], session_id: str) -> Any:
     with its question, and the call of a tool with its results. A span may count from the end: `"first": -4, "last": -1`
     names the last four messages.
     """
-    return current_engine().hiding.hide(caller(body.pop("user_id")), session_id, **body)
+    return current_engine().hiding.hide(caller, session_id, **body)
 
 
 @blueprint.post("/sessions/<session_id>/messages/show", body=schema.Show, returns=schema.Hidden, errors={409: BUSY})
-def show_messages(body: dict[str, Any], session_id: str) -> Any:
+def show_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Put hidden messages back into the session's prompts, all or those named
 
     A summary that was updated without these messages goes back to the version before, and is made anew.
     """
-    return current_engine().hiding.show(caller(body.pop("user_id")), session_id, **body)
+    return current_engine().hiding.show(caller, session_id, **body)
 
 
-@blueprint.get("/sessions/<session_id>/messages/versions", query=CallerQuery, returns=schema.VersionList)
-def list_message_versions(query: dict[str, Any], session_id: str) -> Any:
+@blueprint.get("/sessions/<session_id>/messages/versions", returns=schema.VersionList)
+def list_message_versions(caller: Caller, session_id: str) -> Any:
     """List the messages that have other versions
 
     A replaced message stays as a version of the message in its place, together with all that followed it.
     """
-    return {"items": current_engine().branches.versions(caller(query["user_id"]), session_id)}
+    return {"items": current_engine().branches.versions(caller, session_id)}
 
 
 @blueprint.post(
     "/sessions/<session_id>/messages/<int64:message_id>/restore",
-    query=CallerQuery,
     returns=schema.Session,
     errors={409: BUSY},
 )
-def restore_message(query: dict[str, Any], session_id: str, message_id: int) -> Any:
+def restore_message(caller: Caller, session_id: str, message_id: int) -> Any:
     """Bring a version of a message back
 
     The version takes the place of the one that the session shows now, together with all messages that followed it. The
     replaced messages are kept and can be brought back in the same way. The summary and the facts follow.
     """
-    return current_engine().branches.restore(caller(query["user_id"]), session_id, message_id)
+    return current_engine().branches.restore(caller, session_id, message_id)
 
 
 @blueprint.get("/sessions/<session_id>/related", query=schema.RelatedQuery, returns=schema.RelatedList)
-def list_related_sessions(query: dict[str, Any], session_id: str) -> Any:
+def list_related_sessions(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List the person's conversations that belong together with this one, the closest first
 
     Related conversations speak of the same people, places and things, or their summaries are near.
     """
-    return {"items": current_engine().related.find(caller(query["user_id"]), session_id, query["limit"])}
+    return {"items": current_engine().related.find(caller, session_id, **query)}
 
 
-@blueprint.post("/sessions/<session_id>/stop", query=CallerQuery, returns=schema.Stopping, status=202, scope=CHAT)
-def stop_reply(query: dict[str, Any], session_id: str) -> dict[str, bool]:
+@blueprint.post("/sessions/<session_id>/stop", returns=schema.Stopping, status=202, scope=CHAT)
+def stop_reply(caller: Caller, session_id: str) -> dict[str, bool]:
     """Stop the reply that is being written
 
     The call that waits for the reply returns the words so far, and they are stored with the finish_reason
     `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again to
     get a reply.
     """
-    return {"stopping": TurnHistory(current_engine()).stop(caller(query["user_id"]), session_id)}
+    return {"stopping": TurnHistory(current_engine()).stop(caller, session_id)}
 
 
 turns_blueprint = ApiBlueprint("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 
 
 @turns_blueprint.get("/sessions/<session_id>/turns", query=chat.TurnQuery, returns=chat.TurnPage)
-def list_turns(query: dict[str, Any], session_id: str) -> Any:
+def list_turns(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List a session's turns, newest first
 
     Turns of messages that were replaced are left out.
     """
     newest_first = query.pop("order") == "desc"
-    return TurnHistory(current_engine()).page(
-        caller(query.pop("user_id")), session_id, newest_first=newest_first, **query
-    )
+    return TurnHistory(current_engine()).page(caller, session_id, newest_first=newest_first, **query)
 
 
-@turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>", query=CallerQuery, returns=chat.TurnWithMemory)
-def get_turn(query: dict[str, Any], session_id: str, message_id: int) -> Any:
+@turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>", returns=chat.TurnWithMemory)
+def get_turn(caller: Caller, session_id: str, message_id: int) -> Any:
     """Read one turn, named by its message or its reply, with the memory its prompt showed"""
-    return TurnHistory(current_engine()).get(caller(query["user_id"]), session_id, message_id)
+    return TurnHistory(current_engine()).get(caller, session_id, message_id)

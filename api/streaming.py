@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 from flask import Response, jsonify, stream_with_context
 
-from api import errors
-from api.resource import current_engine
+from api.current import current_engine, failed
 from memory.errors import RecapError
 from memory.ops import logs
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
@@ -76,7 +75,7 @@ def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
         for event in encoder.events(turn):
             yield _line(event, encoder)
     except RecapError as error:
-        errors.failed(error.code)
+        failed(error.code)
         yield _line(encoder.failed(error), encoder)
     else:
         if not encoder.named_events:

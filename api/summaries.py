@@ -4,55 +4,48 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from models.keys import READ
 from schemas import summaries as schema
-from schemas.fields import CallerQuery, PageQuery, Rollback
+from schemas.shapes import PageQuery, Rollback
 
 blueprint = ApiBlueprint("summary", "The structured summary that stands for a session's older messages in prompts.")
 
 
-@blueprint.get("/sessions/<session_id>/summary", query=CallerQuery, returns=schema.Summary)
-def get_summary(query: dict[str, Any], session_id: str) -> Any:
+@blueprint.get("/sessions/<session_id>/summary", returns=schema.Summary)
+def get_summary(caller: Caller, session_id: str) -> Any:
     """Read the newest summary, and whether it is up to date"""
-    return current_engine().summaries.get(caller(query["user_id"]), session_id)
+    return current_engine().summaries.get(caller, session_id)
 
 
-@blueprint.put(
-    "/sessions/<session_id>/summary",
-    body=schema.SummaryEdit,
-    returns=schema.Summary,
-    errors={409: "The summary has changed since `expected_version`. Nothing was stored."},
-)
-def edit_summary(body: dict[str, Any], session_id: str) -> Any:
+@blueprint.put("/sessions/<session_id>/summary", body=schema.SummaryEdit, returns=schema.Summary)
+def edit_summary(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Replace the summary with an edited one
 
     It becomes a new version. The next prompt shows it.
     """
-    owner, expected = caller(body["user_id"]), body["expected_version"]
-    return current_engine().summaries.edit(owner, session_id, body["sections"], expected=expected)
+    return current_engine().summaries.edit(caller, session_id, **body)
 
 
 @blueprint.get("/sessions/<session_id>/summary/versions", query=PageQuery, returns=schema.SummaryPage)
-def list_summary_versions(query: dict[str, Any], session_id: str) -> Any:
+def list_summary_versions(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
-    return current_engine().summaries.versions(caller(query.pop("user_id")), session_id, **query)
+    return current_engine().summaries.versions(caller, session_id, **query)
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback", body=Rollback, returns=schema.Summary)
-def roll_back_summary(body: dict[str, Any], session_id: str) -> Any:
+def roll_back_summary(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Bring an earlier version back, as a new version
 
     Messages that it does not cover are sent word for word until the next update.
     """
-    return current_engine().summaries.rollback(caller(body["user_id"]), session_id, body["version"])
+    return current_engine().summaries.rollback(caller, session_id, **body)
 
 
-@blueprint.post("/sessions/<session_id>/summary/refresh", query=CallerQuery, returns=schema.Summary, status=202)
-def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
+@blueprint.post("/sessions/<session_id>/summary/refresh", returns=schema.Summary, status=202)
+def refresh_summary(caller: Caller, session_id: str) -> Any:
     """Update the summary now, also after an update has failed"""
-    return current_engine().summaries.refresh(caller(query["user_id"]), session_id)
+    return current_engine().summaries.refresh(caller, session_id)
 
 
 @blueprint.post(
@@ -67,10 +60,10 @@ def refresh_summary(query: dict[str, Any], session_id: str) -> Any:
         504: "The model took longer than MODEL_TIMEOUT.",
     },
 )
-def preview_summary(body: dict[str, Any], session_id: str) -> Any:
+def preview_summary(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Try a summary prompt on this conversation, and store nothing
 
     The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
     earliest version of the summary after which the rest fits.
     """
-    return current_engine().summary_job.preview(caller(body.pop("user_id")), session_id, **body)
+    return current_engine().summary_job.preview(caller, session_id, **body)

@@ -8,8 +8,8 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
-from api.identity import caller, need_scope, permissions
-from api.resource import ANY_SCOPE, ApiBlueprint, current_engine
+from api.identity import ANY_SCOPE, need_scope, permissions
+from api.resource import ApiBlueprint, Caller, current_engine
 from memory import users
 from memory.erasing import erasing
 from memory.transfer.export import open_export
@@ -17,8 +17,7 @@ from memory.transfer.export_format import ExportDocument, ExportQuery, to_json, 
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from memory.transfer.imports import store_import
 from models.keys import ADMIN
-from models.owners import Caller, Whom
-from schemas.fields import Receipt
+from schemas.receipts import Receipt
 from schemas.users import Backlog, Me, User, UserChange
 
 blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
@@ -38,25 +37,25 @@ _DOCUMENT = {
 
 
 @blueprint.get("/users/<path:user_id>", returns=User)
-def get_user(user_id: str | Whom) -> Any:
+def get_user(caller: Caller) -> Any:
     """Read how much is stored of a person"""
-    return users.get_user_info(current_engine(), caller(user_id))
+    return users.get_user_info(current_engine(), caller)
 
 
 @blueprint.patch("/users/<path:user_id>", body=UserChange, returns=User)
-def change_user(body: dict[str, Any], user_id: str | Whom) -> Any:
+def change_user(caller: Caller, body: dict[str, Any]) -> Any:
     """Turn the memory of a person off, or on again"""
-    return users.change_user(current_engine(), _for_all(caller(user_id)), body)
+    return users.change_user(current_engine(), _for_all(caller), body)
 
 
 @blueprint.delete("/users/<path:user_id>", returns=Receipt, slow=True)
-def erase_user(user_id: str | Whom) -> Any:
+def erase_user(caller: Caller) -> Any:
     """Erase everything of a person, for good
 
     When this call answers, messages, summaries, facts, their histories, jobs and the search index are gone, from the
     database's files as well. A reply that is being written is not stored.
     """
-    return erasing.erase_user(current_engine(), _for_all(caller(user_id)))
+    return erasing.erase_user(current_engine(), _for_all(caller))
 
 
 def _for_all(owner: Caller) -> Caller:
@@ -68,12 +67,12 @@ def _for_all(owner: Caller) -> Caller:
 
 @blueprint.get("/users/<path:user_id>/export", query=ExportQuery, returns=ExportDocument, scope=ADMIN, slow=True)
 @blueprint.doc(responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}})
-def export_user(query: dict[str, Any], user_id: str | Whom) -> Response:
+def export_user(caller: Caller, query: dict[str, Any]) -> Response:
     """Export everything of a person as one JSON document, or as Markdown to read
 
     The JSON document can be imported again; of the Markdown, the chats can. Replaced messages are left out.
     """
-    export = open_export(current_engine(), caller(user_id))
+    export = open_export(current_engine(), caller)
     written, kind, ending = _EXPORTS[query["format"]]
     response = Response(stream_with_context(written(export)), mimetype=kind)
     name = f"recap-export-{export.exported_at:%Y-%m-%d}.{ending}"
@@ -94,7 +93,7 @@ def export_user(query: dict[str, Any], user_id: str | Whom) -> Response:
     },
 )
 @blueprint.doc(requestBody=_DOCUMENT)
-def import_document(query: dict[str, Any]) -> Any:
+def import_document(caller: Caller, query: dict[str, Any]) -> Any:
     """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown
 
     Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The
@@ -102,41 +101,40 @@ def import_document(query: dict[str, Any]) -> Any:
     repeated safely. A session gets a new id where the person has another conversation of that id. No model is called:
     `POST /api/users/{user_id}/summaries` has what was imported summarised.
     """
-    owner = caller(query["user_id"])
     request.max_content_length = IMPORT_BYTES_MAX
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(current_engine().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)
         document = read_import(file, current_engine().now())
-        return store_import(current_engine(), owner, document)
+        return store_import(current_engine(), caller, document)
 
 
 @blueprint.get("/users/<path:user_id>/summaries", returns=Backlog)
-def get_backlog(user_id: str | Whom) -> Any:
+def get_backlog(caller: Caller) -> Any:
     """Read how much of a person's sessions no summary covers
 
     After an import, no summary covers the imported messages.
     """
-    return current_engine().summaries.backlog(caller(user_id))
+    return current_engine().summaries.backlog(caller)
 
 
 @blueprint.post("/users/<path:user_id>/summaries", returns=Backlog, status=202)
-def summarise_backlog(user_id: str | Whom) -> Any:
+def summarise_backlog(caller: Caller) -> Any:
     """Summarise all of a person's sessions, and take facts from them
 
     The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as many
     sessions are summarised as fit what is left of the person's day.
     """
-    return current_engine().summaries.start_backlog(caller(user_id))
+    return current_engine().summaries.start_backlog(caller)
 
 
 @blueprint.delete("/users/<path:user_id>/summaries", returns=Backlog)
-def cancel_backlog(user_id: str | Whom) -> Any:
+def cancel_backlog(caller: Caller) -> Any:
     """Cancel the updates of summaries that have not begun
 
     Summaries that were made stay. A session that goes on is summarised as usual.
     """
-    return current_engine().summaries.cancel_backlog(caller(user_id))
+    return current_engine().summaries.cancel_backlog(caller)
 
 
 @blueprint.get("/me", returns=Me, scope=ANY_SCOPE)

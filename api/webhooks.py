@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.identity import caller
-from api.resource import ApiBlueprint, current_engine
+from api.resource import ApiBlueprint, Caller, current_engine
 from models.keys import ADMIN
 from schemas import webhooks as schema
-from schemas.fields import CallerQuery
 
 blueprint = ApiBlueprint("webhooks", "Addresses that events are posted to; docs/events.md has the events.")
 
 _BAD_URL = {422: "The address can't be used, or something else is wrong."}
 
 
-@blueprint.get("/webhooks", query=CallerQuery, returns=schema.WebhookList, scope=ADMIN, own=False)
-def list_webhooks(query: dict[str, Any]) -> Any:
+@blueprint.get("/webhooks", returns=schema.WebhookList, scope=ADMIN, own=False)
+def list_webhooks(caller: Caller) -> Any:
     """List webhooks, each with its last deliveries"""
-    return {"items": current_engine().webhooks.find(caller(query["user_id"]))}
+    return {"items": current_engine().webhooks.find(caller)}
 
 
 @blueprint.post(
@@ -29,38 +27,37 @@ def list_webhooks(query: dict[str, Any]) -> Any:
     status=201,
     errors={409: "The server has no ENCRYPTION_KEY, or there are ten already. Nothing was stored.", **_BAD_URL},
 )
-def create_webhook(body: dict[str, Any]) -> Any:
+def create_webhook(caller: Caller, body: dict[str, Any]) -> Any:
     """Make a webhook for the events of a person or, without a `user_id`, of the whole tenant
 
     It gets what happens from now on, each event at least once, those of one person in order. The answer has the secret
     that deliveries are signed with. A receiver that fails is tried again, for three days; then the webhook is disabled.
     """
-    return current_engine().webhooks.create(caller(body.pop("user_id")), **body)
+    return current_engine().webhooks.create(caller, **body)
 
 
 @blueprint.patch(
     "/webhooks/<int64:webhook_id>",
     own=False,
-    query=CallerQuery,
     body=schema.WebhookChange(partial=True),
     returns=schema.Webhook,
     errors=_BAD_URL,
 )
-def change_webhook(query: dict[str, Any], body: dict[str, Any], webhook_id: int) -> Any:
+def change_webhook(caller: Caller, body: dict[str, Any], webhook_id: int) -> Any:
     """Change, disable or enable a webhook
 
     A change also has what failed tried again now.
     """
-    return current_engine().webhooks.change(caller(query["user_id"]), webhook_id, body)
+    return current_engine().webhooks.change(caller, webhook_id, body)
 
 
-@blueprint.delete("/webhooks/<int64:webhook_id>", query=CallerQuery, status=204, own=False)
-def delete_webhook(query: dict[str, Any], webhook_id: int) -> None:
+@blueprint.delete("/webhooks/<int64:webhook_id>", status=204, own=False)
+def delete_webhook(caller: Caller, webhook_id: int) -> None:
     """Delete a webhook, with what waits for it"""
-    current_engine().webhooks.delete(caller(query["user_id"]), webhook_id)
+    current_engine().webhooks.delete(caller, webhook_id)
 
 
-@blueprint.post("/webhooks/<int64:webhook_id>/test", query=CallerQuery, returns=schema.Delivery, slow=True, own=False)
-def test_webhook(query: dict[str, Any], webhook_id: int) -> Any:
+@blueprint.post("/webhooks/<int64:webhook_id>/test", returns=schema.Delivery, slow=True, own=False)
+def test_webhook(caller: Caller, webhook_id: int) -> Any:
     """Post an event of the type `webhook.test`, and see how it went"""
-    return current_engine().webhooks.test(caller(query["user_id"]), webhook_id)
+    return current_engine().webhooks.test(caller, webhook_id)

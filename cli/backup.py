@@ -8,7 +8,7 @@ import click
 from flask.cli import with_appcontext
 from sqlalchemy import select
 
-from api.resource import current_engine
+from api.current import current_engine
 from app import on_database
 from cli import Command
 from config import parsers

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from flask.cli import with_appcontext
 
-from api.resource import current_engine
+from api.current import current_engine
 from cli import Command
 from memory.engine import Engine
 from memory.transfer.import_reader import read_import

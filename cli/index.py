@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from api.resource import current_engine
+from api.current import current_engine
 from cli import Commands
 
 index = Commands("index", help="The search index: derived data, made from the messages.")

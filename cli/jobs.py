@@ -8,7 +8,7 @@ import time
 
 import click
 
-from api.resource import current_engine
+from api.current import current_engine
 from cli import Commands
 from memory.engine import Engine
 from memory.job_listing import JobInfo

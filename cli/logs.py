@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from api.resource import current_engine
+from api.current import current_engine
 from cli import Commands
 from memory.ops.logs import Pseudonym, Pseudonymizer
 

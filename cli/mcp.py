@@ -17,8 +17,8 @@ from flask.cli import with_appcontext
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from api.current import current_engine
 from api.mcp_server import INSTRUCTIONS, McpServer, can_show_forms, error_data
-from api.resource import current_engine
 from app import make_schema
 from cli import Command
 from memory.access.keys import Principal

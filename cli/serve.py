@@ -9,7 +9,7 @@ import click
 from flask import current_app
 from flask.cli import with_appcontext
 
-from api.resource import current_engine
+from api.current import current_engine
 from app import upgrade_schema
 from cli import Command
 from recap_server import FOLDER, HERE

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Date, ForeignKey, String, UniqueConstraint, true
 from sqlalchemy.orm import Mapped, mapped_column
@@ -78,13 +77,6 @@ class SpendingRow(Base):
     owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"), primary_key=True)
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     tokens: Mapped[int] = mapped_column(BigInteger, default=0)
-
-
-class Whom(NamedTuple):
-    """Whom a request names: the user who acts, and the space whose memory it is about instead of their own."""
-
-    user_id: str | None = None
-    space: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marshmallow import INCLUDE, Schema, ValidationError, fields, validate
+from marshmallow import INCLUDE, Schema, ValidationError, validate
 
-from schemas.fields import UNSTORABLE, Input, Text, describe, integer
+from schemas import fields
+from schemas.fields import UNSTORABLE
+from schemas.shapes import Input
 
 ATTACHMENTS_MAX = 10  # of one message
 ATTACHMENT_BYTES_MAX = 20_000_000  # of one image or file: model servers take no larger ones
@@ -25,35 +27,35 @@ _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 class Attachment(Schema):
     """Image, file or recording that came with a message. It was sent to the model, and is not stored itself."""
 
-    type = Text(required=True, metadata=describe("`image`, `file` or `audio`."))
-    name = Text(load_default=None, allow_none=True)
-    size = integer(load_default=None, allow_none=True, metadata=describe("Bytes; null where only its address came."))
-    hash = Text(required=True, metadata=describe("The same for the same attachment, sent in the same way."))
+    type = fields.Text(required=True, about="`image`, `file` or `audio`.")
+    name = fields.Text(load_default=None, allow_none=True)
+    size = fields.integer(load_default=None, allow_none=True, about="Bytes; null where only its address came.")
+    hash = fields.Text(required=True, about="The same for the same attachment, sent in the same way.")
 
 
-class StoredAttachment(fields.Field[Any]):
+class StoredAttachment(fields.Described):
     """Attachment as a message keeps it: before it had a name and a size, its hash alone."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, Mapping):
             return Attachment(unknown=INCLUDE).load(value)
-        return Text().deserialize(value)
+        return fields.Text().deserialize(value)
 
 
 class _Image(Input):
-    url = Text(required=True)
+    url = fields.Text(required=True)
     detail = fields.String(validate=validate.OneOf(("auto", "low", "high")))
 
 
 class _File(Input):
-    filename = Text(
+    filename = fields.Text(
         required=True, validate=[validate.Length(1, NAME_CHARS), validate.Regexp(r"[^\x00-\x1f\x7f-\x9f]+\Z")]
     )
-    file_data = Text(required=True)
+    file_data = fields.Text(required=True)
 
 
 _PARTS: dict[str, fields.Field[Any]] = {
-    "text": Text(required=True),
+    "text": fields.Text(required=True),
     "image_url": fields.Nested(_Image, required=True),
     "file": fields.Nested(_File, required=True),
 }

@@ -6,38 +6,20 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
-from marshmallow import INCLUDE, Schema, ValidationError, fields, post_load, validate
+from marshmallow import INCLUDE, Schema, ValidationError, post_load, validate
 
 from models.messages import Excerpt as ExcerptValue
 from models.messages import MessageDraft
 from models.model_server import MODEL_CHARS
 from models.turns import RECALL_MODES
+from schemas import fields
 from schemas.attachments import read_parts
 from schemas.examples import Example
 from schemas.facts import Fact
-from schemas.fields import (
-    OPTIONAL,
-    SOMETIMES,
-    CallerQuery,
-    Items,
-    PageQuery,
-    SessionId,
-    SpaceName,
-    Text,
-    TimeZone,
-    UserId,
-    UtcDateTime,
-    ValueSchema,
-    describe,
-    integer,
-    limit,
-    numbers_by_name,
-    one_of,
-    optional_text,
-    page_of,
-)
+from schemas.fields import OPTIONAL, describe, numbers_by_name
 from schemas.overview import Sentence
 from schemas.sessions import MESSAGE_CHARS_MAX, Message
+from schemas.shapes import CallerQuery, PageQuery, ValueSchema, page_of
 
 
 class Open(Schema):
@@ -60,7 +42,7 @@ class Completion(Open):
 
 SPACES_READ_MAX = 5  # beside its own memory, by one turn
 HISTORY_MAX = 200  # messages; a longer chat should be a session
-_HISTORY = describe(
+_HISTORY = (
     "What was said just before, if Recap has not stored it: it tells what the message refers to. A chat takes it only "
     "with `temporary`."
 )
@@ -72,7 +54,7 @@ _CONTENT = describe(
 )
 
 
-class MessageText(Text):
+class MessageText(fields.Text):
     """Message: a string, or `{"role": "user", "content": "..."}`."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
@@ -82,7 +64,7 @@ class MessageText(Text):
         return text
 
 
-class MessageContent(fields.Field[Any]):
+class MessageContent(fields.Described):
     """Message whose content may be a list of parts: it loads as these where one of them is an image or a file."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -112,8 +94,8 @@ class Said(ValueSchema):
 
     value = MessageDraft
 
-    role = one_of("user", "assistant", required=True)
-    content = Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
+    role = fields.one_of("user", "assistant", required=True)
+    content = fields.Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
 
 
 class Question(CallerQuery):
@@ -121,54 +103,44 @@ class Question(CallerQuery):
 
     long = True
 
-    message: fields.Field[Any] = MessageText(
-        required=True, metadata=describe('Its text, or {"role": "user", "content": "..."}.')
-    )
-    user_id = UserId(**OPTIONAL)
-    space = SpaceName(**OPTIONAL)
-    timezone = TimeZone(load_default=UTC, metadata=describe('The zone of words like "yesterday". The default is UTC.'))
-    spaces = Items(
-        SpaceName(),
+    message: fields.Field[Any] = MessageText(required=True, about='Its text, or {"role": "user", "content": "..."}.')
+    user_id = fields.UserId(**OPTIONAL)
+    space = fields.SpaceName(**OPTIONAL)
+    timezone = fields.TimeZone(load_default=UTC, about='The zone of words like "yesterday". The default is UTC.')
+    spaces = fields.Items(
+        fields.SpaceName(),
         SPACES_READ_MAX,
         **OPTIONAL,
-        metadata=describe(
-            "Spaces whose memory is read too. The default, with a person's key outside of a `space`: those it names."
-        ),
+        about="Spaces whose memory is read too. The default, with a person's key outside of a `space`: those it names.",
     )
     person = fields.Boolean(
         **OPTIONAL,
-        metadata=describe(
-            "In a `space`: whether the memory of the person who acts is read too, though the reply is the space's. The "
-            "default is true with the person's own key, else false."
-        ),
+        about="In a `space`: whether the memory of the person who acts is read too, though the reply is the space's. "
+        "The default is true with the person's own key, else false.",
     )
-    history = Items(fields.Nested(Said), HISTORY_MAX, load_default=(), metadata=_HISTORY)
+    history = fields.Items(fields.Nested(Said), HISTORY_MAX, load_default=(), about=_HISTORY)
 
 
 class ChatRequest(Question):
     """Message to answer."""
 
     message = MessageContent(required=True, metadata=_CONTENT)
-    session_id = SessionId(**OPTIONAL, metadata=describe("Without it, a session is created."))
-    name = optional_text(128)
+    session_id = fields.SessionId(**OPTIONAL, about="Without it, a session is created.")
+    name = fields.optional_text(128)
     stream = fields.Boolean(load_default=False)
-    recall = one_of(*RECALL_MODES, **OPTIONAL)
-    model = optional_text(
-        MODEL_CHARS, metadata=describe("One of `GET /api/models`. Without it, the main model answers.")
-    )
+    recall = fields.one_of(*RECALL_MODES, **OPTIONAL)
+    model = fields.optional_text(MODEL_CHARS, about="One of `GET /api/models`. Without it, the main model answers.")
     remember = fields.Boolean(
         load_default=True,
-        metadata=describe(
-            "False: the reply looks at this session alone, and nothing of the turn comes up in others: no facts are "
-            "taken from it, and it is not recalled. A search still finds it."
-        ),
+        about="False: the reply looks at this session alone, and nothing of the turn comes up in others: no facts are "
+        "taken from it, and it is not recalled. A search still finds it.",
     )
-    prompt = optional_text(
-        64, attribute="summary_prompt", metadata=describe("The name of the prompt for this turn's summary.")
+    prompt = fields.optional_text(
+        64, attribute="summary_prompt", about="The name of the prompt for this turn's summary."
     )
-    system_prompt = optional_text(20_000)
-    temporary = fields.Boolean(load_default=False, metadata=describe("Use the memory, but store nothing of this turn."))
-    replaces = integer(1, **OPTIONAL, metadata=describe("The id of the message it replaces."))
+    system_prompt = fields.optional_text(20_000)
+    temporary = fields.Boolean(load_default=False, about="Use the memory, but store nothing of this turn.")
+    replaces = fields.integer(1, **OPTIONAL, about="The id of the message it replaces.")
 
     @post_load
     def _fits(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -194,7 +166,7 @@ class ExcerptMessage(Message):
     class Meta:
         fields = ("id", "position", "role", "name", "content", "created_at", "page")
 
-    page = fields.Integer(allow_none=True, metadata=describe("Of a passage: its page in a PDF.", **SOMETIMES))
+    page = fields.Integer(allow_none=True, about="Of a passage: its page in a PDF.", sometimes=True)
 
 
 _SAID = ("id", "position", "role", "name", "content", "created_at")
@@ -204,7 +176,7 @@ class Gist(Schema):
     """Lines of the summary of an earlier conversation."""
 
     text = fields.String()
-    updated_at = UtcDateTime(metadata=describe("When the conversation was last talked in."))
+    updated_at = fields.UtcDateTime(about="When the conversation was last talked in.")
 
 
 class DocumentPlace(Schema):
@@ -213,24 +185,22 @@ class DocumentPlace(Schema):
     id = fields.String()
     title = fields.String()
     uri = fields.String(allow_none=True)
-    page = fields.Integer(metadata=describe("The page of a PDF that the best passage is on.", **SOMETIMES))
+    page = fields.Integer(about="The page of a PDF that the best passage is on.", sometimes=True)
 
 
 class Excerpt(Schema):
     """Part of an earlier conversation that was recalled: messages, its summary, or both; or passages of a document."""
 
-    session_id = fields.String(allow_none=True, metadata=describe("Null for a document."))
+    session_id = fields.String(allow_none=True, about="Null for a document.")
     document = fields.Nested(
-        DocumentPlace, metadata=describe("The document that the passages are of, in place of a session.", **SOMETIMES)
+        DocumentPlace, about="The document that the passages are of, in place of a session.", sometimes=True
     )
-    title = fields.String(metadata=describe("The title of the session or document."))
+    title = fields.String(about="The title of the session or document.")
     messages = fields.List(fields.Nested(ExcerptMessage))
-    hits = fields.List(fields.Integer(), metadata=describe("The ids of the messages that the search found."))
+    hits = fields.List(fields.Integer(), about="The ids of the messages that the search found.")
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float())
-    summary = fields.Nested(
-        Gist, allow_none=True, metadata=describe("What it shows of the conversation's summary; null: nothing.")
-    )
+    summary = fields.Nested(Gist, allow_none=True, about="What it shows of the conversation's summary; null: nothing.")
 
     def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
         messages = [
@@ -255,8 +225,8 @@ class RecallCall(Schema):
 
     name = fields.String()
     query = fields.String()
-    after = UtcDateTime()
-    before = UtcDateTime()
+    after = fields.UtcDateTime()
+    before = fields.UtcDateTime()
     excerpts = fields.Integer()
     error = fields.String()
 
@@ -274,57 +244,53 @@ class Call(Schema):
 
     method = fields.String()
     path = fields.String()
-    body = fields.Dict(metadata=SOMETIMES)
+    body = fields.Dict(sometimes=True)
 
 
 class WrittenFact(Schema):
     """Fact that the model wrote with a tool."""
 
-    action = one_of("remember", "correct", "forget")
+    action = fields.one_of("remember", "correct", "forget")
     fact_id = fields.Integer()
     text = fields.String(
         allow_none=True,
-        metadata=describe("What is known now or, forgotten, what was known. Null when it is gone since."),
+        about="What is known now or, forgotten, what was known. Null when it is gone since.",
     )
-    quote = fields.String(
-        allow_none=True, metadata=describe("The person's words that it rests on, or that ask for it.")
-    )
-    replaces = fields.String(allow_none=True, metadata=describe("What a correction replaced."))
+    quote = fields.String(allow_none=True, about="The person's words that it rests on, or that ask for it.")
+    replaces = fields.String(allow_none=True, about="What a correction replaced.")
     undo = fields.Nested(
         Call,
         allow_none=True,
-        metadata=describe("The call that undoes it. What was forgotten is told once: later there is none."),
+        about="The call that undoes it. What was forgotten is told once: later there is none.",
     )
 
 
 class ShownProfile(Schema):
     """Part of a profile."""
 
-    version = fields.Integer(metadata=describe("0: none was shown."))
+    version = fields.Integer(about="0: none was shown.")
     values = fields.Function(
         lambda shown: [{"name": value.name, "value": value.value, **value.source} for value in shown.values],
-        metadata=describe(
-            "Each with `name`, `value` and what it rests on: the `quote`, `session_id` and `position` of a message, "
-            "`since` and `author`."
-        ),
+        about="Each with `name`, `value` and what it rests on: the `quote`, `session_id` and `position` of a message, "
+        "`since` and `author`.",
     )
 
 
 class ShownOverview(Schema):
     """Sentences of an overview."""
 
-    version = fields.Integer(metadata=describe("0: none was shown."))
+    version = fields.Integer(about="0: none was shown.")
     sentences = fields.List(fields.Nested(Sentence))
 
 
 class ShownText(Schema):
     """Instruction, or text of a type of conversation."""
 
-    kind = one_of("instruction", "type")
+    kind = fields.one_of("instruction", "type")
     name = fields.String()
     version = fields.Integer()
     text = fields.String()
-    of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
+    of_tenant = fields.Boolean(about="Whether it is for all people of the tenant.")
 
 
 class OtherMemory(Schema):
@@ -349,27 +315,25 @@ class Memory(Schema):
         ),
     )
     profile = fields.Nested(
-        ShownProfile, metadata=describe("The part of the profile that was shown, instead of the facts it contains.")
+        ShownProfile, about="The part of the profile that was shown, instead of the facts it contains."
     )
     overview = fields.Nested(
         ShownOverview,
-        metadata=describe("What mattered lately, as the prompt showed it, each sentence with its sources."),
+        about="What mattered lately, as the prompt showed it, each sentence with its sources.",
     )
     instructions = fields.List(
         fields.Nested(ShownText),
         attribute="texts",
-        metadata=describe("The instructions that were shown, and the text of the conversation's type."),
+        about="The instructions that were shown, and the text of the conversation's type.",
     )
-    type = fields.String(allow_none=True, metadata=describe("The type of the conversation, if its words tell one."))
+    type = fields.String(allow_none=True, about="The type of the conversation, if its words tell one.")
     facts = fields.List(fields.Nested(ShownFact))
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     examples = fields.List(fields.Nested(Example))
     others = fields.List(
         fields.Nested(OtherMemory),
-        metadata=describe(
-            "What was shown of other memories that the turn reads. Only in the answer to the turn itself: others may "
-            "read the session."
-        ),
+        about="What was shown of other memories that the turn reads. Only in the answer to the turn itself: others may "
+        "read the session.",
     )
     recall = fields.Function(
         _recall,
@@ -380,7 +344,7 @@ class Memory(Schema):
         ),
     )
     written = fields.List(
-        fields.Nested(WrittenFact), metadata=describe("The facts that the model wrote in this turn, in mode `tools`.")
+        fields.Nested(WrittenFact), about="The facts that the model wrote in this turn, in mode `tools`."
     )
     tail = fields.Function(
         lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},
@@ -396,11 +360,11 @@ class ChatUsage(Schema):
     prompt_tokens = fields.Integer(attribute="spent.prompt_tokens")
     completion_tokens = fields.Integer(attribute="spent.completion_tokens")
     total_tokens = fields.Integer(attribute="spent.total_tokens")
-    estimated = fields.Boolean(attribute="spent.estimated", metadata=describe("True if the provider gave no figures."))
+    estimated = fields.Boolean(attribute="spent.estimated", about="True if the provider gave no figures.")
     full_history_tokens = fields.Integer(
-        metadata=describe("What sending every message but hidden and refused ones would have cost.")
+        about="What sending every message but hidden and refused ones would have cost."
     )
-    saved_tokens = fields.Integer(metadata=describe("The difference. It is below zero while a session is short."))
+    saved_tokens = fields.Integer(about="The difference. It is below zero while a session is short.")
 
 
 class ChatReply(Completion):
@@ -416,12 +380,12 @@ class ChatReply(Completion):
     """
 
     usage = fields.Nested(ChatUsage)
-    session_id = fields.String(allow_none=True, metadata=describe("Null for a temporary turn without a session."))
+    session_id = fields.String(allow_none=True, about="Null for a temporary turn without a session.")
     user_message_id = fields.Integer(allow_none=True)
-    message_id = fields.Integer(allow_none=True, metadata=describe("The id of the stored reply."))
+    message_id = fields.Integer(allow_none=True, about="The id of the stored reply.")
     reply = fields.String()
     memory = fields.Nested(Memory)
-    notice = fields.String(metadata=describe("Only present when the built-in model answers; says so.", **SOMETIMES))
+    notice = fields.String(about="Only present when the built-in model answers; says so.", sometimes=True)
 
 
 MEMORY, USAGE, WRITTEN = Memory(), ChatUsage(), Memory(only=("written",))
@@ -431,23 +395,21 @@ class Turn(Schema):
     """Message and its reply: how the turn ended, and what it cost."""
 
     user_message_id = fields.Integer()
-    message_id = fields.Integer(allow_none=True, metadata=describe("The id of the reply; null if there is none (yet)."))
+    message_id = fields.Integer(allow_none=True, about="The id of the reply; null if there is none (yet).")
     state = fields.String(
-        metadata=describe(
-            "`answering`; `finished`; `interrupted`: it was stopped, or the model failed in its middle, and the words "
-            "so far are kept; `broken_off`: no reply came, and sending the same message again continues the turn; or "
-            "`refused`: a model server refused the message, which tells why, and the session goes on without it."
-        )
+        about="`answering`; `finished`; `interrupted`: it was stopped, or the model failed in its middle, and the "
+        "words so far are kept; `broken_off`: no reply came, and sending the same message again continues the turn; or "
+        "`refused`: a model server refused the message, which tells why, and the session goes on without it."
     )
     so_far = fields.String(
         allow_none=True,
-        metadata=describe("While there is no reply: what the model had said of it a few seconds ago; null if nothing."),
+        about="While there is no reply: what the model had said of it a few seconds ago; null if nothing.",
     )
     model = fields.String(allow_none=True)
     finish_reason = fields.String(allow_none=True)
     usage = fields.Nested(ChatUsage, allow_none=True)
-    started_at = UtcDateTime()
-    finished_at = UtcDateTime(allow_none=True)
+    started_at = fields.UtcDateTime()
+    finished_at = fields.UtcDateTime(allow_none=True)
 
 
 TurnPage = page_of(Turn)
@@ -460,5 +422,5 @@ class TurnWithMemory(Turn):
 
 
 class TurnQuery(PageQuery):
-    limit = limit(100, most=500)
-    order = one_of("asc", "desc", load_default="desc")
+    limit = fields.limit(100, most=500)
+    order = fields.one_of("asc", "desc", load_default="desc")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from models.sections import SECTIONS
 from models.turns import RECALL_MODES
-from schemas.fields import INT32_MAX, OPTIONAL, CallerQuery, Items, Text, describe, integer, list_of, one_of
+from schemas import fields
+from schemas.fields import INT32_MAX, OPTIONAL
+from schemas.shapes import CallerQuery, list_of
 
 CUES_MAX, CUE_CHARS, PROMPT_CHARS = 50, 60, 4_000
 
@@ -14,26 +16,26 @@ CUES_MAX, CUE_CHARS, PROMPT_CHARS = 50, 60, 4_000
 class Does(Schema):
     """Behaviour of a type; null: as the settings say."""
 
-    cues = Items(
-        Text(validate=validate.Length(1, CUE_CHARS)),
+    cues = fields.Items(
+        fields.Text(validate=validate.Length(1, CUE_CHARS)),
         CUES_MAX,
         load_default=(),
-        metadata=describe("Words that tell it; of a cue with several words, all have to be in one message."),
+        about="Words that tell it; of a cue with several words, all have to be in one message.",
     )
-    prompt = Text(
+    prompt = fields.Text(
         load_default="",
         validate=validate.Length(max=PROMPT_CHARS),
-        metadata=describe("Stands beside the system prompt from when the head is chosen anew."),
+        about="Stands beside the system prompt from when the head is chosen anew.",
     )
-    recall = one_of(*RECALL_MODES, **OPTIONAL)
-    recall_tokens = integer(0, INT32_MAX, **OPTIONAL)
-    fact_tokens = integer(0, INT32_MAX, **OPTIONAL)
-    example_tokens = integer(0, INT32_MAX, **OPTIONAL)
-    emphasis = Items(
-        one_of(*(section.name for section in SECTIONS)),
+    recall = fields.one_of(*RECALL_MODES, **OPTIONAL)
+    recall_tokens = fields.integer(0, INT32_MAX, **OPTIONAL)
+    fact_tokens = fields.integer(0, INT32_MAX, **OPTIONAL)
+    example_tokens = fields.integer(0, INT32_MAX, **OPTIONAL)
+    emphasis = fields.Items(
+        fields.one_of(*(section.name for section in SECTIONS)),
         len(SECTIONS),
         load_default=(),
-        metadata=describe("Sections that come first in the summary, from when the head is chosen anew."),
+        about="Sections that come first in the summary, from when the head is chosen anew.",
     )
 
 
@@ -41,8 +43,8 @@ class ConversationType(Does):
     """Purpose that a conversation can have."""
 
     name = fields.String()
-    built_in = fields.Boolean(metadata=describe("Whether it has cue words beside its own."))
-    of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
+    built_in = fields.Boolean(about="Whether it has cue words beside its own.")
+    of_tenant = fields.Boolean(about="Whether it is for all people of the tenant.")
 
 
 ConversationTypeList = list_of(ConversationType)

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from models.documents import TITLE_CHARS, URI_CHARS
 from models.messages import EXTERNAL_ID_CHARS
-from schemas.fields import (
-    CallerQuery,
-    PageQuery,
-    SessionId,
-    Text,
-    UtcDateTime,
-    describe,
-    one_of,
-    optional_text,
-    page_of,
-)
+from schemas import fields
+from schemas.fields import describe
+from schemas.shapes import CallerQuery, PageQuery, page_of
 
 PLAIN, MARKDOWN, HTML, PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
 SUFFIXES = {".txt": PLAIN, ".md": MARKDOWN, ".markdown": MARKDOWN, ".html": HTML, ".htm": HTML, ".pdf": PDF}
 """What can be read, by the endings of files."""
 
-_SESSION = describe("The document is of the owner of this session: of its person, or of the session itself.")
+_SESSION = "The document is of the owner of this session: of its person, or of the session itself."
 
 
 class _DocumentFields(CallerQuery):
     """Whose document it is, and what is said of it."""
 
-    session_id = SessionId(load_default=None, metadata=_SESSION)
-    title = optional_text(TITLE_CHARS, metadata=describe("Without it, Recap takes the one that the document has."))
-    uri = optional_text(URI_CHARS, metadata=describe("Where it is from; shown wherever it is quoted."))
-    external_id = optional_text(
+    session_id = fields.SessionId(load_default=None, about=_SESSION)
+    title = fields.optional_text(TITLE_CHARS, about="Without it, Recap takes the one that the document has.")
+    uri = fields.optional_text(URI_CHARS, about="Where it is from; shown wherever it is quoted.")
+    external_id = fields.optional_text(
         EXTERNAL_ID_CHARS,
-        metadata=describe("The application's own name for it. A document sent with the same one replaces it."),
+        about="The application's own name for it. A document sent with the same one replaces it.",
     )
 
 
@@ -42,8 +34,8 @@ class DocumentCreate(_DocumentFields):
 
     long = True
 
-    text = Text(required=True, validate=validate.Length(1))
-    media_type = one_of(PLAIN, MARKDOWN, HTML, load_default=MARKDOWN)
+    text = fields.Text(required=True, validate=validate.Length(1))
+    media_type = fields.one_of(PLAIN, MARKDOWN, HTML, load_default=MARKDOWN)
 
 
 class DocumentUpload(_DocumentFields):
@@ -53,27 +45,25 @@ class DocumentUpload(_DocumentFields):
 
 
 class DocumentQuery(PageQuery):
-    session_id = SessionId(load_default=None, metadata=describe("Documents of this session's owner."))
+    session_id = fields.SessionId(load_default=None, about="Documents of this session's owner.")
 
 
 class Document(Schema):
     """Document that was added to what is known."""
 
     id = fields.String()
-    user_id = fields.String(
-        allow_none=True, metadata=describe("Null for one of a space, or of a session without a person.")
-    )
+    user_id = fields.String(allow_none=True, about="Null for one of a space, or of a session without a person.")
     space = fields.String(allow_none=True)
     title = fields.String()
     uri = fields.String(allow_none=True)
     external_id = fields.String(allow_none=True)
     media_type = fields.String()
-    size = fields.Integer(metadata=describe("Bytes of the file, or of the text."))
-    pages = fields.Integer(allow_none=True, metadata=describe("Of a PDF; null for any other document."))
-    passages = fields.Integer(metadata=describe("Parts that are found one by one."))
-    tokens = fields.Integer(metadata=describe("An estimate for all of its text."))
-    created_at = UtcDateTime()
-    updated_at = UtcDateTime(metadata=describe("When it was last replaced."))
+    size = fields.Integer(about="Bytes of the file, or of the text.")
+    pages = fields.Integer(allow_none=True, about="Of a PDF; null for any other document.")
+    passages = fields.Integer(about="Parts that are found one by one.")
+    tokens = fields.Integer(about="An estimate for all of its text.")
+    created_at = fields.UtcDateTime()
+    updated_at = fields.UtcDateTime(about="When it was last replaced.")
     state = fields.Function(
         lambda document: document.state,
         metadata=describe(
@@ -90,13 +80,13 @@ DocumentPage = page_of(Document)
 class Passage(Schema):
     """Part of a document, as it is found and quoted."""
 
-    message_id = fields.Integer(attribute="id", metadata=describe("Its id in results of a search."))
-    position = fields.Integer(metadata=describe("Its number within the document, from 1."))
+    message_id = fields.Integer(attribute="id", about="Its id in results of a search.")
+    position = fields.Integer(about="Its number within the document, from 1.")
     page = fields.Function(
         lambda passage: (passage.extra or {}).get("page"),
         metadata=describe("Its page in a PDF, from 1.", type="integer", nullable=True),
     )
-    text = fields.String(attribute="content", metadata=describe("With the headings that it stands under."))
+    text = fields.String(attribute="content", about="With the headings that it stands under.")
 
 
 PassagePage = page_of(Passage)

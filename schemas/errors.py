@@ -1,21 +1,23 @@
-"""Shape of errors, and of Anthropic's."""
+"""Shape of errors, and of Anthropic's; marshmallow's messages as one list."""
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields
+from typing import Any
 
-from schemas.fields import WRONG_MAX, describe
+from marshmallow import Schema
+
+from schemas import fields
+from schemas.fields import UNKNOWN_CHARS
+from schemas.shapes import WRONG_MAX
 
 
 class ErrorDetail(Schema):
-    message = fields.String(required=True, metadata=describe("For people: what happened, and what to do."))
+    message = fields.String(required=True, about="For people: what happened, and what to do.")
     type = fields.String(required=True)
-    code = fields.String(required=True, allow_none=True, metadata=describe("For programs: stable between releases."))
-    param = fields.String(allow_none=True, metadata=describe("The field of the request that caused the error."))
-    fields_ = fields.Dict(
-        data_key="fields", metadata=describe(f"With 422: what is wrong with each field, of at most {WRONG_MAX}.")
-    )
-    wrong = fields.Integer(metadata=describe("With 422: how many fields are wrong."))
+    code = fields.String(required=True, allow_none=True, about="For programs: stable between releases.")
+    param = fields.String(allow_none=True, about="The field of the request that caused the error.")
+    fields_ = fields.Dict(data_key="fields", about=f"With 422: what is wrong with each field, of at most {WRONG_MAX}.")
+    wrong = fields.Integer(about="With 422: how many fields are wrong.")
 
 
 class Error(Schema):
@@ -25,10 +27,21 @@ class Error(Schema):
 class AnthropicErrorDetail(Schema):
     type = fields.String(required=True)
     message = fields.String(required=True)
-    code = fields.String(allow_none=True, metadata=describe("For programs: stable between releases."))
+    code = fields.String(allow_none=True, about="For programs: stable between releases.")
 
 
 class AnthropicError(Schema):
     type = fields.Constant("error")
     error = fields.Nested(AnthropicErrorDetail, required=True)
     request_id = fields.String()
+
+
+def flat(problems: Any, path: str = "") -> dict[str, list[str]]:
+    """Flatten marshmallow's nested messages: `messages.3.content: [...]`."""
+    if isinstance(problems, list):
+        return {path or "body": [str(problem) for problem in problems]}
+    out: dict[str, list[str]] = {}
+    for key, value in problems.items():
+        name = str(key)[:UNKNOWN_CHARS]
+        out |= flat(value, path if key == "_schema" else f"{path}.{name}".lstrip("."))
+    return out

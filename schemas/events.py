@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, ValidationError
 
 from models.events import EVENT_TYPES
-from schemas.fields import CallerQuery, Text, UtcDateTime, describe, number
+from schemas import fields
+from schemas.fields import describe
+from schemas.shapes import CallerQuery
 
 STREAM_SECONDS_MAX = 3600
 TYPES = "; ".join(f"`{name}`: {text}" for name, text in EVENT_TYPES.items()) + "."
@@ -17,55 +19,51 @@ _WORDS = "Only with `words`."
 class EventData(Schema):
     """Data of an event: what its type has. With `words` also what people and models said."""
 
-    user_id = fields.String(allow_none=True, metadata=describe("Null in a space, and for a session without a person."))
-    space = fields.String(metadata=describe("Only in a space."))
+    user_id = fields.String(allow_none=True, about="Null in a space, and for a session without a person.")
+    space = fields.String(about="Only in a space.")
     session_id = fields.String(allow_none=True)
     message_id = fields.Integer()
     role = fields.String()
-    position = fields.Integer(metadata=describe("Of a message: its place in the session."))
-    created_at = UtcDateTime(metadata=describe("Of a message: when it was said."))
-    content = fields.String(
-        allow_none=True, metadata=describe(f"{_WORDS} Null where the person asked not to remember the message.")
-    )
-    name = fields.String(allow_none=True, metadata=describe(_WORDS))
-    version = fields.Integer(metadata=describe("Of a summary, a profile or an overview."))
-    through = fields.Integer(metadata=describe("The last position that the summary covers."))
-    author = fields.String(metadata=describe("`model`, `person`, or what made the version."))
-    sections = fields.Dict(metadata=describe(f"Of a summary. {_WORDS}"))
+    position = fields.Integer(about="Of a message: its place in the session.")
+    created_at = fields.UtcDateTime(about="Of a message: when it was said.")
+    content = fields.String(allow_none=True, about=f"{_WORDS} Null where the person asked not to remember the message.")
+    name = fields.String(allow_none=True, about=_WORDS)
+    version = fields.Integer(about="Of a summary, a profile or an overview.")
+    through = fields.Integer(about="The last position that the summary covers.")
+    author = fields.String(about="`model`, `person`, or what made the version.")
+    sections = fields.Dict(about=f"Of a summary. {_WORDS}")
     fact_id = fields.Integer()
     action = fields.String(
-        metadata=describe(
-            "`made`, `edited`, `superseded`, `merged`, `contradicted`, `expired` or `reopened`. Of a forgotten fact "
-            "`forgotten`, `superseded` (another fact stands for it), `replaced` or `refused` with its message, or "
-            "`archived` with its session."
-        )
+        about="`made`, `edited`, `superseded`, `merged`, `contradicted`, `expired` or `reopened`. Of a forgotten fact "
+        "`forgotten`, `superseded` (another fact stands for it), `replaced` or `refused` with its message, or "
+        "`archived` with its session."
     )
     category = fields.String()
     importance = fields.Integer()
     pinned = fields.Boolean()
     scope = fields.String()
     superseded_by = fields.Integer(allow_none=True)
-    text = fields.String(metadata=describe(f"Of a fact, after this change. {_WORDS}"))
-    profile = fields.Dict(metadata=describe(f"Each value with its source. {_WORDS}"))
-    overview = fields.Dict(metadata=describe(f"Its sentences, each with its sources. {_WORDS}"))
+    text = fields.String(about=f"Of a fact, after this change. {_WORDS}")
+    profile = fields.Dict(about=f"Each value with its source. {_WORDS}")
+    overview = fields.Dict(about=f"Its sentences, each with its sources. {_WORDS}")
     job_id = fields.Integer()
-    kind = fields.String(metadata=describe("Of a job."))
-    webhook_id = fields.Integer(metadata=describe("Of a test."))
+    kind = fields.String(about="Of a job.")
+    webhook_id = fields.Integer(about="Of a test.")
 
 
 class Event(Schema):
     """Event in the form of Standard Webhooks. A repeated one has the same `id`."""
 
     id = fields.String()
-    type = fields.String(metadata=describe(TYPES))
-    timestamp = UtcDateTime()
+    type = fields.String(about=TYPES)
+    timestamp = fields.UtcDateTime()
     data = fields.Nested(EventData)
 
 
 EVENT = Event()
 
 
-class Types(fields.Field[tuple[str, ...]]):
+class Types(fields.Described):
     """Types of events, separated by commas."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> tuple[str, ...]:
@@ -76,23 +74,23 @@ class Types(fields.Field[tuple[str, ...]]):
 
 
 class EventHeaders(Schema):
-    last_event_id = Text(
+    last_event_id = fields.Text(
         data_key="Last-Event-ID",
         load_default=None,
-        metadata=describe("Begin after this place: readers of streams send it when they come back."),
+        about="Begin after this place: readers of streams send it when they come back.",
     )
 
 
 class EventQuery(CallerQuery):
-    after = Text(
+    after = fields.Text(
         load_default=None,
-        metadata=describe("Begin after this place, the `id:` of an event; for readers that can't send Last-Event-ID."),
+        about="Begin after this place, the `id:` of an event; for readers that can't send Last-Event-ID.",
     )
     types = Types(load_default="", metadata={**describe("Only these types, separated by commas."), "type": "string"})
-    words = fields.Boolean(load_default=False, metadata=describe("With what people and models said."))
-    seconds = number(
+    words = fields.Boolean(load_default=False, about="With what people and models said.")
+    seconds = fields.number(
         0,
         STREAM_SECONDS_MAX,
         load_default=STREAM_SECONDS_MAX,
-        metadata=describe("End the stream after so long. 0: only what there is now."),
+        about="End the stream after so long. 0: only what there is now.",
     )

@@ -5,46 +5,35 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
 
-from schemas.fields import (
-    CallerQuery,
-    Input,
-    Items,
-    PageQuery,
-    SessionId,
-    Text,
-    UtcDateTime,
-    describe,
-    integer,
-    one_of,
-    page_of,
-)
+from schemas import fields
+from schemas.shapes import CallerQuery, Input, PageQuery, page_of
 
 INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
 STEPS_MAX = 50  # messages of an example
 BEST = 5  # the highest rating
-_RATING = describe("How good the answer is, from 1 to 5. Of similar examples the best rated come first.")
+_RATING = "How good the answer is, from 1 to 5. Of similar examples the best rated come first."
 
 
 class CalledFunction(Input):
-    name = Text(required=True, validate=validate.Length(1, 128))
-    arguments = Text(load_default="{}", metadata=describe("As JSON."))
+    name = fields.Text(required=True, validate=validate.Length(1, 128))
+    arguments = fields.Text(load_default="{}", about="As JSON.")
 
 
 class ToolCall(Input):
-    id = Text()
-    type = one_of("function", load_default="function")
+    id = fields.Text()
+    type = fields.one_of("function", load_default="function")
     function = fields.Nested(CalledFunction, required=True)
 
 
 class ExampleMessage(Input):
     """Message of an example, in the form of the OpenAI protocol."""
 
-    role = one_of("user", "assistant", "tool", required=True)
-    content = Text(load_default="", allow_none=True)
-    tool_calls = Items(fields.Nested(ToolCall), STEPS_MAX)
-    tool_call_id = Text(metadata=describe("The call whose result a tool's message is."))
+    role = fields.one_of("user", "assistant", "tool", required=True)
+    content = fields.Text(load_default="", allow_none=True)
+    tool_calls = fields.Items(fields.Nested(ToolCall), STEPS_MAX)
+    tool_call_id = fields.Text(about="The call whose result a tool's message is.")
 
 
 class Example(Schema):
@@ -55,32 +44,32 @@ class Example(Schema):
     output = fields.String()
     messages = fields.List(
         fields.Nested(ExampleMessage),
-        metadata=describe("From the message to the answer, where tools were called in between. Empty for most."),
+        about="From the message to the answer, where tools were called in between. Empty for most.",
     )
     tags = fields.List(fields.String())
-    rating = fields.Integer(metadata=_RATING)
-    created_at = UtcDateTime()
+    rating = fields.Integer(about=_RATING)
+    created_at = fields.UtcDateTime()
 
 
 ExamplePage = page_of(Example)
 
 
 class ExampleQuery(PageQuery):
-    session_id = SessionId(load_default=None, metadata=describe("Examples of this session's owner."))
+    session_id = fields.SessionId(load_default=None, about="Examples of this session's owner.")
 
 
 class ExampleCreate(CallerQuery):
     """Example: `input` and `output`; or `messages`; or `session_id` and `message_id` of an exchange."""
 
-    input = Text(validate=validate.Length(1, INPUT_CHARS))
-    output = Text(validate=validate.Length(1, OUTPUT_CHARS))
-    messages = Items(
-        fields.Nested(ExampleMessage), STEPS_MAX, least=2, metadata=describe("A message, calls of tools, the answer.")
+    input = fields.Text(validate=validate.Length(1, INPUT_CHARS))
+    output = fields.Text(validate=validate.Length(1, OUTPUT_CHARS))
+    messages = fields.Items(
+        fields.Nested(ExampleMessage), STEPS_MAX, least=2, about="A message, calls of tools, the answer."
     )
-    session_id = SessionId(metadata=describe("With `message_id`, instead of `input` and `output`: an exchange."))
-    message_id = integer(1, metadata=describe("The id of the exchange's message or of its reply."))
-    tags = Items(Text(validate=validate.Length(1, 64)), 20, load_default=())
-    rating = integer(1, BEST, load_default=BEST, metadata=_RATING)
+    session_id = fields.SessionId(about="With `message_id`, instead of `input` and `output`: an exchange.")
+    message_id = fields.integer(1, about="The id of the exchange's message or of its reply.")
+    tags = fields.Items(fields.Text(validate=validate.Length(1, 64)), 20, load_default=())
+    rating = fields.integer(1, BEST, load_default=BEST, about=_RATING)
 
     @validates_schema
     def _one_form(self, data: dict[str, Any], **_: Any) -> None:

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from models.facts import FACT_CATEGORIES, SELF
-from schemas.fields import (
-    AS_OF,
-    CallerQuery,
-    Input,
-    Items,
-    PageQuery,
-    SessionId,
-    Text,
-    UtcDateTime,
-    describe,
-    integer,
-    list_of,
-    number,
-    numbers_by_name,
-    one_of,
-    optional_text,
-    page_of,
-)
+from schemas import fields
+from schemas.fields import AS_OF, describe, numbers_by_name
+from schemas.shapes import CallerQuery, Input, PageQuery, list_of, page_of
 
 TEXT_CHARS_MAX = 500
 NAME_CHARS_MAX = 100  # of an entity or a relation
 CATEGORY = validate.Regexp(r"^[a-z0-9][a-z0-9_-]{0,31}$", error="Must be a category: 1 to 32 of a-z, 0-9, - and _.")
-_CATEGORY = describe(f"One of {', '.join(FACT_CATEGORIES)}, or a category of the rules (`/api/rules`).")
+_CATEGORY = f"One of {', '.join(FACT_CATEGORIES)}, or a category of the rules (`/api/rules`)."
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _ACTIONS = (
     "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
@@ -46,10 +31,10 @@ class Proof(Schema):
 
     id = fields.Integer()
     text = fields.String()
-    quote = fields.String(metadata=describe("The words of its source that it rests on."))
+    quote = fields.String(about="The words of its source that it rests on.")
     session_id = fields.String(allow_none=True)
     source_message_id = fields.Integer(allow_none=True)
-    valid_from = UtcDateTime()
+    valid_from = fields.UtcDateTime()
 
 
 class Fact(Schema):
@@ -59,27 +44,25 @@ class Fact(Schema):
     text = fields.String()
     category = fields.String()
     importance = fields.Integer()
-    scope = fields.String(
-        metadata=describe("`session`: true in its session. `user`: true in all sessions of the person.")
-    )
+    scope = fields.String(about="`session`: true in its session. `user`: true in all sessions of the person.")
     session_id = fields.String(allow_none=True)
-    source_message_id = fields.Integer(allow_none=True, metadata=describe("Null if an API call added it."))
-    quote = fields.String(metadata=describe("The words of its source that it rests on."))
+    source_message_id = fields.Integer(allow_none=True, about="Null if an API call added it.")
+    quote = fields.String(about="The words of its source that it rests on.")
     pinned = fields.Boolean()
-    recalled_count = fields.Integer(metadata=describe("How many messages it was relevant to."))
-    valid_from = UtcDateTime()
-    valid_to = UtcDateTime(allow_none=True, metadata=describe("Null while it is true."))
-    expires_at = UtcDateTime(allow_none=True, metadata=describe(_ENDS))
-    waiting = fields.Boolean(metadata=describe("It waits for review: no prompt, search or other list has it."))
+    recalled_count = fields.Integer(about="How many messages it was relevant to.")
+    valid_from = fields.UtcDateTime()
+    valid_to = fields.UtcDateTime(allow_none=True, about="Null while it is true.")
+    expires_at = fields.UtcDateTime(allow_none=True, about=_ENDS)
+    waiting = fields.Boolean(about="It waits for review: no prompt, search or other list has it.")
     superseded_by = fields.Integer(allow_none=True)
-    created_at = UtcDateTime()
+    created_at = fields.UtcDateTime()
     proof_count = fields.Function(
         lambda fact: 1 + len(fact.merged_facts), metadata=describe("How often it was stated.", type="integer")
     )
     proofs = fields.List(
         fields.Nested(Proof),
         attribute="merged_facts",
-        metadata=describe("The facts that were merged into it, newest first."),
+        about="The facts that were merged into it, newest first.",
     )
     score = fields.Function(lambda fact: fact.score and vars(fact.score), metadata=_RANK)
 
@@ -88,48 +71,46 @@ FactPage = page_of(Fact)
 
 
 class FactQuery(PageQuery):
-    session_id = SessionId(load_default=None)
-    q = optional_text(200, least=0, metadata=describe("Words, or parts of words, that the text must contain."))
-    category = Text(load_default=None, validate=CATEGORY, metadata=_CATEGORY)
+    session_id = fields.SessionId(load_default=None)
+    q = fields.optional_text(200, least=0, about="Words, or parts of words, that the text must contain.")
+    category = fields.Text(load_default=None, validate=CATEGORY, about=_CATEGORY)
     as_of = AS_OF
-    state = one_of(
+    state = fields.one_of(
         *("valid", "waiting"),
         load_default="valid",
-        metadata=describe("`waiting`: facts that wait for review, instead of those that are true."),
+        about="`waiting`: facts that wait for review, instead of those that are true.",
     )
 
 
 class FactCreate(CallerQuery):
-    session_id = SessionId(load_default=None)
-    text = Text(required=True, validate=_TEXT)
-    category = Text(load_default="other", validate=CATEGORY, metadata=_CATEGORY)
-    importance = integer(1, 5, load_default=3)
+    session_id = fields.SessionId(load_default=None)
+    text = fields.Text(required=True, validate=_TEXT)
+    category = fields.Text(load_default="other", validate=CATEGORY, about=_CATEGORY)
+    importance = fields.integer(1, 5, load_default=3)
     pinned = fields.Boolean(load_default=False)
-    expires_at = UtcDateTime(load_default=None, allow_none=True, metadata=describe(_ENDS))
+    expires_at = fields.UtcDateTime(load_default=None, allow_none=True, about=_ENDS)
 
 
 class FactChange(Input):
-    text = Text(validate=_TEXT)
-    category = Text(validate=CATEGORY, metadata=_CATEGORY)
-    importance = integer(1, 5)
-    scope = one_of("session", "user")
+    text = fields.Text(validate=_TEXT)
+    category = fields.Text(validate=CATEGORY, about=_CATEGORY)
+    importance = fields.integer(1, 5)
+    scope = fields.one_of("session", "user")
     pinned = fields.Boolean()
-    expires_at = UtcDateTime(allow_none=True, metadata=describe(_ENDS))
+    expires_at = fields.UtcDateTime(allow_none=True, about=_ENDS)
 
 
 class FactForgetQuery(CallerQuery):
-    restore = fields.Boolean(
-        load_default=False, metadata=describe("The facts that it corrected hold again, and are not forgotten.")
-    )
+    restore = fields.Boolean(load_default=False, about="The facts that it corrected hold again, and are not forgotten.")
 
 
 class FactsToForget(CallerQuery):
-    ids = Items(integer(1), 1000, least=1, required=True)
+    ids = fields.Items(fields.integer(1), 1000, least=1, required=True)
 
 
 class FactReview(CallerQuery):
-    accepted = Items(integer(1), 1000, load_default=(), metadata=describe("Ids of facts that wait."))
-    refused = Items(integer(1), 1000, load_default=(), metadata=describe("Ids of facts that wait."))
+    accepted = fields.Items(fields.integer(1), 1000, load_default=(), about="Ids of facts that wait.")
+    refused = fields.Items(fields.integer(1), 1000, load_default=(), about="Ids of facts that wait.")
 
 
 class ReviewedFacts(Schema):
@@ -143,13 +124,13 @@ class FactRevision(Schema):
     """Fact, or one that it superseded, as it was after a change."""
 
     fact_id = fields.Integer()
-    action = fields.String(metadata=describe(_ACTIONS))
-    author = fields.String(metadata=describe("`model` or `person`."))
+    action = fields.String(about=_ACTIONS)
+    author = fields.String(about="`model` or `person`.")
     text = fields.String()
     category = fields.String()
     importance = fields.Integer()
     pinned = fields.Boolean()
-    at = UtcDateTime()
+    at = fields.UtcDateTime()
 
 
 FactHistory = list_of(FactRevision)
@@ -158,7 +139,7 @@ FactHistory = list_of(FactRevision)
 class ConsolidationRun(Schema):
     """Numbers of facts that a run closed."""
 
-    at = UtcDateTime()
+    at = fields.UtcDateTime()
     merged = fields.Integer()
     contradicted = fields.Integer()
     expired = fields.Integer()
@@ -171,23 +152,21 @@ GRAPH_STEPS_MAX = 3
 
 
 class GraphQuery(PageQuery):
-    session_id = SessionId(load_default=None)
-    entity = Text(
+    session_id = fields.SessionId(load_default=None)
+    entity = fields.Text(
         load_default=SELF,
         validate=validate.Length(1, NAME_CHARS_MAX),
-        metadata=describe("The name to start from: `Ida`, `my sister`, or `user` for the person."),
+        about="The name to start from: `Ida`, `my sister`, or `user` for the person.",
     )
-    depth = number(
-        1, GRAPH_STEPS_MAX, load_default=1, metadata=describe("How many steps away from the entity links may be.")
-    )
+    depth = fields.number(1, GRAPH_STEPS_MAX, load_default=1, about="How many steps away from the entity links may be.")
     as_of = AS_OF
 
 
 class Entity(Schema):
     """Person, place, organisation or thing."""
 
-    name = fields.String(metadata=describe("`user` is the person whose memory it is."))
-    kind = fields.String(metadata=describe("`person`, `place`, `organisation` or `thing`."))
+    name = fields.String(about="`user` is the person whose memory it is.")
+    kind = fields.String(about="`person`, `place`, `organisation` or `thing`.")
 
 
 class Edge(Schema):
@@ -196,15 +175,13 @@ class Edge(Schema):
     subject = fields.Nested(Entity)
     relation = fields.String()
     object = fields.Nested(Entity)
-    distance = fields.Integer(
-        metadata=describe("1: a link of the entity itself. 2: a link of its neighbours, and so on.")
-    )
+    distance = fields.Integer(about="1: a link of the entity itself. 2: a link of its neighbours, and so on.")
     fact_id = fields.Integer(attribute="fact.id")
-    quote = fields.String(attribute="fact.quote", metadata=describe("The words of its source that it rests on."))
+    quote = fields.String(attribute="fact.quote", about="The words of its source that it rests on.")
     session_id = fields.String(attribute="fact.session_id", allow_none=True)
     source_message_id = fields.Integer(attribute="fact.source_message_id", allow_none=True)
-    valid_from = UtcDateTime(attribute="fact.valid_from")
-    valid_to = UtcDateTime(attribute="fact.valid_to", allow_none=True, metadata=describe("Null while it is true."))
+    valid_from = fields.UtcDateTime(attribute="fact.valid_from")
+    valid_to = fields.UtcDateTime(attribute="fact.valid_to", allow_none=True, about="Null while it is true.")
 
 
 EdgePage = page_of(Edge)

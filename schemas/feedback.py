@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, validate, validates_schema
 
-from schemas.fields import OPTIONAL, CallerQuery, SessionId, Text, UtcDateTime, describe, integer, one_of
+from schemas import fields
+from schemas.fields import OPTIONAL
+from schemas.shapes import CallerQuery
 
 FEEDBACK_CHARS = 2_000
 
@@ -20,17 +22,17 @@ class FeedbackGiven(Schema):
     instruction = fields.String(attribute="value.instruction")
     state = fields.String(
         attribute="value.state",
-        metadata=describe("`waiting`: the mini model will read it. `stored`: it asks for no change."),
+        about="`waiting`: the mini model will read it. `stored`: it asks for no change.",
     )
-    created_at = UtcDateTime()
+    created_at = fields.UtcDateTime()
 
 
 class FeedbackCreate(CallerQuery):
-    session_id = SessionId(required=True)
-    message_id = integer(1, required=True, metadata=describe("The id of the exchange's message or of its reply."))
-    thumbs = one_of("up", "down", "none", **OPTIONAL, metadata=describe("`none` takes earlier ones back."))
-    text = Text(load_default="", validate=validate.Length(max=FEEDBACK_CHARS))
-    instruction = Text(load_default="general", metadata=describe("The name of the instruction that it may change."))
+    session_id = fields.SessionId(required=True)
+    message_id = fields.integer(1, required=True, about="The id of the exchange's message or of its reply.")
+    thumbs = fields.one_of("up", "down", "none", **OPTIONAL, about="`none` takes earlier ones back.")
+    text = fields.Text(load_default="", validate=validate.Length(max=FEEDBACK_CHARS))
+    instruction = fields.Text(load_default="general", about="The name of the instruction that it may change.")
 
     @validates_schema
     def _says_something(self, data: dict[str, Any], **_: Any) -> None:

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
-from schemas.fields import EXPECTED_VERSION, CallerQuery, Text, UtcDateTime, describe, list_of
+from schemas import fields
+from schemas.fields import EXPECTED_VERSION
+from schemas.shapes import CallerQuery, list_of
 
 TEXT_CHARS = 4_000  # of one instruction
-_DIFF = describe("What it changes, as lines of the unified format.")
+_DIFF = "What it changes, as lines of the unified format."
 
 
 class Proposal(Schema):
     """New text that waits for a person."""
 
     text = fields.String()
-    reason = fields.String(metadata=describe("The mini model's reason for it."))
-    quote = fields.String(metadata=describe("The words of the person that it rests on."))
-    diff = fields.String(metadata=_DIFF)
-    created_at = UtcDateTime()
+    reason = fields.String(about="The mini model's reason for it.")
+    quote = fields.String(about="The words of the person that it rests on.")
+    diff = fields.String(about=_DIFF)
+    created_at = fields.UtcDateTime()
 
 
 class InstructionVersion(Schema):
     """Version of an instruction."""
 
     name = fields.String()
-    version = fields.Integer(metadata=describe("0 where there is only a proposal yet."))
+    version = fields.Integer(about="0 where there is only a proposal yet.")
     text = fields.String()
-    author = fields.String(allow_none=True, metadata=describe("`model`, `person`, `rollback` or `erasure`."))
-    created_at = UtcDateTime(allow_none=True)
-    diff = fields.String(metadata=_DIFF)
+    author = fields.String(allow_none=True, about="`model`, `person`, `rollback` or `erasure`.")
+    created_at = fields.UtcDateTime(allow_none=True)
+    diff = fields.String(about=_DIFF)
 
 
 class Instruction(InstructionVersion):
     """Instruction as it is."""
 
-    of_tenant = fields.Boolean(metadata=describe("Whether it is for all people of the tenant."))
+    of_tenant = fields.Boolean(about="Whether it is for all people of the tenant.")
     proposal = fields.Nested(Proposal, allow_none=True)
 
 
@@ -43,7 +45,7 @@ InstructionVersionList = list_of(InstructionVersion)
 
 
 class InstructionPut(CallerQuery):
-    text = Text(required=True, validate=[validate.Length(1, TEXT_CHARS), validate.Regexp(r"\s*\S")])
+    text = fields.Text(required=True, validate=[validate.Length(1, TEXT_CHARS), validate.Regexp(r"\s*\S")])
     expected_version = EXPECTED_VERSION
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
-from schemas.fields import PageQuery, SessionId, UtcDateTime, describe, one_of, page_of
+from schemas import fields
+from schemas.shapes import PageQuery, page_of
 
 POSITION = (
     "Its place among the waiting jobs of its kind, from 1; null when it does not wait. Jobs of other tenants are not "
@@ -17,20 +18,20 @@ class Job(Schema):
 
     id = fields.Integer()
     kind = fields.String()
-    state = fields.String(metadata=describe("`pending`, `running` or `failed`."))
+    state = fields.String(about="`pending`, `running` or `failed`.")
     session_id = fields.String(allow_none=True)
     attempts = fields.Integer()
-    run_at = UtcDateTime()
-    error = fields.String(allow_none=True, metadata=describe("Why it failed last, without words of the conversation."))
-    position = fields.Integer(allow_none=True, metadata=describe(POSITION))
-    age = fields.Integer(metadata=describe("Seconds since it was asked for."))
-    created_at = UtcDateTime()
-    updated_at = UtcDateTime()
+    run_at = fields.UtcDateTime()
+    error = fields.String(allow_none=True, about="Why it failed last, without words of the conversation.")
+    position = fields.Integer(allow_none=True, about=POSITION)
+    age = fields.Integer(about="Seconds since it was asked for.")
+    created_at = fields.UtcDateTime()
+    updated_at = fields.UtcDateTime()
 
 
 JobPage = page_of(Job)
 
 
 class JobQuery(PageQuery):
-    state = one_of("pending", "running", "failed", load_default=None)
-    session_id = SessionId(load_default=None)
+    state = fields.one_of("pending", "running", "failed", load_default=None)
+    session_id = fields.SessionId(load_default=None)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
-from schemas.fields import SOMETIMES, describe
+from schemas import fields
 
 
 class Live(Schema):
-    status = fields.String(metadata=describe("`ok`; of /health/ready `ready`, or `unready` with status 503."))
+    status = fields.String(about="`ok`; of /health/ready `ready`, or `unready` with status 503.")
 
 
 class Ready(Live):
@@ -16,20 +16,14 @@ class Ready(Live):
 
     database = fields.String()
     data_dir = fields.String()
-    model = fields.Dict(metadata=describe("The names of the `main` and the `mini` model; and whether it is `builtin`."))
-    notice = fields.String(metadata=describe("Only present when no model server answers; says why.", **SOMETIMES))
-    recall = fields.String(metadata=describe("The setting RECALL: when to look back if a request does not say."))
-    summary_prompt = fields.String(metadata=describe("The setting SUMMARY_PROMPT: the prompt for summaries."))
+    model = fields.Dict(about="The names of the `main` and the `mini` model; and whether it is `builtin`.")
+    notice = fields.String(about="Only present when no model server answers; says why.", sometimes=True)
+    recall = fields.String(about="The setting RECALL: when to look back if a request does not say.")
+    summary_prompt = fields.String(about="The setting SUMMARY_PROMPT: the prompt for summaries.")
     jobs = fields.Dict(keys=fields.String(), values=fields.Integer())
-    jobs_late = fields.String(
-        metadata=describe("Only present when jobs are due and nothing runs them; says why.", **SOMETIMES)
-    )
-    embeddings = fields.String(
-        metadata=describe("Only present while the embedding server fails; says why.", **SOMETIMES)
-    )
+    jobs_late = fields.String(about="Only present when jobs are due and nothing runs them; says why.", sometimes=True)
+    embeddings = fields.String(about="Only present while the embedding server fails; says why.", sometimes=True)
     webhooks = fields.String(
-        metadata=describe("Only present while webhooks are disabled because they failed; says so.", **SOMETIMES)
+        about="Only present while webhooks are disabled because they failed; says so.", sometimes=True
     )
-    rate_limits = fields.String(
-        metadata=describe("Only present while RATE_LIMIT_STORAGE is unreachable; says so.", **SOMETIMES)
-    )
+    rate_limits = fields.String(about="Only present while RATE_LIMIT_STORAGE is unreachable; says so.", sometimes=True)

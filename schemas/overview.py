@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from models.overview import Sentence as SentenceValue
-from schemas.fields import (
-    EXPECTED_VERSION,
-    INT32_MAX,
-    Input,
-    Items,
-    SessionId,
-    Text,
-    UtcDateTime,
-    ValueSchema,
-    describe,
-    integer,
-    page_of,
-)
+from schemas import fields
+from schemas.fields import EXPECTED_VERSION, INT32_MAX
+from schemas.shapes import Input, ValueSchema, page_of
 
 SENTENCES_MAX, SENTENCE_CHARS, SOURCES_MAX = 20, 400, 100
 
@@ -28,39 +18,37 @@ SENTENCES_MAX, SENTENCE_CHARS, SOURCES_MAX = 20, 400, 100
 class OverviewSource(Input):
     """Version of a session's summary."""
 
-    session_id = SessionId(required=True)
-    version = integer(1, INT32_MAX, required=True)
+    session_id = fields.SessionId(required=True)
+    version = fields.integer(1, INT32_MAX, required=True)
 
 
 class Sentence(Schema):
     """Sentence of an overview, with what it rests on."""
 
     text = fields.String()
-    facts = fields.List(fields.Integer(), metadata=describe("The ids of facts."))
+    facts = fields.List(fields.Integer(), about="The ids of facts.")
     summaries = fields.Function(
         lambda sentence: [{"session_id": session, "version": version} for session, version in sentence.summaries],
-        metadata=describe("Versions of summaries, each as `session_id` and `version`."),
+        about="Versions of summaries, each as `session_id` and `version`.",
     )
-    author = fields.String(metadata=describe("`model` or `person`."))
+    author = fields.String(about="`model` or `person`.")
 
 
 class OverviewVersion(Schema):
     """Version of an overview."""
 
-    version = fields.Integer(metadata=describe("0 until something is written."))
+    version = fields.Integer(about="0 until something is written.")
     sentences = fields.List(fields.Nested(Sentence))
-    author = fields.String(
-        allow_none=True, metadata=describe("`model`, `person`, `rollback`, `correction` or `erasure`.")
-    )
-    created_at = UtcDateTime(allow_none=True)
+    author = fields.String(allow_none=True, about="`model`, `person`, `rollback`, `correction` or `erasure`.")
+    created_at = fields.UtcDateTime(allow_none=True)
 
 
 class Overview(OverviewVersion):
     """Overview of a person, and how it stands."""
 
-    is_shown = fields.Boolean(metadata=describe("Whether prompts show it: not where OVERVIEW is off."))
-    is_updating = fields.Boolean(metadata=describe("Whether the mini model writes it, or does so within seconds."))
-    error = fields.String(allow_none=True, metadata=describe("Why the last update failed."))
+    is_shown = fields.Boolean(about="Whether prompts show it: not where OVERVIEW is off.")
+    is_updating = fields.Boolean(about="Whether the mini model writes it, or does so within seconds.")
+    error = fields.String(allow_none=True, about="Why the last update failed.")
 
     def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
         return getattr(obj, attr) if hasattr(obj, attr) else getattr(obj.overview, attr, default)
@@ -77,15 +65,17 @@ class WrittenSentence(ValueSchema):
         places = ((place["session_id"], place["version"]) for place in summaries)
         return SentenceValue(" ".join(text.split()), tuple(facts), tuple(places), "person")
 
-    text = Text(required=True, validate=validate.And(validate.Length(1, SENTENCE_CHARS), validate.Regexp(r"(?s).*\S")))
-    facts = Items(integer(1), SOURCES_MAX, load_default=())
-    summaries = Items(fields.Nested(OverviewSource), SOURCES_MAX, load_default=())
+    text = fields.Text(
+        required=True, validate=validate.And(validate.Length(1, SENTENCE_CHARS), validate.Regexp(r"(?s).*\S"))
+    )
+    facts = fields.Items(fields.integer(1), SOURCES_MAX, load_default=())
+    summaries = fields.Items(fields.Nested(OverviewSource), SOURCES_MAX, load_default=())
 
 
 class OverviewEdit(Input):
-    sentences = Items(fields.Nested(WrittenSentence), SENTENCES_MAX, required=True)
+    sentences = fields.Items(fields.Nested(WrittenSentence), SENTENCES_MAX, required=True)
     expected_version = EXPECTED_VERSION
 
 
 class OverviewRollback(Input):
-    version = integer(1, INT32_MAX, required=True)
+    version = fields.integer(1, INT32_MAX, required=True)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
-from schemas.fields import (
-    EXPECTED_VERSION,
-    INT32_MAX,
-    Input,
-    Items,
-    Text,
-    UtcDateTime,
-    describe,
-    integer,
-    one_of,
-    page_of,
-)
+from schemas import fields
+from schemas.fields import EXPECTED_VERSION, INT32_MAX, describe
+from schemas.shapes import Input, page_of
 from schemas.store import JsonValue
 
 OPERATIONS_MAX = 100  # of a patch
 
 
-_SOURCES = describe(
+_SOURCES = (
     "In the shape of `document`: for each value the `quote` it rests on, `session_id` and `position` of its message, "
     "`since` (when that was said, or when a person wrote the value) and `author` (`model` or `person`)."
 )
@@ -30,42 +21,42 @@ _SOURCES = describe(
 class Profile(Schema):
     """Version of a person's profile."""
 
-    version = fields.Integer(metadata=describe("0 until something is written."))
+    version = fields.Integer(about="0 until something is written.")
     document = fields.Raw(
         attribute="profile.document", metadata=describe("The profile, under the tenant's JSON Schema.", type="object")
     )
-    sources = fields.Raw(attribute="profile.sources", metadata=_SOURCES)
-    author = fields.String(allow_none=True, metadata=describe("`model`, `person`, `rollback` or `erasure`."))
-    created_at = UtcDateTime(allow_none=True)
+    sources = fields.Raw(attribute="profile.sources", about=_SOURCES)
+    author = fields.String(allow_none=True, about="`model`, `person`, `rollback` or `erasure`.")
+    created_at = fields.UtcDateTime(allow_none=True)
 
 
 ProfilePage = page_of(Profile)
 
 
 class ProfileQuery(Input):
-    as_of = UtcDateTime(load_default=None, metadata=describe("Read the version of this time."))
+    as_of = fields.UtcDateTime(load_default=None, about="Read the version of this time.")
 
 
 class Operation(Input):
     """Operation of a JSON Patch (RFC 6902)."""
 
-    op = one_of("add", "remove", "replace", "move", "copy", "test", required=True)
-    path = Text(required=True, validate=validate.Length(max=500), metadata=describe("A JSON Pointer, as `/likes/-`."))
+    op = fields.one_of("add", "remove", "replace", "move", "copy", "test", required=True)
+    path = fields.Text(required=True, validate=validate.Length(max=500), about="A JSON Pointer, as `/likes/-`.")
     value = JsonValue(allow_none=True)
-    from_ = Text(data_key="from", attribute="from", validate=validate.Length(max=500))
+    from_ = fields.Text(data_key="from", attribute="from", validate=validate.Length(max=500))
 
 
 class ProfilePatch(Input):
-    patch = Items(fields.Nested(Operation), OPERATIONS_MAX, least=1, required=True)
+    patch = fields.Items(fields.Nested(Operation), OPERATIONS_MAX, least=1, required=True)
     expected_version = EXPECTED_VERSION
 
 
 class ProfileRollback(Input):
-    version = integer(1, INT32_MAX, required=True)
+    version = fields.integer(1, INT32_MAX, required=True)
 
 
 class SchemaQuery(Input):
-    kind = one_of("user", "space", load_default="user", metadata=describe("Whose profiles: of persons, or of spaces."))
+    kind = fields.one_of("user", "space", load_default="user", about="Whose profiles: of persons, or of spaces.")
 
 
 class SchemaOfProfiles(Input):

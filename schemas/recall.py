@@ -6,26 +6,13 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
+from schemas import fields
 from schemas.chat import DocumentPlace, ExcerptMessage, Memory, Question
-from schemas.fields import (
-    OPTIONAL,
-    CallerQuery,
-    Items,
-    PageQuery,
-    SessionId,
-    Text,
-    TimeZone,
-    UtcDateTime,
-    describe,
-    integer,
-    limit,
-    number,
-    one_of,
-    page_of,
-)
+from schemas.fields import OPTIONAL, describe
 from schemas.sessions import ROLES, Message
+from schemas.shapes import CallerQuery, PageQuery, page_of
 
 HITS_MAX = 100  # of one excerpt
 TOKENS = 2000  # room for what the settings allow by default, and for a summary
@@ -34,79 +21,79 @@ TOKENS = 2000  # room for what the settings allow by default, and for a summary
 class RecallRequest(Question):
     """Message that the block is for, and whose memory it is: a user's, a session's, or both."""
 
-    session_id = SessionId(**OPTIONAL, metadata=describe("Its summary and facts are shown too."))
-    block_tokens = integer(
+    session_id = fields.SessionId(**OPTIONAL, about="Its summary and facts are shown too.")
+    block_tokens = fields.integer(
         100,
         1_000_000,
         load_default=TOKENS,
         data_key="tokens",
-        metadata=describe("The most tokens that the block takes."),
+        about="The most tokens that the block takes.",
     )
-    recall = one_of("auto", "always", "off", **OPTIONAL)
+    recall = fields.one_of("auto", "always", "off", **OPTIONAL)
 
 
 class RecallBlock(Schema):
     """Block, and its sources: the facts, and the excerpts with the ids of their messages."""
 
     block = fields.String(attribute="text")
-    tokens = fields.Integer(metadata=describe("Estimated tokens of the block."))
+    tokens = fields.Integer(about="Estimated tokens of the block.")
     memory = fields.Nested(Memory)
 
 
 class UnhelpfulCreate(CallerQuery):
-    session_id = SessionId(required=True, metadata=describe("The session of the question."))
-    message_id = integer(1, required=True, metadata=describe("The id of the question or of its reply."))
-    hits = Items(integer(1), HITS_MAX, 1, required=True, metadata=describe("The `hits` of the excerpt."))
+    session_id = fields.SessionId(required=True, about="The session of the question.")
+    message_id = fields.integer(1, required=True, about="The id of the question or of its reply.")
+    hits = fields.Items(fields.integer(1), HITS_MAX, 1, required=True, about="The `hits` of the excerpt.")
 
 
 class UnhelpfulQuery(PageQuery):
-    session_id = SessionId(load_default=None, metadata=describe("Marks of this session's owner."))
-    message_id = number(1, load_default=None, metadata=describe("Marks of this question, or with this message."))
+    session_id = fields.SessionId(load_default=None, about="Marks of this session's owner.")
+    message_id = fields.number(1, load_default=None, about="Marks of this question, or with this message.")
 
 
 class Unhelpful(Schema):
     """Question, and an excerpt that did not help with it: its messages that the search found."""
 
     id = fields.Integer()
-    session_id = fields.String(attribute="question.session_id", metadata=describe("The session of the question."))
-    message_id = fields.Integer(attribute="question.id", metadata=describe("The id of the question."))
+    session_id = fields.String(attribute="question.session_id", about="The session of the question.")
+    message_id = fields.Integer(attribute="question.id", about="The id of the question.")
     question = fields.String(attribute="question.content")
     excerpt_session_id = fields.Function(
         lambda mark: next((message.session_id for message in mark.messages), None),
         metadata=describe("The session of the excerpt.", type="string", nullable=True),
     )
     messages = fields.List(fields.Nested(ExcerptMessage))
-    created_at = UtcDateTime()
+    created_at = fields.UtcDateTime()
 
 
 UnhelpfulPage = page_of(Unhelpful)
 
 
-_WORDS = describe(
+_WORDS = (
     'Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages with that '
     'phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word that begins so.'
 )
 
 
-_KIND = describe(
+_KIND = (
     "What is searched: messages, and the passages of documents beside them; passages alone (`document`); or the "
     "summaries of sessions, or facts, which come with the messages that they were taken from."
 )
 
 
 class SearchQuery(CallerQuery):
-    text = Text(required=True, data_key="q", validate=validate.Length(1, 2000), metadata=_WORDS)
-    session_id = SessionId(load_default=None)
-    after = UtcDateTime(load_default=None, metadata=describe("Said at this time or later."))
-    before = UtcDateTime(load_default=None, metadata=describe("Said before this time."))
-    role = one_of(*ROLES, load_default=None)
-    kind = one_of("message", "document", "summary", "fact", load_default="message", metadata=_KIND)
-    limit = limit(10)
-    window = number(0, 10, load_default=0, metadata=describe("Messages around each result."))
-    zone = TimeZone(
+    text = fields.Text(required=True, data_key="q", validate=validate.Length(1, 2000), about=_WORDS)
+    session_id = fields.SessionId(load_default=None)
+    after = fields.UtcDateTime(load_default=None, about="Said at this time or later.")
+    before = fields.UtcDateTime(load_default=None, about="Said before this time.")
+    role = fields.one_of(*ROLES, load_default=None)
+    kind = fields.one_of("message", "document", "summary", "fact", load_default="message", about=_KIND)
+    limit = fields.limit(10)
+    window = fields.number(0, 10, load_default=0, about="Messages around each result.")
+    zone = fields.TimeZone(
         load_default=UTC,
         data_key="timezone",
-        metadata=describe("Where the days of `q` begin: what it says of times is preferred, not demanded."),
+        about="Where the days of `q` begin: what it says of times is preferred, not demanded.",
     )
 
 
@@ -118,32 +105,30 @@ def _of_message(field: Callable[..., fields.Field[Any]], name: str) -> fields.Fi
 class SearchResult(Schema):
     """Message or passage. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
 
-    kind = fields.String(metadata=describe("`message`, `document`, `summary` or `fact`."))
+    kind = fields.String(about="`message`, `document`, `summary` or `fact`.")
     document = fields.Nested(
-        DocumentPlace, allow_none=True, metadata=describe("Of a passage: the document that it is of; else null.")
+        DocumentPlace, allow_none=True, about="Of a passage: the document that it is of; else null."
     )
-    text = fields.String(allow_none=True, metadata=describe("The fact or the summary; null for a message."))
+    text = fields.String(allow_none=True, about="The fact or the summary; null for a message.")
     message_id = _of_message(fields.Integer, "id")
     external_id = _of_message(fields.String, "external_id")
-    session_id = fields.String(allow_none=True, metadata=describe("Null for a passage."))
-    title = fields.String(allow_none=True, metadata=describe("The title of its session or document."))
+    session_id = fields.String(allow_none=True, about="Null for a passage.")
+    title = fields.String(allow_none=True, about="The title of its session or document.")
     position = _of_message(fields.Integer, "position")
     role = _of_message(fields.String, "role")
     name = _of_message(fields.String, "name")
     content = _of_message(fields.String, "content")
-    created_at = _of_message(UtcDateTime, "created_at")
+    created_at = _of_message(fields.UtcDateTime, "created_at")
     score = fields.Float()
-    why = fields.Dict(keys=fields.String(), values=fields.Float(), metadata=describe("The score's parts."))
+    why = fields.Dict(keys=fields.String(), values=fields.Float(), about="The score's parts.")
     highlights = fields.List(
         fields.String(),
-        metadata=describe(
-            "The words of `content` (or `text`) that `q` found, as they are written there, each once, "
-            "for a page to mark. Empty when only the meaning or the messages around matched."
-        ),
+        about="The words of `content` (or `text`) that `q` found, as they are written there, each once, "
+        "for a page to mark. Empty when only the meaning or the messages around matched.",
     )
     window = fields.List(
         fields.Nested(Message),
-        metadata=describe("With `window`: the messages around it. Of a fact or a summary: its messages."),
+        about="With `window`: the messages around it. Of a fact or a summary: its messages.",
     )
 
 

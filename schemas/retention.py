@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from models.retention import Policy
-from schemas.fields import (
-    INT32_MAX,
-    OPTIONAL,
-    PageQuery,
-    SessionId,
-    UtcDateTime,
-    ValueSchema,
-    describe,
-    integer,
-    page_of,
-)
+from schemas import fields
+from schemas.fields import INT32_MAX, OPTIONAL
+from schemas.shapes import PageQuery, ValueSchema, page_of
 
 
 class Archive(Schema):
@@ -24,12 +16,12 @@ class Archive(Schema):
     id = fields.Integer()
     user_id = fields.String(allow_none=True)
     space = fields.String(allow_none=True)
-    session_id = fields.String(metadata=describe("The id that the session had."))
+    session_id = fields.String(about="The id that the session had.")
     title = fields.String()
     message_count = fields.Integer()
-    first_message_at = UtcDateTime(allow_none=True)
-    last_message_at = UtcDateTime(allow_none=True)
-    created_at = UtcDateTime(metadata=describe("When the session was taken out."))
+    first_message_at = fields.UtcDateTime(allow_none=True)
+    last_message_at = fields.UtcDateTime(allow_none=True)
+    created_at = fields.UtcDateTime(about="When the session was taken out.")
 
 
 DAYS_MAX = 36_500
@@ -40,18 +32,18 @@ class RetentionPolicy(ValueSchema):
 
     value = Policy
 
-    days = integer(
+    days = fields.integer(
         1,
         DAYS_MAX,
         **OPTIONAL,
-        metadata=describe("Days after its last message or import that a session stays; null: any number."),
+        about="Days after its last message or import that a session stays; null: any number.",
     )
-    sessions = integer(
-        1, INT32_MAX, **OPTIONAL, metadata=describe("Number of each person's newest sessions that stay; null: all.")
+    sessions = fields.integer(
+        1, INT32_MAX, **OPTIONAL, about="Number of each person's newest sessions that stay; null: all."
     )
     archive = fields.Boolean(
         load_default=True,
-        metadata=describe("Whether a session that is taken out becomes an archive. Else it is erased."),
+        about="Whether a session that is taken out becomes an archive. Else it is erased.",
     )
 
 
@@ -59,4 +51,4 @@ ArchivePage = page_of(Archive)
 
 
 class ArchiveQuery(PageQuery):
-    session_id = SessionId(load_default=None)
+    session_id = fields.SessionId(load_default=None)

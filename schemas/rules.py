@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
+from schemas import fields
 from schemas.facts import CATEGORY
-from schemas.fields import EXPECTED_VERSION, CallerQuery, Input, Items, Text, UtcDateTime, describe, integer, list_of
+from schemas.fields import EXPECTED_VERSION
+from schemas.shapes import CallerQuery, Input, list_of
 
 CATEGORIES_MAX, TOPICS_MAX, WORDS_MAX = 40, 20, 200
 ABOUT_CHARS, TOPIC_CHARS, WORD_CHARS, DAYS_MAX = 200, 200, 80, 36_500
@@ -14,42 +16,41 @@ ABOUT_CHARS, TOPIC_CHARS, WORD_CHARS, DAYS_MAX = 200, 200, 80, 36_500
 class CategoryRule(Input):
     """Rule for the facts of one category, which may be one of your own."""
 
-    name = Text(required=True, validate=CATEGORY)
-    keep = fields.Boolean(load_default=True, metadata=describe("Whether its facts are kept."))
-    days = integer(
+    name = fields.Text(required=True, validate=CATEGORY)
+    keep = fields.Boolean(load_default=True, about="Whether its facts are kept.")
+    days = fields.integer(
         1,
         DAYS_MAX,
         load_default=None,
         allow_none=True,
-        metadata=describe("How long they stay; null: as long as they are true."),
+        about="How long they stay; null: as long as they are true.",
     )
-    about = Text(
+    about = fields.Text(
         load_default="",
         validate=validate.Length(max=ABOUT_CHARS),
-        metadata=describe("What a category of your own has, in words for the mini model."),
+        about="What a category of your own has, in words for the mini model.",
     )
 
 
 class RuleSet(Input):
     """Rules; what they do not name is kept."""
 
-    categories = Items(fields.Nested(CategoryRule), CATEGORIES_MAX, load_default=())
-    topics = Items(
-        Text(validate=validate.Length(1, TOPIC_CHARS)),
+    categories = fields.Items(fields.Nested(CategoryRule), CATEGORIES_MAX, load_default=())
+    topics = fields.Items(
+        fields.Text(validate=validate.Length(1, TOPIC_CHARS)),
         TOPICS_MAX,
         load_default=(),
-        metadata=describe("What is kept out, in words that the mini model reads, as `health`."),
+        about="What is kept out, in words that the mini model reads, as `health`.",
     )
-    words = Items(
-        Text(validate=validate.Length(1, WORD_CHARS)),
+    words = fields.Items(
+        fields.Text(validate=validate.Length(1, WORD_CHARS)),
         WORDS_MAX,
         load_default=(),
-        metadata=describe(
-            "What is kept out wherever it stands: words, with `*` at either end for any letters, and `#` for a digit."
-        ),
+        about="What is kept out wherever it stands: words, with `*` at either end for any letters, and `#` for a "
+        "digit.",
     )
     review = fields.Boolean(
-        load_default=False, metadata=describe("Whether facts that models found wait until somebody accepts them.")
+        load_default=False, about="Whether facts that models found wait until somebody accepts them."
     )
 
 
@@ -60,7 +61,7 @@ class RulesPut(CallerQuery, RuleSet):
     close = fields.Boolean(
         load_default=None,
         allow_none=True,
-        metadata=describe("Whether to close what they keep out of what is stored. Null: 409 if there is anything."),
+        about="Whether to close what they keep out of what is stored. Null: 409 if there is anything.",
     )
 
 
@@ -73,9 +74,9 @@ class RulesVersion(Schema):
 
     version = fields.Integer()
     rules = fields.Nested(RuleSet)
-    in_force = fields.Nested(RuleSet, metadata=describe("A person's rules together with the tenant's."))
+    in_force = fields.Nested(RuleSet, about="A person's rules together with the tenant's.")
     author = fields.String(allow_none=True)
-    created_at = UtcDateTime(allow_none=True)
+    created_at = fields.UtcDateTime(allow_none=True)
 
 
 RulesVersionList = list_of(RulesVersion)
@@ -88,13 +89,13 @@ class ClosedFact(Schema):
     text = fields.String()
     category = fields.String()
     session_id = fields.String(allow_none=True)
-    valid_from = UtcDateTime()
+    valid_from = fields.UtcDateTime()
 
 
 class RulesEffect(Schema):
     """Effect that rules would have on what is stored."""
 
     facts = fields.List(fields.Nested(ClosedFact))
-    fact_count = fields.Integer(metadata=describe("How many facts there are; the list ends at 1,000."))
-    summaries = fields.Integer(metadata=describe("How many summaries would lose lines."))
-    profiles = fields.Integer(metadata=describe("How many profiles would lose values."))
+    fact_count = fields.Integer(about="How many facts there are; the list ends at 1,000.")
+    summaries = fields.Integer(about="How many summaries would lose lines.")
+    profiles = fields.Integer(about="How many profiles would lose values.")

@@ -6,41 +6,23 @@ import json
 import sys
 from typing import Any
 
-from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, post_load, validate, validates_schema
 
 from models import Refusal
 from models.messages import EXTERNAL_ID_CHARS, MessageDraft, NamedMessages
 from models.owners import USER_ID_CHARS
+from schemas import fields
 from schemas.attachments import StoredAttachment
-from schemas.fields import (
-    INT32_MAX,
-    OPTIONAL,
-    PARTS_MAX,
-    CallerQuery,
-    Input,
-    Items,
-    PageQuery,
-    SessionId,
-    Text,
-    UtcDateTime,
-    ValueSchema,
-    describe,
-    integer,
-    limit,
-    list_of,
-    number,
-    one_of,
-    optional_text,
-    page_of,
-)
+from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX, describe
+from schemas.shapes import CallerQuery, Input, PageQuery, ValueSchema, list_of, page_of
 
 MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 
 
-_EXTRA_KEPT = describe(
+_EXTRA_KEPT = (
     "What it holds besides its text, kept as it is. Models get `tool_calls`, `function_call` and `tool_call_id` of it."
 )
-REMEMBER = describe(
+REMEMBER = (
     "False: memory is off. A turn looks at this session alone, and what is said while it is off is neither recalled in "
     "others nor read for facts, also once it is on again. A search still finds it."
 )
@@ -53,56 +35,52 @@ class Session(Schema):
 
     id = fields.String()
     user_id = fields.String(allow_none=True)
-    space = fields.String(allow_none=True, metadata=describe("The space that it stands in."))
+    space = fields.String(allow_none=True, about="The space that it stands in.")
     title = fields.String()
     system_prompt = fields.String(allow_none=True)
     pinned = fields.Boolean()
-    archived = fields.Boolean(metadata=describe("An archived session is remembered as any other."))
-    remember = fields.Boolean(metadata=REMEMBER)
-    type = fields.String(
-        allow_none=True, metadata=describe("The type that was set; null: Recap tells it from the words.")
-    )
+    archived = fields.Boolean(about="An archived session is remembered as any other.")
+    remember = fields.Boolean(about=REMEMBER)
+    type = fields.String(allow_none=True, about="The type that was set; null: Recap tells it from the words.")
     message_count = fields.Integer()
-    tokens = fields.Integer(metadata=describe("An estimate for all of its messages."))
-    summary_version = fields.Integer(metadata=describe("The newest version of its summary; 0 if it has none yet."))
-    created_at = UtcDateTime()
-    updated_at = UtcDateTime()
-    imported_at = UtcDateTime(
-        allow_none=True, metadata=describe("When messages of it were last imported; null: never.")
-    )
-    busy = fields.Boolean(metadata=describe("Whether a reply is being written now."))
+    tokens = fields.Integer(about="An estimate for all of its messages.")
+    summary_version = fields.Integer(about="The newest version of its summary; 0 if it has none yet.")
+    created_at = fields.UtcDateTime()
+    updated_at = fields.UtcDateTime()
+    imported_at = fields.UtcDateTime(allow_none=True, about="When messages of it were last imported; null: never.")
+    busy = fields.Boolean(about="Whether a reply is being written now.")
 
 
 SessionPage = page_of(Session)
 
 
 class SessionQuery(PageQuery):
-    limit = limit(20)
-    q = Text(load_default=None, metadata=describe("Words to look for in titles."))
+    limit = fields.limit(20)
+    q = fields.Text(load_default=None, about="Words to look for in titles.")
     pinned = fields.Boolean(load_default=None)
     archived = fields.Boolean(load_default=None)
-    before = UtcDateTime(load_default=None)
-    after = UtcDateTime(load_default=None)
-    except_user_id = optional_text(
-        USER_ID_CHARS, metadata=describe("Leave this person's out: those of other people, and of programs, stay.")
+    before = fields.UtcDateTime(load_default=None)
+    after = fields.UtcDateTime(load_default=None)
+    except_user_id = fields.optional_text(
+        USER_ID_CHARS, about="Leave this person's out: those of other people, and of programs, stay."
     )
 
 
 class SessionCreate(CallerQuery):
-    session_id = SessionId(load_default=None, metadata=describe("Without it, Recap makes an id."))
-    title = Text(load_default="", validate=validate.Length(max=200))
-    system_prompt = optional_text(20_000, least=None)
-    remember = fields.Boolean(load_default=True, metadata=REMEMBER)
+    session_id = fields.SessionId(load_default=None, about="Without it, Recap makes an id.")
+    title = fields.Text(load_default="", validate=validate.Length(max=200))
+    system_prompt = fields.optional_text(20_000, least=None)
+    remember = fields.Boolean(load_default=True, about=REMEMBER)
 
 
 class SessionChange(Input):
-    title = Text(validate=validate.Length(1, 200))
-    system_prompt = Text(allow_none=True, validate=validate.Length(max=20_000))
+    title = fields.Text(validate=validate.Length(1, 200))
+    system_prompt = fields.Text(allow_none=True, validate=validate.Length(max=20_000))
     pinned = fields.Boolean()
     archived = fields.Boolean()
-    remember = fields.Boolean(metadata=REMEMBER)
-    type = Text(
-        allow_none=True, validate=validate.Length(1, 64), metadata=describe("A type of `GET /api/conversation-types`.")
+    remember = fields.Boolean(about=REMEMBER)
+    type = fields.Text(
+        allow_none=True, validate=validate.Length(1, 64), about="A type of `GET /api/conversation-types`."
     )
 
 
@@ -114,13 +92,13 @@ class Refused(ValueSchema):
 
     value = Refusal
 
-    code = Text(required=True, validate=validate.Length(1, 64), metadata=describe("The code of the error."))
-    reason = Text(
+    code = fields.Text(required=True, validate=validate.Length(1, 64), about="The code of the error.")
+    reason = fields.Text(
         required=True,
         validate=validate.Length(max=2_000),
-        metadata=describe("A sentence for the person, with the server's own words."),
+        about="A sentence for the person, with the server's own words.",
     )
-    at = UtcDateTime(required=True)
+    at = fields.UtcDateTime(required=True)
 
 
 class Message(Schema):
@@ -128,13 +106,13 @@ class Message(Schema):
 
     id = fields.Integer()
     session_id = fields.String()
-    position = fields.Integer(metadata=describe("Its number within the session, from 1."))
+    position = fields.Integer(about="Its number within the session, from 1.")
     role = fields.String()
     name = fields.String(allow_none=True)
     content = fields.String()
-    created_at = UtcDateTime()
+    created_at = fields.UtcDateTime()
     external_id = fields.String(allow_none=True)
-    tokens = fields.Integer(metadata=describe("An estimate."))
+    tokens = fields.Integer(about="An estimate.")
     extra = fields.Raw(
         allow_none=True,
         metadata=describe(
@@ -143,32 +121,28 @@ class Message(Schema):
             type="object",
         ),
     )
-    hidden_at = UtcDateTime(allow_none=True, metadata=describe("Since when the session's prompts do not show it."))
+    hidden_at = fields.UtcDateTime(allow_none=True, about="Since when the session's prompts do not show it.")
     refused = fields.Nested(
         Refused,
         allow_none=True,
-        metadata=describe("Why no prompt, summary or search shows it: a model server refused it. Null for most."),
+        about="Why no prompt, summary or search shows it: a model server refused it. Null for most.",
     )
 
 
 class ListedMessage(Message):
     """Stored message, with what the person thinks of it."""
 
-    thumbs = fields.String(
-        allow_none=True, metadata=describe("Of a reply: `up` or `down` by `POST /api/feedback`, else null.")
-    )
+    thumbs = fields.String(allow_none=True, about="Of a reply: `up` or `down` by `POST /api/feedback`, else null.")
 
 
-_EARLIER = describe("With `around`: the cursor for earlier messages, to be sent with order=desc.")
-MessagePage = page_of(ListedMessage, previous_cursor=fields.String(allow_none=True, metadata=_EARLIER))
+_EARLIER = "With `around`: the cursor for earlier messages, to be sent with order=desc."
+MessagePage = page_of(ListedMessage, previous_cursor=fields.String(allow_none=True, about=_EARLIER))
 
 
 class MessageQuery(PageQuery):
-    order = one_of("asc", "desc", load_default="asc")
-    around = number(1, load_default=None, metadata=describe("The id of a message, for a page with it in its middle."))
-    branch = number(
-        most=INT32_MAX, load_default=0, metadata=describe("1, 2, ...: what was replaced first, second, ...")
-    )
+    order = fields.one_of("asc", "desc", load_default="asc")
+    around = fields.number(1, load_default=None, about="The id of a message, for a page with it in its middle.")
+    branch = fields.number(most=INT32_MAX, load_default=0, about="1, 2, ...: what was replaced first, second, ...")
 
     @validates_schema
     def _around(self, data: dict[str, Any], **_: Any) -> None:
@@ -177,15 +151,15 @@ class MessageQuery(PageQuery):
 
 
 HIDDEN_IDS_MAX = 1_000
-_POSITION = describe("A position; -1 is the session's last message, -2 the one before.")
+_POSITION = "A position; -1 is the session's last message, -2 the one before."
 
 
 class Show(CallerQuery):
     """Messages from position `first` to position `last`, or those of these `ids`."""
 
-    first = integer(-INT32_MAX, INT32_MAX, metadata=_POSITION)
-    last = integer(-INT32_MAX, INT32_MAX, metadata=_POSITION)
-    ids = Items(integer(1), HIDDEN_IDS_MAX, least=1, metadata=describe("The ids of messages, instead of a span."))
+    first = fields.integer(-INT32_MAX, INT32_MAX, about=_POSITION)
+    last = fields.integer(-INT32_MAX, INT32_MAX, about=_POSITION)
+    ids = fields.Items(fields.integer(1), HIDDEN_IDS_MAX, least=1, about="The ids of messages, instead of a span.")
 
     @validates_schema
     def _in_order(self, data: dict[str, Any], **_: Any) -> None:
@@ -204,8 +178,8 @@ class Show(CallerQuery):
 
 
 class Hide(Show):
-    keep = fields.Boolean(load_default=False, metadata=describe("Hide all but these."))
-    tokens = integer(0, INT32_MAX, load_default=None, metadata=describe("Hide what the tail has beyond its newest."))
+    keep = fields.Boolean(load_default=False, about="Hide all but these.")
+    tokens = fields.integer(0, INT32_MAX, load_default=None, about="Hide what the tail has beyond its newest.")
 
     @validates_schema
     def _one_way(self, data: dict[str, Any], **_: Any) -> None:
@@ -217,22 +191,22 @@ class Hide(Show):
 class Hidden(Schema):
     """Messages that a call has hidden or shown."""
 
-    hidden = fields.List(fields.Integer(), metadata=describe("The positions of the messages that are hidden now."))
-    shown = fields.List(fields.Integer(), metadata=describe("The positions of the messages that are shown again."))
+    hidden = fields.List(fields.Integer(), about="The positions of the messages that are hidden now.")
+    shown = fields.List(fields.Integer(), about="The positions of the messages that are shown again.")
 
 
 class Versions(Schema):
     """Message that has other versions: it was replaced before, or it replaced them."""
 
-    message_id = fields.Integer(metadata=describe("The version that the session shows now."))
-    versions = fields.List(fields.Integer(), metadata=describe("The ids of all versions, in the order they were said."))
+    message_id = fields.Integer(about="The version that the session shows now.")
+    versions = fields.List(fields.Integer(), about="The ids of all versions, in the order they were said.")
 
 
 VersionList = list_of(Versions)
 
 
 class RelatedQuery(CallerQuery):
-    limit = limit(10)
+    limit = fields.limit(10)
 
 
 class RelatedSession(Schema):
@@ -240,8 +214,8 @@ class RelatedSession(Schema):
 
     session_id = fields.String()
     title = fields.String()
-    updated_at = UtcDateTime()
-    score = fields.Float(metadata=describe("From 0 to 1."))
+    updated_at = fields.UtcDateTime()
+    score = fields.Float(about="From 0 to 1.")
     why = fields.Function(
         lambda related: {"entities": list(related.entities), "summary": related.summary},
         metadata=describe(
@@ -254,16 +228,16 @@ RelatedList = list_of(RelatedSession)
 
 
 class Stopping(Schema):
-    stopping = fields.Boolean(metadata=describe("False if no reply was being written."))
+    stopping = fields.Boolean(about="False if no reply was being written.")
 
 
 _CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
 _EXTRA = Schema.from_dict(  # the fields of `extra` that Recap reads
     {
-        "tool_calls": Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
+        "tool_calls": fields.Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
         "function_call": fields.Dict(allow_none=True),
-        "tool_call_id": Text(allow_none=True),
-        "attachments": Items(StoredAttachment(), PARTS_MAX, allow_none=True),
+        "tool_call_id": fields.Text(allow_none=True),
+        "attachments": fields.Items(StoredAttachment(), PARTS_MAX, allow_none=True),
     }
 )(unknown=INCLUDE)
 
@@ -284,30 +258,30 @@ class Extra(fields.Dict):
             raise ValidationError("Has a number that is not finite.") from None
         if len(whole) > self.most:
             raise ValidationError(f"Has {len(whole):,} characters as JSON, but at most {self.most:,} are allowed.")
-        Text().deserialize(whole.replace("\\u0000", "\0"))
+        fields.Text().deserialize(whole.replace("\\u0000", "\0"))
         return extra
 
 
 class MessageToAppend(ValueSchema):
     value = MessageDraft
 
-    role = one_of(*ROLES, required=True)
-    content = Text(required=True, validate=validate.Length(min=1))
-    name = optional_text(128)
-    created_at = UtcDateTime(**OPTIONAL)
-    external_id = optional_text(
-        EXTERNAL_ID_CHARS, metadata=describe("The application's own id: a session stores one message for each.")
+    role = fields.one_of(*ROLES, required=True)
+    content = fields.Text(required=True, validate=validate.Length(min=1))
+    name = fields.optional_text(128)
+    created_at = fields.UtcDateTime(**OPTIONAL)
+    external_id = fields.optional_text(
+        EXTERNAL_ID_CHARS, about="The application's own id: a session stores one message for each."
     )
-    extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, metadata=_EXTRA_KEPT)
+    extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, about=_EXTRA_KEPT)
 
 
 class Append(CallerQuery):
     long = True
 
-    messages = Items(fields.Nested(MessageToAppend), APPENDED_MESSAGES_MAX, least=1, required=True)
+    messages = fields.Items(fields.Nested(MessageToAppend), APPENDED_MESSAGES_MAX, least=1, required=True)
 
 
 class Appended(Schema):
     session = fields.Nested(Session)
-    message_ids = fields.List(fields.Integer(), metadata=describe("The ids of all messages that were sent, in order."))
-    created = fields.Integer(metadata=describe("How many of them were new."))
+    message_ids = fields.List(fields.Integer(), about="The ids of all messages that were sent, in order.")
+    created = fields.Integer(about="How many of them were new.")

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from models.keys import SPACE_RIGHTS
-from schemas.fields import Input, Text, UtcDateTime, describe, limit, one_of, page_of
+from schemas import fields
+from schemas.shapes import Input, page_of
 
 _RIGHTS = "; ".join(f"`{name}`: {text}" for name, text in SPACE_RIGHTS.items())
 
 
 class SpaceQuery(Input):
-    cursor = Text(load_default=None, metadata=describe("`next_cursor` of the previous page."))
-    limit = limit(50)
+    cursor = fields.Text(load_default=None, about="`next_cursor` of the previous page.")
+    limit = fields.limit(50)
 
 
 class Space(Schema):
     """Space that the key opens."""
 
     name = fields.String()
-    right = one_of(*SPACE_RIGHTS, metadata=describe(f"What the key may do there. {_RIGHTS}."))
-    created_at = UtcDateTime(allow_none=True, metadata=describe("Null: nothing is stored of it yet."))
+    right = fields.one_of(*SPACE_RIGHTS, about=f"What the key may do there. {_RIGHTS}.")
+    created_at = fields.UtcDateTime(allow_none=True, about="Null: nothing is stored of it yet.")
 
 
 SpacePage = page_of(Space)

@@ -6,27 +6,12 @@ import json
 import math
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import Schema, ValidationError, validate, validates_schema
 
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
-from schemas.fields import (
-    INT32_MAX,
-    INT64_MAX,
-    OPTIONAL,
-    SOMETIMES,
-    UNSTORABLE,
-    WHOM,
-    CallerQuery,
-    Items,
-    Text,
-    UtcDateTime,
-    counts,
-    describe,
-    integer,
-    limit,
-    number,
-    optional_text,
-)
+from schemas import fields
+from schemas.fields import INT32_MAX, INT64_MAX, OPTIONAL, UNSTORABLE, describe
+from schemas.shapes import WHOM, CallerQuery
 
 NAMESPACE_PARTS = 8
 NAME_CHARS = 256  # of a namespace with its dots, and of a key: an index of PostgreSQL takes no more of two
@@ -42,12 +27,14 @@ _STEP = r"[^.\[\]]{1,64}(?:\[(?:\*|\d{1,4})\]){0,4}"
 _PATH = validate.Regexp(rf"^{_STEP}(?:\.{_STEP}){{0,9}}$", error="Is not a path such as `title` or `notes[*].text`.")
 
 
-def index_paths(**options: Any) -> Items:
+def index_paths(**options: Any) -> fields.Items:
     """Return the field for `Put.paths`."""
-    return Items(Text(validate=_PATH), PATHS_MAX, data_key="index", load_default=None, allow_none=True, **options)
+    return fields.Items(
+        fields.Text(validate=_PATH), PATHS_MAX, data_key="index", load_default=None, allow_none=True, **options
+    )
 
 
-class Namespace(fields.Field):
+class Namespace(fields.Described):
     """Parts of a namespace: a list or, as in a query, a text with dots between them."""
 
     def __init__(self, least: int = 1, **options: Any) -> None:
@@ -58,7 +45,7 @@ class Namespace(fields.Field):
         names = value.split(".") if isinstance(value, str) else value
         if not isinstance(names, list) or not self.least <= len(names) <= NAMESPACE_PARTS:
             raise ValidationError(f"Must be {_PARTS}")
-        parts: Any = tuple(map(Text().deserialize, names))
+        parts: Any = tuple(map(fields.Text().deserialize, names))
         if not all(parts) or any("." in part for part in parts) or len(".".join(parts)) > NAME_CHARS:
             raise ValidationError(f"Must be {_PARTS}")
         return parts
@@ -103,30 +90,28 @@ class Item(Schema):
 
     namespace = fields.List(fields.String())
     key = fields.String()
-    value = fields.Raw(metadata=describe("Any JSON value."))
-    version = fields.Integer(metadata=describe("Counts the values that were stored, from 1."))
-    ttl = fields.Float(allow_none=True, metadata=describe("Minutes to live; null: until it is deleted."))
-    refreshes = fields.Boolean(data_key="refresh_on_read", metadata=describe("Whether reading begins the `ttl` anew."))
-    expires_at = UtcDateTime(allow_none=True)
-    created_at = UtcDateTime()
-    updated_at = UtcDateTime()
-    paths = fields.List(
-        fields.String(), data_key="index", allow_none=True, metadata=describe("The paths that were stored with it.")
-    )
-    score = fields.Float(allow_none=True, metadata=describe("How well it answers the `query` of a search."))
+    value = fields.Raw(about="Any JSON value.")
+    version = fields.Integer(about="Counts the values that were stored, from 1.")
+    ttl = fields.Float(allow_none=True, about="Minutes to live; null: until it is deleted.")
+    refreshes = fields.Boolean(data_key="refresh_on_read", about="Whether reading begins the `ttl` anew.")
+    expires_at = fields.UtcDateTime(allow_none=True)
+    created_at = fields.UtcDateTime()
+    updated_at = fields.UtcDateTime()
+    paths = fields.List(fields.String(), data_key="index", allow_none=True, about="The paths that were stored with it.")
+    score = fields.Float(allow_none=True, about="How well it answers the `query` of a search.")
 
 
 # -- operations: each loads the fields of its value, and `user_id`
 
-_EXPECTED = describe("Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409.")
-_REFRESH = describe("False: reading does not postpone when an item expires.")
+_EXPECTED = "Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409."
+_REFRESH = "False: reading does not postpone when an item expires."
 _TEXT_OR_LIST = {"oneOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
 _PREFIX = describe("Only what is in this namespace, or below it.", **_TEXT_OR_LIST)
-_INDEX = describe(
+_INDEX = (
     "Where queries look in this value: paths such as `title` or `notes[*].text`; an empty list: nowhere. Null: where "
     "the `fields` of the search say."
 )
-_PATHS = describe("Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts.")
+_PATHS = "Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts."
 _FILTER = describe(
     'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`; or a path '
     "of keys, such as `by.name`. The operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers compare as numbers, "
@@ -136,43 +121,43 @@ _FILTER = describe(
 
 
 class _Named(CallerQuery):
-    namespace = Namespace(required=True, metadata=describe(_PARTS))
-    key = Text(required=True, validate=NAME)
+    namespace = Namespace(required=True, about=_PARTS)
+    key = fields.Text(required=True, validate=NAME)
 
 
 class PutItem(_Named):
     namespace = Namespace(required=True, metadata=describe(_PARTS, **_TEXT_OR_LIST))
-    value = JsonValue(required=True, allow_none=True, metadata=describe("At most 64 KB as JSON."))
-    version = integer(0, INT32_MAX, **OPTIONAL, metadata=_EXPECTED)
-    ttl = fields.Float(**OPTIONAL, validate=TTL, metadata=describe("Minutes to live."))
+    value = JsonValue(required=True, allow_none=True, about="At most 64 KB as JSON.")
+    version = fields.integer(0, INT32_MAX, **OPTIONAL, about=_EXPECTED)
+    ttl = fields.Float(**OPTIONAL, validate=TTL, about="Minutes to live.")
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
-    paths = index_paths(metadata=_INDEX)
+    paths = index_paths(about=_INDEX)
 
 
 class GetItem(_Named):
-    refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
+    refresh = fields.Boolean(load_default=True, about=_REFRESH)
 
 
 class DeleteItem(_Named):
-    version = number(0, INT32_MAX, load_default=None, metadata=describe("Only this version."))
+    version = fields.number(0, INT32_MAX, load_default=None, about="Only this version.")
 
 
 class SearchItems(CallerQuery):
     namespace = Namespace(least=0, data_key="namespace_prefix", load_default=(), metadata=_PREFIX)
     filter = JsonObject(load_default=dict, metadata=_FILTER)
-    query = optional_text(2000, metadata=describe("Find items by words and meaning, the best first."))
-    paths = Items(Text(validate=_PATH), PATHS_MAX, data_key="fields", load_default=(), metadata=_PATHS)
-    limit = integer(1, SEARCHED_ITEMS_MAX, load_default=10)
-    offset = integer(0, INT32_MAX, load_default=0)
-    refresh = fields.Boolean(load_default=True, metadata=_REFRESH)
+    query = fields.optional_text(2000, about="Find items by words and meaning, the best first.")
+    paths = fields.Items(fields.Text(validate=_PATH), PATHS_MAX, data_key="fields", load_default=(), about=_PATHS)
+    limit = fields.integer(1, SEARCHED_ITEMS_MAX, load_default=10)
+    offset = fields.integer(0, INT32_MAX, load_default=0)
+    refresh = fields.Boolean(load_default=True, about=_REFRESH)
 
 
 class NamespaceQuery(CallerQuery):
-    prefix = Namespace(load_default=(), metadata=describe("How they begin; `*` is any part."))
-    suffix = Namespace(load_default=(), metadata=describe("How they end; `*` is any part."))
-    max_depth = number(1, INT32_MAX, load_default=None, metadata=describe("Cut them to so many parts."))
-    limit = limit(100, 1000)
-    offset = number(0, INT32_MAX, load_default=0)
+    prefix = Namespace(load_default=(), about="How they begin; `*` is any part.")
+    suffix = Namespace(load_default=(), about="How they end; `*` is any part.")
+    max_depth = fields.number(1, INT32_MAX, load_default=None, about="Cut them to so many parts.")
+    limit = fields.limit(100, 1000)
+    offset = fields.number(0, INT32_MAX, load_default=0)
 
 
 # -- several operations in one call
@@ -204,11 +189,9 @@ class Batch(CallerQuery):
 
     long = True
 
-    operations = Items(
+    operations = fields.Items(
         _Operation(
-            metadata=describe(
-                f"`op`, one of {', '.join(_OPERATIONS)}, and the fields of that call but `user_id` and `space`."
-            )
+            about=f"`op`, one of {', '.join(_OPERATIONS)}, and the fields of that call but `user_id` and `space`."
         ),
         BATCH_MAX,
         least=1,
@@ -242,10 +225,10 @@ class NamespaceList(Schema):
 class Result(Schema):
     """Result of an operation: `item` of put and get, `erased` of delete, `items` of search, or `namespaces`."""
 
-    item = fields.Nested(Item, allow_none=True, metadata=SOMETIMES)
-    erased = counts("How many items, and earlier values of them.", **SOMETIMES)
-    found = fields.List(fields.Nested(Item), data_key="items", metadata=SOMETIMES)
-    namespaces = fields.List(fields.List(fields.String()), metadata=SOMETIMES)
+    item = fields.Nested(Item, allow_none=True, sometimes=True)
+    erased = fields.counts("How many items, and earlier values of them.", sometimes=True)
+    found = fields.List(fields.Nested(Item), data_key="items", sometimes=True)
+    namespaces = fields.List(fields.List(fields.String()), sometimes=True)
 
 
 class Results(Schema):

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
 
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from models.sections import Excluded as ExcludedValue
 from models.sections import Sections as SectionsValue
-from schemas.fields import (
-    EXPECTED_VERSION,
-    CallerQuery,
-    Input,
-    Items,
-    Text,
-    UtcDateTime,
-    ValueSchema,
-    describe,
-    page_of,
-)
+from schemas import fields
+from schemas.fields import EXPECTED_VERSION, describe
+from schemas.shapes import CallerQuery, Input, ValueSchema, page_of
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -27,15 +19,15 @@ _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 class Excluded(ValueSchema):
     value = ExcludedValue
 
-    option = Text(required=True, validate=_ITEM)
-    reason = Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
+    option = fields.Text(required=True, validate=_ITEM)
+    reason = fields.Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
 
 
 def _section(section: Section) -> fields.Field:
     if section.kind == "line":
-        return Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
-    item = fields.Nested(Excluded) if section.kind == "options" else Text(validate=_ITEM)
-    return Items(item, ITEMS_MAX, load_default=())
+        return fields.Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
+    item = fields.Nested(Excluded) if section.kind == "options" else fields.Text(validate=_ITEM)
+    return fields.Items(item, ITEMS_MAX, load_default=())
 
 
 class _Sections(Input):
@@ -55,9 +47,9 @@ class SummaryPreview(Schema):
 
     sections = fields.Nested(Sections)
     tokens = fields.Integer()
-    through = fields.Integer(metadata=describe("The position of the last message it covers."))
+    through = fields.Integer(about="The position of the last message it covers.")
     model = fields.String(allow_none=True)
-    prompt = fields.String(allow_none=True, metadata=describe("The name and version of its prompt, if it has a name."))
+    prompt = fields.String(allow_none=True, about="The name and version of its prompt, if it has a name.")
     usage = fields.Raw(
         allow_none=True,
         metadata=describe(
@@ -66,8 +58,8 @@ class SummaryPreview(Schema):
             type="object",
         ),
     )
-    since = fields.Integer(metadata=describe("The version it continues; 0 if it was made from the first message on."))
-    current_version = fields.Integer(metadata=describe("The version of the stored summary; 0 if there is none yet."))
+    since = fields.Integer(about="The version it continues; 0 if it was made from the first message on.")
+    current_version = fields.Integer(about="The version of the stored summary; 0 if there is none yet.")
 
 
 class SummaryVersion(SummaryPreview):
@@ -78,26 +70,24 @@ class SummaryVersion(SummaryPreview):
 
     version = fields.Integer()
     author = fields.String(
-        metadata=describe(
-            "`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back because "
-            "messages were replaced or erased. `erasure` also stands for a version without what a forgotten fact said, "
-            "`correction` for one with the new words of a fact that the person edited."
-        )
+        about="`model`; `person`; `rollback`; or `replacement` or `erasure`, for a version that was brought back "
+        "because messages were replaced or erased. `erasure` also stands for a version without what a forgotten fact "
+        "said, `correction` for one with the new words of a fact that the person edited."
     )
-    restores = fields.Integer(allow_none=True, metadata=describe("The version that this one brought back."))
-    replaced = fields.Boolean(metadata=describe("Whether its messages were replaced. Then it can't be brought back."))
-    created_at = UtcDateTime()
+    restores = fields.Integer(allow_none=True, about="The version that this one brought back.")
+    replaced = fields.Boolean(about="Whether its messages were replaced. Then it can't be brought back.")
+    created_at = fields.UtcDateTime()
 
 
 class Summary(Schema):
     """Newest version, and whether it is up to date."""
 
     session_id = fields.String()
-    state = fields.String(metadata=describe("`none`, `current`, `pending`, `updating` or `failed`."))
-    error = fields.String(allow_none=True, metadata=describe("Why the last update failed."))
+    state = fields.String(about="`none`, `current`, `pending`, `updating` or `failed`.")
+    error = fields.String(allow_none=True, about="Why the last update failed.")
     job_id = fields.Integer(allow_none=True)
     head_version = fields.Integer(
-        metadata=describe("The version that prompts show. It advances when older messages leave the prompt.")
+        about="The version that prompts show. It advances when older messages leave the prompt."
     )
     message_count = fields.Integer()
     latest = fields.Nested(SummaryVersion, allow_none=True)
@@ -112,12 +102,8 @@ class SummaryEdit(CallerQuery):
 
 
 class PreviewCall(CallerQuery):
-    prompt = Text(
-        load_default=None, validate=validate.Length(1, 64), metadata=describe("The name of a summary prompt.")
-    )
-    text = Text(
-        load_default=None, metadata=describe("Instead of `prompt`: a template, as for `PUT /api/prompts/{name}`.")
-    )
+    prompt = fields.Text(load_default=None, validate=validate.Length(1, 64), about="The name of a summary prompt.")
+    text = fields.Text(load_default=None, about="Instead of `prompt`: a template, as for `PUT /api/prompts/{name}`.")
 
     @validates_schema
     def _one(self, data: dict[str, Any], **_: Any) -> None:

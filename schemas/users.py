@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from models.keys import SCOPES
-from schemas.fields import Input, UtcDateTime, describe
+from schemas import fields
+from schemas.fields import describe
+from schemas.shapes import Input
 
-REMEMBER = describe(
+REMEMBER = (
     "False: memory is off for this person, in every session and for every client. No turn recalls, shows or learns "
     "anything beyond its own session, and programs get nothing of the memory through MCP."
 )
@@ -18,44 +20,42 @@ class User(Schema):
 
     user_id = fields.String(allow_none=True)
     space = fields.String(allow_none=True)
-    remember = fields.Boolean(metadata=REMEMBER)
+    remember = fields.Boolean(about=REMEMBER)
     sessions = fields.Integer()
-    messages = fields.Integer(metadata=describe("Messages that were not replaced or erased."))
-    facts = fields.Integer(metadata=describe("Facts that are true now."))
-    items = fields.Integer(metadata=describe("Items of the store that have not expired."))
-    documents = fields.Integer(metadata=describe("Files and texts that were added."))
-    archives = fields.Integer(metadata=describe("Sessions that were taken out of memory."))
-    summaries = fields.Integer(metadata=describe("Versions of summaries, of all sessions."))
-    created_at = UtcDateTime()
-    first_message_at = UtcDateTime(allow_none=True)
-    last_message_at = UtcDateTime(allow_none=True)
-    tokens_today = fields.Integer(metadata=describe("Tokens of all model calls since midnight UTC; see DAILY_TOKENS."))
+    messages = fields.Integer(about="Messages that were not replaced or erased.")
+    facts = fields.Integer(about="Facts that are true now.")
+    items = fields.Integer(about="Items of the store that have not expired.")
+    documents = fields.Integer(about="Files and texts that were added.")
+    archives = fields.Integer(about="Sessions that were taken out of memory.")
+    summaries = fields.Integer(about="Versions of summaries, of all sessions.")
+    created_at = fields.UtcDateTime()
+    first_message_at = fields.UtcDateTime(allow_none=True)
+    last_message_at = fields.UtcDateTime(allow_none=True)
+    tokens_today = fields.Integer(about="Tokens of all model calls since midnight UTC; see DAILY_TOKENS.")
     facts_forgotten = fields.Integer(
-        metadata=describe("Facts that were forgotten or erased in the last 30 days. No word of them is kept for it.")
+        about="Facts that were forgotten or erased in the last 30 days. No word of them is kept for it."
     )
-    last_forgotten_at = UtcDateTime(allow_none=True, metadata=describe("When the last of these facts was."))
+    last_forgotten_at = fields.UtcDateTime(allow_none=True, about="When the last of these facts was.")
 
 
 class UserChange(Input):
-    remember = fields.Boolean(metadata=REMEMBER)
+    remember = fields.Boolean(about=REMEMBER)
 
 
 class Backlog(Schema):
     """Part of a person's sessions that no summary covers."""
 
-    sessions = fields.Integer(metadata=describe("Sessions with messages that no summary covers."))
-    tokens = fields.Integer(metadata=describe("Estimated tokens of the mini model's calls for their summaries."))
-    waiting = fields.Integer(metadata=describe("Updates of summaries that wait or run."))
-    failed = fields.Integer(metadata=describe("Updates that have failed for good; `GET /api/jobs` says why."))
+    sessions = fields.Integer(about="Sessions with messages that no summary covers.")
+    tokens = fields.Integer(about="Estimated tokens of the mini model's calls for their summaries.")
+    waiting = fields.Integer(about="Updates of summaries that wait or run.")
+    failed = fields.Integer(about="Updates that have failed for good; `GET /api/jobs` says why.")
 
 
 class Me(Schema):
     """Holder of a key."""
 
     tenant = fields.String()
-    user_id = fields.String(
-        allow_none=True, metadata=describe("The one person the key belongs to; null: any person, or nobody.")
-    )
+    user_id = fields.String(allow_none=True, about="The one person the key belongs to; null: any person, or nobody.")
     scopes = fields.Function(
         lambda me: [scope for scope in SCOPES if scope in me["scopes"]],
         metadata=describe(
@@ -66,16 +66,12 @@ class Me(Schema):
         keys=fields.String(),
         values=fields.String(),
         allow_none=True,
-        metadata=describe(
-            "The spaces that the key names, each with its right there: `read` or `write`. Null: it names none; without "
-            "a person, it opens every space."
-        ),
+        about="The spaces that the key names, each with its right there: `read` or `write`. Null: it names none; "
+        "without a person, it opens every space.",
     )
     may = fields.Dict(
         keys=fields.String(),
         values=fields.Boolean(),
-        metadata=describe(
-            "What the key may do: `chat`; `read` what is remembered; `change`, export and erase it; change what holds "
-            "for everyone of the `tenant`, as prompts and retention; set the model of the `server`."
-        ),
+        about="What the key may do: `chat`; `read` what is remembered; `change`, export and erase it; change what "
+        "holds for everyone of the `tenant`, as prompts and retention; set the model of the `server`.",
     )

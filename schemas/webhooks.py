@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from marshmallow import Schema, fields, validate
+from marshmallow import Schema, validate
 
 from models.events import EVENT_TYPES
+from schemas import fields
 from schemas.events import TYPES
-from schemas.fields import WHOM, CallerQuery, Items, Text, UtcDateTime, describe, list_of, one_of
+from schemas.shapes import WHOM, CallerQuery, list_of
 
 URL_CHARS = 2000
 
 
-_URL = Text(
+_URL = fields.Text(
     required=True,
     validate=validate.Length(1, URL_CHARS),
-    metadata=describe("Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS."),
+    about="Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS.",
 )
-_TYPES = Items(one_of(*EVENT_TYPES), len(EVENT_TYPES), metadata=describe(f"Empty: all. {TYPES}"))
-_WORDS = fields.Boolean(metadata=describe("With what people and models said."))
+_TYPES = fields.Items(fields.one_of(*EVENT_TYPES), len(EVENT_TYPES), about=f"Empty: all. {TYPES}")
+_WORDS = fields.Boolean(about="With what people and models said.")
 
 
 class WebhookCreate(CallerQuery):
@@ -32,7 +33,7 @@ class WebhookChange(WebhookCreate):
     class Meta:
         exclude = WHOM
 
-    enabled = fields.Boolean(metadata=describe("`true` delivers everything since it was disabled."))
+    enabled = fields.Boolean(about="`true` delivers everything since it was disabled.")
 
 
 class Delivery(Schema):
@@ -41,8 +42,8 @@ class Delivery(Schema):
     event_id = fields.String()
     type = fields.String()
     at = fields.String(metadata={"format": "date-time"})
-    status = fields.Integer(allow_none=True, metadata=describe("Of HTTP; null when no answer came."))
-    error = fields.String(allow_none=True, metadata=describe("Why it counts as failed; null: it was delivered."))
+    status = fields.Integer(allow_none=True, about="Of HTTP; null when no answer came.")
+    error = fields.String(allow_none=True, about="Why it counts as failed; null: it was delivered.")
     seconds = fields.Float()
 
 
@@ -50,25 +51,23 @@ class Webhook(Schema):
     """Webhook. Its secret is shown once, when it is made."""
 
     id = fields.Integer()
-    user_id = fields.String(allow_none=True, metadata=describe("The person whose events it gets."))
-    space = fields.String(allow_none=True, metadata=describe("The space whose events it gets; neither: the tenant's."))
+    user_id = fields.String(allow_none=True, about="The person whose events it gets.")
+    space = fields.String(allow_none=True, about="The space whose events it gets; neither: the tenant's.")
     url = fields.String()
-    types = fields.List(fields.String(), metadata=describe("Empty: all."))
+    types = fields.List(fields.String(), about="Empty: all.")
     words = fields.Boolean()
     enabled = fields.Boolean()
-    failing_since = UtcDateTime(allow_none=True, metadata=describe("Since then no delivery has succeeded."))
-    problem = fields.String(allow_none=True, metadata=describe("Why it was disabled by itself."))
-    deliveries = fields.List(fields.Nested(Delivery), metadata=describe("The last tries, newest first."))
-    created_at = UtcDateTime()
-    updated_at = UtcDateTime()
+    failing_since = fields.UtcDateTime(allow_none=True, about="Since then no delivery has succeeded.")
+    problem = fields.String(allow_none=True, about="Why it was disabled by itself.")
+    deliveries = fields.List(fields.Nested(Delivery), about="The last tries, newest first.")
+    created_at = fields.UtcDateTime()
+    updated_at = fields.UtcDateTime()
 
 
 class WebhookMade(Webhook):
     """Webhook that was just made."""
 
-    secret = fields.String(
-        metadata=describe("What deliveries are signed with, by Standard Webhooks; never shown again.")
-    )
+    secret = fields.String(about="What deliveries are signed with, by Standard Webhooks; never shown again.")
 
 
 WebhookList = list_of(Webhook)

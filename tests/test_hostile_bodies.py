@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.bodies import MARKS_MAX
-from schemas.fields import WRONG_MAX
+from schemas.shapes import WRONG_MAX
 from tests.http import error
 
 CPU_SECONDS, MARGIN = 0.3, 3  # other load slows this thread too

@@ -50,6 +50,7 @@ SHORT = {
     *(
         "api/examples.py",
         "api/feedback.py",
+        "api/graph.py",
         "api/jobs.py",
         "api/spaces.py",
         "cli/index.py",

@@ -46,13 +46,10 @@ from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
     PARTS_MAX,
-    WRONG_MAX,
-    Input,
     Items,
     SessionId,
     Text,
     UtcDateTime,
-    ValueSchema,
     describe,
     integer,
     one_of,
@@ -60,6 +57,7 @@ from schemas.fields import (
 )
 from schemas.retention import Archive
 from schemas.sessions import Extra, MessageToAppend, Refused
+from schemas.shapes import WRONG_MAX, Input, ValueSchema
 from schemas.store import NAME, TTL, JsonValue, Namespace, index_paths
 from schemas.summaries import Sections
 

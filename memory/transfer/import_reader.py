@@ -21,7 +21,9 @@ from memory.transfer.imports import ImportDocument
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
-from schemas.fields import CallerQuery, counts, describe, flat
+from schemas.errors import flat
+from schemas.fields import counts, describe
+from schemas.shapes import CallerQuery
 
 _PART_SCHEMAS: dict[str, dict[str, Schema]] = {  # of the lists within records that are read item by item
     "sessions": {
