@@ -14,8 +14,6 @@ Invariants:
 - A client that still sends while it is refused can read why (test_slow_clients).
 """
 
-from __future__ import annotations
-
 import errno
 import socket
 import time

@@ -1,7 +1,5 @@
 """WSGI application: `gunicorn wsgi:app`, with gunicorn.conf.py beside this file."""
 
-from __future__ import annotations
-
 import sys
 
 import click

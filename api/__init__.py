@@ -3,8 +3,6 @@
 A handler loads, makes one call into the engine and dumps. Its docstring is the call's description in /docs.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re

@@ -4,8 +4,6 @@ Left out are thinking, which depends on the model, and what has no counterpart: 
 that run at Anthropic, and whatever a later version of its protocol has.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

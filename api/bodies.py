@@ -5,8 +5,6 @@ parsed its nesting and, if it is large, the values in it are counted; the schema
 refused within a fraction of a second, for at most ten times its size in memory (test_hostile_bodies).
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import Any
 
@@ -72,7 +70,8 @@ def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tupl
     request.max_content_length = most + FORM_BYTES
     file = request.files.get("file")
     if file is None:
-        raise InvalidRequest("file_missing", "Send the file in the field `file` of the form.", param="file")
+        text = "The form has no file. Nothing was stored. Send the file in the field `file`."
+        raise InvalidRequest("file_missing", text, param="file")
     return {**parser.parse(in_form(exclude=["file"]), request, location="form")}, file
 
 
@@ -93,4 +92,7 @@ def check_values(body: bytes) -> None:
             "The body has too many values. Nothing was stored. Send it in parts, with fewer items in each.",
         )
     if max(accumulate(_STEPS.get(mark, 0) for mark in marks), default=0) > JSON_DEPTH_MAX:
-        raise InvalidRequest("invalid_json", "The JSON is nested too deeply. Nothing was stored.", status=400)
+        text = (
+            f"The JSON is nested more than {JSON_DEPTH_MAX} levels deep. Nothing was stored. Send it with fewer levels."
+        )
+        raise InvalidRequest("invalid_json", text, status=400)

@@ -1,7 +1,5 @@
 """Types of conversations, and what a turn does differently in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -14,7 +12,7 @@ blueprint = ApiBlueprint(
 )
 
 
-@blueprint.get("/conversation-types", returns=schema.ConversationTypeList)
+@blueprint.get("/conversation-types", list_of=schema.ConversationType)
 def list_conversation_types(caller: Caller) -> dict[str, Any]:
     """List the types that are built in, the tenant's, and the person's own, which come before the tenant's"""
     return {"items": current_engine().types.list_types(caller)}

@@ -1,7 +1,5 @@
 """Current request: its engine, its id, the code of its error, and what runs when it ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass

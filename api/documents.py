@@ -1,7 +1,5 @@
 """Documents."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.bodies import read_upload
@@ -56,7 +54,7 @@ def add_document() -> Any:
     return documents.add_document(current_engine(), owner, upload, session_id)
 
 
-@blueprint.get("/documents", query=schema.DocumentQuery, returns=schema.DocumentPage)
+@blueprint.get("/documents", query=schema.DocumentQuery, page_of=schema.Document)
 def list_documents(caller: Caller, query: dict[str, Any]) -> Any:
     """List a person's documents, newest first"""
     return passages.list_documents(current_engine(), caller, **query)
@@ -68,7 +66,7 @@ def get_document(caller: Caller, document_id: str) -> Any:
     return passages.get_document(current_engine(), caller, document_id)
 
 
-@blueprint.get("/documents/<document_id>/passages", query=PageQuery, returns=schema.PassagePage)
+@blueprint.get("/documents/<document_id>/passages", query=PageQuery, page_of=schema.Passage)
 def list_passages(caller: Caller, query: dict[str, Any], document_id: str) -> Any:
     """Read a document's text, passage by passage"""
     return passages.read_passages(current_engine(), caller, document_id, **query)

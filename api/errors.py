@@ -3,8 +3,6 @@
 Under the paths in RENDERERS, errors have the shape of the protocol that is spoken there.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from itertools import islice
@@ -39,14 +37,14 @@ UNREADABLE = {
         "uri_too_long",
         "The address and its query are longer than 8,000 characters. Nothing was done. Shorten them.",
     ),
-    417: ("expectation_failed", "Of Expect, only 100-continue is known. Nothing was done. Send this without Expect."),
+    417: ("expectation_failed", "Only `Expect: 100-continue` is known. Nothing was done. Send this without Expect."),
     431: (
         "headers_too_large",
-        "There are over 100 headers, or one has over 8,000 characters. Nothing was done. Send less.",
+        "There are over 100 headers, or one has over 8,000 characters. Nothing was done. Send fewer, or shorter ones.",
     ),
     501: (
         "transfer_coding_unknown",
-        "Of transfer codings, only chunked is known. Nothing was done. Send this without.",
+        "The only transfer coding known is chunked. Nothing was done. Send this without any other.",
     ),
     505: (
         "http_version_unknown",
@@ -63,6 +61,7 @@ def unreadable(status: int = 400) -> InvalidRequest:
 
 
 Body = dict[str, Any]
+_NOTHING = {"GET": "", "HEAD": "", "DELETE": " Nothing was erased."}  # what a refused request means, by its method
 Renderer = Callable[[RecapError], tuple[Body, int]]
 # By the beginning of a path; the longest one counts. Each protocol's module adds its own.
 RENDERERS: dict[str, Renderer] = {}
@@ -99,6 +98,7 @@ def _refused(error: HTTPException) -> Response:
     """Answer a refusal of Flask, werkzeug or a schema."""
     status = 408 if isinstance(error, ClientDisconnected) else error.code or 500
     code, message = REFUSALS.get(status, (error.name.lower().replace(" ", "_"), error.description or error.name))
+    message = message.replace(" Nothing was stored.", _NOTHING.get(request.method, " Nothing was stored."))
     problems = getattr(error, "data", {}).get("messages")  # webargs': marshmallow's messages by location
     if status == 422 and problems:
         wrong = {name: texts for location in problems.values() for name, texts in flat(location).items()}
@@ -117,12 +117,14 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _unexpected(error: Exception) -> Response:
-    failure = database_failed(error)
+    reads = request.method in ("GET", "HEAD")
+    failure = database_failed(error, "Nothing was read.") if reads else database_failed(error)
     if failure is not None:
         log.error("the database failed", extra=logs.fields(error=logs.safe_message(error)))
         return _respond(failure)
     log.error("unexpected error", exc_info=error)
     message = "An unexpected error occurred in Recap. The server's log has the details under this X-Request-ID."
+    message += "" if reads else " Look whether the request was carried out before you send it again."
     return _respond(RecapError("internal_error", message))
 
 

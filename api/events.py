@@ -1,7 +1,5 @@
 """GET /api/events: what happens in memory, as server-sent events."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any

@@ -1,7 +1,5 @@
 """Examples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -27,7 +25,7 @@ def add_example(caller: Caller, body: dict[str, Any]) -> Any:
     return examples.add(caller, body["messages"], tags=body["tags"], rating=body["rating"])
 
 
-@blueprint.get("/examples", query=schema.ExampleQuery, returns=schema.ExamplePage)
+@blueprint.get("/examples", query=schema.ExampleQuery, page_of=schema.Example)
 def list_examples(caller: Caller, query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
     return current_engine().examples.page(caller, **query)

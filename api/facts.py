@@ -1,7 +1,5 @@
 """Facts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -13,7 +11,7 @@ blueprint = ApiBlueprint("facts", "Statements about a person, ranked, each with 
 CONSOLIDATION = "/users/<path:user_id>/consolidation"
 
 
-@blueprint.get("/facts", query=schema.FactQuery, returns=schema.FactPage)
+@blueprint.get("/facts", query=schema.FactQuery, page_of=schema.Fact)
 def list_facts(caller: Caller, query: dict[str, Any]) -> Any:
     """List the facts that are true now, or were true at `as_of`
 
@@ -66,13 +64,13 @@ def review_facts(caller: Caller, body: dict[str, Any]) -> Any:
     return current_engine().review.decide(caller, **body)
 
 
-@blueprint.get("/facts/<int64:fact_id>/history", returns=schema.FactHistory)
+@blueprint.get("/facts/<int64:fact_id>/history", list_of=schema.FactRevision)
 def fact_history(caller: Caller, fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
     return {"items": current_engine().facts.history(caller, fact_id)}
 
 
-@blueprint.get(CONSOLIDATION, returns=schema.Consolidation)
+@blueprint.get(CONSOLIDATION, list_of=schema.ConsolidationRun)
 def list_consolidations(caller: Caller) -> dict[str, Any]:
     """List what jobs closed of a person's facts to bring them together, the newest run first
 

@@ -1,7 +1,5 @@
 """Feedback."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine

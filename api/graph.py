@@ -1,7 +1,5 @@
 """Links between people, places and things."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -10,7 +8,7 @@ from schemas import facts as schema
 blueprint = ApiBlueprint("graph", "People, places, organisations and things, and how they belong together.")
 
 
-@blueprint.get("/graph", query=schema.GraphQuery, returns=schema.EdgePage)
+@blueprint.get("/graph", query=schema.GraphQuery, page_of=schema.Edge)
 def read_graph(caller: Caller, query: dict[str, Any]) -> Any:
     """Read the links around a person, place or thing, the nearest first
 

@@ -1,7 +1,5 @@
 """Find out who is asking: the principal of the key, the person, and what they may do."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
@@ -159,9 +157,13 @@ def others_read(caller: Caller, spaces: Sequence[str] | None, person: bool | Non
     also = [Caller(caller.tenant, caller.user_id, space) for space in dict.fromkeys(spaces) if space != caller.space]
     if caller.space is not None and (is_own if person is None else person):
         if not (is_own or principal.is_whole_tenant):
-            raise Forbidden("key_of_a_space", "This key is of spaces alone. It may read no person's memory.")
+            raise Forbidden(
+                "key_of_a_space",
+                "A key of spaces alone reads no person's memory. Nothing was done. Leave `person` out.",
+            )
         if caller.user_id is None:
-            raise InvalidRequest("person_needed", "Say with `user_id` whose memory is read too.", param="user_id")
+            text = "`person` is true, but no `user_id` names the person. Nothing was done. Send it."
+            raise InvalidRequest("person_needed", text, param="user_id")
         also.append(Caller(caller.tenant, caller.user_id))
     return tuple(also)
 
@@ -180,7 +182,7 @@ def need_right(principal: Principal, space: str, right: str) -> None:
 
 def _only_space(spaces: Mapping[str, str]) -> str:
     if len(spaces) > 1:
-        text = f"This key is for several spaces: {', '.join(sorted(spaces))}. Name the `space` that is meant."
+        text = f"This key is for several spaces: {', '.join(sorted(spaces))}. Nothing was done. Name a `space`."
         raise InvalidRequest("space_needed", text, param="space")
     return next(iter(spaces))
 

@@ -1,7 +1,5 @@
 """Instructions by name, their versions, and proposals for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -15,7 +13,7 @@ blueprint = ApiBlueprint(
 )
 
 
-@blueprint.get("/instructions", returns=schema.InstructionList)
+@blueprint.get("/instructions", list_of=schema.Instruction)
 def list_instructions(caller: Caller) -> dict[str, Any]:
     """List the instructions that the person's prompts show, and those that have a proposal
 
@@ -46,7 +44,7 @@ def delete_instruction(caller: Caller, instruction: str) -> Any:
     return erasing.erase_documents(engine, caller, engine.instructions.find, name=instruction)
 
 
-@blueprint.get("/instructions/<instruction>/versions", returns=schema.InstructionVersionList)
+@blueprint.get("/instructions/<instruction>/versions", list_of=schema.InstructionVersion)
 def list_instruction_versions(caller: Caller, instruction: str) -> dict[str, Any]:
     """List all versions, newest first, each with what it changed"""
     return {"items": current_engine().instructions.versions(caller, instruction)}

@@ -1,7 +1,5 @@
 """Jobs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -10,7 +8,7 @@ from schemas import jobs as schema
 blueprint = ApiBlueprint("jobs", "Work that is done after a reply: what waits, what failed, and why.")
 
 
-@blueprint.get("/jobs", query=schema.JobQuery, returns=schema.JobPage)
+@blueprint.get("/jobs", query=schema.JobQuery, page_of=schema.Job)
 def list_jobs(caller: Caller, query: dict[str, Any]) -> Any:
     """List jobs that wait, run or failed
 

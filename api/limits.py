@@ -1,7 +1,5 @@
 """Limit how often a key or an address calls, how many wrong keys it tries, and how many requests run at once."""
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 import logging

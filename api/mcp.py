@@ -4,8 +4,6 @@
 and most servers are never asked.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from flask import Response

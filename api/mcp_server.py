@@ -10,8 +10,6 @@ Invariants:
 - The person is named by the key, the address or a header, never by a model (test_mcp).
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable

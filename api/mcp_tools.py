@@ -1,7 +1,5 @@
 """Tools of MCP: what each takes, shows and does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress
@@ -159,8 +157,8 @@ _SHOWN = ("id", "text", "category", "importance", "pinned", "session_id", "valid
 MEMORY = facts.Fact(only=_SHOWN)
 WAITING_MAX = 1_000  # memories among which one is looked for
 RULES = rules.RulesVersion(only=("version", "rules.topics"))
-MEMORIES = facts.FactPage(only=("next_cursor", *(f"items.{name}" for name in _SHOWN)))
-CHATS = sessions.SessionPage(only=("next_cursor", "items.id", "items.title", "items.updated_at"))
+MEMORIES = page_of(facts.Fact)(only=("next_cursor", *(f"items.{name}" for name in _SHOWN)))
+CHATS = page_of(sessions.Session)(only=("next_cursor", "items.id", "items.title", "items.updated_at"))
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,6 @@ Invariants:
   and the error's code, and without address, body or name. A turn has its own line instead (test_logs).
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import re

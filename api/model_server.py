@@ -1,7 +1,5 @@
 """Models there are to choose from, and the model server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.identity import whole_server

@@ -1,7 +1,5 @@
 """Find the person that another program's request names, in a header or its body, and the space, in a header."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

@@ -10,8 +10,6 @@ Invariants:
 - Wrong keys on it, and descriptions that can't be fetched, count as wrong keys anywhere do (test_oauth).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -213,7 +211,10 @@ def authorize() -> Any:
             client = find_client(authorization.client_id)
         if not may_return_to(client, authorization.redirect_uri):
             client = None
-            raise _error("invalid_redirect_uri", "The program wants you sent to an address that it did not register.")
+            raise _error(
+                "invalid_redirect_uri",
+                "The program asks to send you to an address that it did not register. Nothing was done.",
+            )
         if request.method == "POST":
             return _decide(address, client, authorization, limits)
         return _page(client, authorization)

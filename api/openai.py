@@ -3,8 +3,6 @@
 Only the fields that Recap itself reads are checked. Everything else goes to the model unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Health and metrics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flask import Response, current_app

@@ -1,7 +1,5 @@
 """Overview of a person: what matters now, and its versions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -28,7 +26,7 @@ def edit_overview(caller: Caller, body: dict[str, Any]) -> Any:
     return current_engine().overviews.edit(caller, **body)
 
 
-@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), returns=schema.OverviewPage)
+@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), page_of=schema.OverviewVersion)
 def list_overview_versions(caller: Caller, query: dict[str, Any]) -> Any:
     """List all versions of the overview, newest first"""
     return current_engine().overviews.versions(caller, **query)

@@ -1,7 +1,5 @@
 """Person's profile and its versions, and the schema of a tenant's profiles."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.identity import tenant, whole_tenant
@@ -29,7 +27,7 @@ def edit_profile(caller: Caller, body: dict[str, Any]) -> Any:
     return current_engine().profiles.edit(caller, **body)
 
 
-@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), returns=schema.ProfilePage)
+@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), page_of=schema.Profile)
 def list_profile_versions(caller: Caller, query: dict[str, Any]) -> Any:
     """List all versions of the profile, newest first"""
     return current_engine().profiles.versions(caller, **query)

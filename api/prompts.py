@@ -1,7 +1,5 @@
 """Prompts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.identity import tenant, whole_tenant
@@ -11,7 +9,7 @@ from schemas import prompts as schema
 blueprint = ApiBlueprint("prompts", "The instructions for the models, by name.")
 
 
-@blueprint.get("/prompts", returns=schema.PromptList)
+@blueprint.get("/prompts", list_of=schema.Prompt)
 def list_prompts() -> dict[str, Any]:
     """List the prompts in use"""
     return {"items": current_engine().prompts.all(tenant())}

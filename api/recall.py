@@ -1,7 +1,5 @@
 """POST /api/recall, and excerpts that did not help."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -41,7 +39,7 @@ def add_unhelpful(caller: Caller, body: dict[str, Any]) -> Any:
     return current_engine().unhelpful.add(caller, **body)
 
 
-@blueprint.get("/recall/unhelpful", query=schema.UnhelpfulQuery, returns=schema.UnhelpfulPage)
+@blueprint.get("/recall/unhelpful", query=schema.UnhelpfulQuery, page_of=schema.Unhelpful)
 def list_unhelpful(caller: Caller, query: dict[str, Any]) -> Any:
     """List the excerpts that a person marked as not helpful, newest first"""
     return current_engine().unhelpful.page(caller, **query)

@@ -6,8 +6,6 @@ Invariants:
   it in its body (test_instructions): ignored, `?userid=ada` would list everybody's data.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Mapping
@@ -26,6 +24,7 @@ from api.identity import ANY_SCOPE, caller
 from memory.errors import InvalidRequest
 from models.keys import ADMIN, READ
 from models.owners import Caller
+from schemas import shapes
 from schemas.errors import Error
 from schemas.shapes import WHOM, CallerQuery
 
@@ -52,8 +51,9 @@ _EVERY_CALL = {
     401: "The API key is missing, unknown or revoked.",
     404: "What the call names does not exist, or belongs to someone else.",
     429: LIMITED,
-    503: "The database can't be used right now, or all threads for such calls are in use. Nothing was stored.",
+    503: "The database can't be used right now, or all threads for such calls are in use.",
 }
+_EVERY_CHANGE = {503: f"{_EVERY_CALL[503]} Nothing was stored."}
 _EVERY_BODY = {status: REFUSALS[status][1] for status in (400, 408, 413, 415)}
 _EVERY_EDIT = {
     409: "Somebody stored another version after `expected_version`. Nothing was stored. Read it and try again."
@@ -101,6 +101,8 @@ class ApiBlueprint(Blueprint):
         query: Shape | None = None,
         body: Shape | None = None,
         returns: Shape | None = None,
+        page_of: type[Schema] | None = None,
+        list_of: type[Schema] | None = None,
         status: int = 200,
         scope: str | None = None,
         own: bool = True,
@@ -116,7 +118,7 @@ class ApiBlueprint(Blueprint):
 
         Its function takes the `caller`, if it has that parameter: whom address, query or body name. Then it takes what
         was loaded of the request, without the caller.
-        query, body: shapes to load. returns: how the function's value is dumped, with `status`.
+        query, body: shapes to load. returns, page_of, list_of: how the function's value is dumped, with `status`.
         scope: that a key needs. own: a person's own key that may chat has it for this call.
         errors: descriptions by status, beside those of every call.
         turn: it answers with events if `stream` says so, and takes an Idempotency-Key.
@@ -129,6 +131,7 @@ class ApiBlueprint(Blueprint):
         forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`{too}. {NOT_LOCAL}"
         shape = resolve_schema_instance(body) if body is not None else None  # once: webargs would make one a request
         texts = {**_EVERY_CALL, 403: forbidden}
+        texts |= _EVERY_CHANGE if methods != {"GET"} else {}
         texts |= _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts |= _EVERY_EDIT if shape is not None and "expected_version" in shape.fields else {}
         texts |= errors or {}
@@ -143,6 +146,8 @@ class ApiBlueprint(Blueprint):
             described["responses"][200] = {"content": {"text/event-stream": {"schema": EVENTS}}}
             described["parameters"] = [IDEMPOTENCY_KEY]
         in_body = shape is not None and "user_id" in shape.fields
+        if page_of is not None or list_of is not None:
+            returns = shapes.page_of(page_of) if page_of is not None else shapes.list_of(list_of)
         acts = "caller" in inspect.signature(view_func).parameters
         if named_in_query := acts and query is None and not in_body and not rule.startswith(ABOUT_ONE):
             query = CallerQuery

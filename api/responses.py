@@ -4,8 +4,6 @@ Left out are reasoning items, which depend on the model, tools that run at OpenA
 (see `ResponseRequest`).  What would change the answer's meaning is refused: references to items, `conversation`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

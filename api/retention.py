@@ -1,7 +1,5 @@
 """Retention of sessions, and the archives of sessions that were taken out of memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flask import Response
@@ -37,7 +35,7 @@ def put_retention(policy: Policy) -> Any:
     return retention.put_policy(current_engine(), whole_tenant(), policy)
 
 
-@blueprint.get("/archives", query=schema.ArchiveQuery, returns=schema.ArchivePage)
+@blueprint.get("/archives", query=schema.ArchiveQuery, page_of=schema.Archive)
 def list_archives(caller: Caller, query: dict[str, Any]) -> Any:
     """List the archives of sessions that were taken out of memory, newest first
 

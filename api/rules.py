@@ -1,7 +1,5 @@
 """Rules of what is kept, of a person or the tenant."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -54,7 +52,7 @@ def preview_rules(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "summaries": counts["sessions"], "profiles": counts["profiles"]}
 
 
-@blueprint.get("/rules/versions", returns=schema.RulesVersionList)
+@blueprint.get("/rules/versions", list_of=schema.RulesVersion)
 def list_rules_versions(caller: Caller) -> dict[str, Any]:
     """List all versions of the rules, newest first"""
     return {"items": current_engine().rules.versions(caller)}

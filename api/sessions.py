@@ -1,7 +1,5 @@
 """Sessions and their messages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -16,7 +14,7 @@ blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."
 
 
-@blueprint.get("/sessions", query=schema.SessionQuery, returns=schema.SessionPage)
+@blueprint.get("/sessions", query=schema.SessionQuery, page_of=schema.Session)
 def list_sessions(caller: Caller, query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
     return current_engine().sessions.page(caller, **query)
@@ -120,7 +118,7 @@ def show_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     return current_engine().hiding.show(caller, session_id, **body)
 
 
-@blueprint.get("/sessions/<session_id>/messages/versions", returns=schema.VersionList)
+@blueprint.get("/sessions/<session_id>/messages/versions", list_of=schema.Versions)
 def list_message_versions(caller: Caller, session_id: str) -> Any:
     """List the messages that have other versions
 
@@ -143,7 +141,7 @@ def restore_message(caller: Caller, session_id: str, message_id: int) -> Any:
     return current_engine().branches.restore(caller, session_id, message_id)
 
 
-@blueprint.get("/sessions/<session_id>/related", query=schema.RelatedQuery, returns=schema.RelatedList)
+@blueprint.get("/sessions/<session_id>/related", query=schema.RelatedQuery, list_of=schema.RelatedSession)
 def list_related_sessions(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List the person's conversations that belong together with this one, the closest first
 
@@ -166,7 +164,7 @@ def stop_reply(caller: Caller, session_id: str) -> dict[str, bool]:
 turns_blueprint = ApiBlueprint("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
 
 
-@turns_blueprint.get("/sessions/<session_id>/turns", query=chat.TurnQuery, returns=chat.TurnPage)
+@turns_blueprint.get("/sessions/<session_id>/turns", query=chat.TurnQuery, page_of=chat.Turn)
 def list_turns(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List a session's turns, newest first
 

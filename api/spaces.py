@@ -1,19 +1,17 @@
 """Spaces: memory that several persons share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flask import g
 
 from api.resource import ApiBlueprint, current_engine
 from memory.spaces import list_spaces as spaces_of
-from schemas.spaces import SpacePage, SpaceQuery
+from schemas.spaces import Space, SpaceQuery
 
 blueprint = ApiBlueprint("spaces", "Memory that several persons share.")
 
 
-@blueprint.get("/spaces", query=SpaceQuery, returns=SpacePage)
+@blueprint.get("/spaces", query=SpaceQuery, page_of=Space)
 def list_spaces(query: dict[str, Any]) -> Any:
     """List the spaces that the key opens
 

@@ -1,7 +1,5 @@
 """Store: JSON items under a namespace and a key."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from flask import g

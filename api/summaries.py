@@ -1,7 +1,5 @@
 """Session's summary and its versions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -27,7 +25,7 @@ def edit_summary(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     return current_engine().summaries.edit(caller, session_id, **body)
 
 
-@blueprint.get("/sessions/<session_id>/summary/versions", query=PageQuery, returns=schema.SummaryPage)
+@blueprint.get("/sessions/<session_id>/summary/versions", query=PageQuery, page_of=schema.SummaryVersion)
 def list_summary_versions(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
     return current_engine().summaries.versions(caller, session_id, **query)

@@ -1,7 +1,5 @@
 """Person as a whole: count, export, import and erase; and the person of a key."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from typing import Any

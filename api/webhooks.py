@@ -1,7 +1,5 @@
 """Webhooks: addresses that events are posted to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
@@ -13,7 +11,7 @@ blueprint = ApiBlueprint("webhooks", "Addresses that events are posted to; docs/
 _BAD_URL = {422: "The address can't be used, or something else is wrong."}
 
 
-@blueprint.get("/webhooks", returns=schema.WebhookList, scope=ADMIN, own=False)
+@blueprint.get("/webhooks", list_of=schema.Webhook, scope=ADMIN, own=False)
 def list_webhooks(caller: Caller) -> Any:
     """List webhooks, each with its last deliveries"""
     return {"items": current_engine().webhooks.find(caller)}

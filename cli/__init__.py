@@ -1,7 +1,5 @@
 """Commands for operators, as `recap index verify`. Each group has a module of its name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click
@@ -25,7 +23,9 @@ class Command(click.Command):
         except SettingsError as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:
-            raise click.ClickException(f"{error}.") from error
+            raise click.ClickException(
+                f"{error.filename}: {error.strerror}." if error.filename else f"{error}."
+            ) from error
         except SQLAlchemyError as error:
             message = command_failed(error, engine_of(ctx.ensure_object(ScriptInfo).load_app()).database.engine.url)
             if message is None:

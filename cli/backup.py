@@ -1,7 +1,5 @@
 """`recap backup`, `recap restore` and `recap move-to`: copy everything that is stored."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`recap import`: what a person takes along from Recap or from another program."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`recap index`: the search index, derived data that is made from the messages."""
 
-from __future__ import annotations
-
 import sys
 
 import click

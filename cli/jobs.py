@@ -1,7 +1,5 @@
 """`recap jobs`: the work that follows a reply, for whoever operates the service.  It works beside a running server."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import time

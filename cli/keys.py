@@ -1,7 +1,5 @@
 """`recap keys`: who may call, whose data they see, and what for.  It works beside a running server."""
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 import click
@@ -68,7 +66,7 @@ def show() -> None:
 @keys.command("revoke")
 @click.argument("key_id", metavar="ID", type=click.IntRange(min=1))
 def revoke(key_id: int) -> None:
-    """Let the key in no more, nor the programs that it connected.  A key stays asked for, also when it was the last."""
+    """Refuse a key from now on, and the programs that it connected.  Callers need a key all the same."""
     info = current_engine().keys.revoke(key_id)
     click.echo(
         f"Key {info.id}, {_for_whom(info)}, is revoked since {info.revoked_at:%Y-%m-%d %H:%M} UTC. Every server "

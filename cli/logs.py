@@ -1,7 +1,5 @@
 """`recap logs`: finding in the logs what they name by a hash alone."""
 
-from __future__ import annotations
-
 import click
 
 from api.current import current_engine

@@ -4,8 +4,6 @@ The SDK brings a second web framework and server along.  So it has a file of req
 this command alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 

@@ -1,7 +1,5 @@
 """`recap models`: whether the configured models answer.  It works beside a running server."""
 
-from __future__ import annotations
-
 import sys
 
 import click

@@ -1,7 +1,5 @@
 """`recap serve`: Recap for everybody who may reach its port."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Read the variables of settings: from the environment, the file `.env`, and files that hold keys."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

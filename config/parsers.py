@@ -4,8 +4,6 @@ Each parser takes the variable's text, and raises ValueError with what the varia
 message never repeats a secret.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from dataclasses import dataclass, field
@@ -51,7 +49,9 @@ def api_keys(raw: str) -> tuple[ApiKey, ...]:
         if not colon:
             raise ValueError(f"it takes tenant:key pairs, separated by commas; pair {number} is none")
         if not TENANT.fullmatch(tenant):
-            raise ValueError(f"the tenant of pair {number} is not 1 to 64 letters, digits and _ . - after the first")
+            raise ValueError(
+                f"the tenant of pair {number} is not 1 to 64 of A-Z a-z 0-9 _ . -, beginning with a letter or digit"
+            )
         try:
             header_key(key)
         except ValueError as error:

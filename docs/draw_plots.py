@@ -3,8 +3,6 @@
 The figures live in the tables alone: whoever changes one draws the plots again, and a test compares them.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import re

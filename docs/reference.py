@@ -3,8 +3,6 @@
 api.md gets every call and type of the OpenAPI document, design.md the invariants that modules list in their docstrings.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

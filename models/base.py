@@ -1,7 +1,5 @@
 """Base of all rows, and column types that mean the same on SQLite and PostgreSQL."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar

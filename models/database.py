@@ -12,8 +12,6 @@ for what the holder of a session's lease adds to that session:
   (`retry_on_conflict`), and so is one that met a row which another had just made or erased.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time

@@ -4,8 +4,6 @@ A document's text lies in a session of its own (`SessionRow.is_document`), whose
 PASSAGE.  So they are indexed, recalled, erased and moved as messages are.  No list of sessions shows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime

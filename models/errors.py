@@ -1,7 +1,5 @@
 """Faults of a database, told from SQLite's error codes instead of its messages."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from enum import StrEnum

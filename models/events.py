@@ -1,7 +1,5 @@
 """Store events that leave no other row, and hold events as values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

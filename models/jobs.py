@@ -1,7 +1,5 @@
 """Store jobs and the order in which tenants are served."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Store the API keys that operators made."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

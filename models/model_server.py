@@ -1,7 +1,5 @@
 """Store the model server that an administrator set."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 

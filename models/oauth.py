@@ -1,7 +1,5 @@
 """Store the programs that people connected with a key of theirs, and the tokens of each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple

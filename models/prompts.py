@@ -1,7 +1,5 @@
 """Store the versions of named prompts."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy import String, Text, UniqueConstraint

@@ -1,7 +1,5 @@
 """Rows of archives: sessions that retention took out of memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Schema that this code needs, and the one that a database has: revisions of the migrations."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

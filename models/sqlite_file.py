@@ -8,8 +8,6 @@ Invariants:
 - No file is made here: migrations make databases (test_lost_files).
 """
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from contextlib import suppress

@@ -3,8 +3,6 @@
 It ends with its process. A transaction that begins while its own thread has one open waits for itself, and fails.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import URL, Engine, QueuePool, event

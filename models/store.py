@@ -1,7 +1,5 @@
 """Store items, their earlier values and the messages that they rest on; the values of operations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

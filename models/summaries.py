@@ -1,7 +1,5 @@
 """Store the versions of summaries."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

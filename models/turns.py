@@ -1,7 +1,5 @@
 """Store turns: how each ended and what it cost."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

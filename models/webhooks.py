@@ -1,7 +1,5 @@
 """Store webhooks, and how far each was told of the events of each owner."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

@@ -4,8 +4,6 @@ Recap's own modules have short names, such as `api` and `models`, which would cl
 wheel keeps them all inside this package's folder, and only the processes of `recap` have that folder on their path.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

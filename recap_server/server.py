@@ -1,7 +1,5 @@
 """gunicorn, as `recap serve` runs it once the schema is there."""
 
-from __future__ import annotations
-
 from gunicorn.app.wsgiapp import WSGIApplication
 
 

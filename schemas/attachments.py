@@ -1,7 +1,5 @@
 """Images and text files that come with a message, as parts of its content in the form of OpenAI's protocol."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """Turn: the request, the reply with what it tells about its memory, and turns of the past."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
@@ -19,7 +17,7 @@ from schemas.facts import Fact
 from schemas.fields import OPTIONAL, describe, numbers_by_name
 from schemas.overview import Sentence
 from schemas.sessions import MESSAGE_CHARS_MAX, Message
-from schemas.shapes import CallerQuery, PageQuery, ValueSchema, page_of
+from schemas.shapes import CallerQuery, PageQuery, ValueSchema
 
 
 class Open(Schema):
@@ -410,9 +408,6 @@ class Turn(Schema):
     usage = fields.Nested(ChatUsage, allow_none=True)
     started_at = fields.UtcDateTime()
     finished_at = fields.UtcDateTime(allow_none=True)
-
-
-TurnPage = page_of(Turn)
 
 
 class TurnWithMemory(Turn):

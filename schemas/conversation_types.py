@@ -1,14 +1,12 @@
 """Types of conversations."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from models.sections import SECTIONS
 from models.turns import RECALL_MODES
 from schemas import fields
 from schemas.fields import INT32_MAX, OPTIONAL
-from schemas.shapes import CallerQuery, list_of
+from schemas.shapes import CallerQuery
 
 CUES_MAX, CUE_CHARS, PROMPT_CHARS = 50, 60, 4_000
 
@@ -45,9 +43,6 @@ class ConversationType(Does):
     name = fields.String()
     built_in = fields.Boolean(about="Whether it has cue words beside its own.")
     of_tenant = fields.Boolean(about="Whether it is for all people of the tenant.")
-
-
-ConversationTypeList = list_of(ConversationType)
 
 
 class ConversationTypePut(CallerQuery, Does):

@@ -1,14 +1,12 @@
 """Documents that are added to what is known."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from models.documents import TITLE_CHARS, URI_CHARS
 from models.messages import EXTERNAL_ID_CHARS
 from schemas import fields
 from schemas.fields import describe
-from schemas.shapes import CallerQuery, PageQuery, page_of
+from schemas.shapes import CallerQuery, PageQuery
 
 PLAIN, MARKDOWN, HTML, PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
 SUFFIXES = {".txt": PLAIN, ".md": MARKDOWN, ".markdown": MARKDOWN, ".html": HTML, ".htm": HTML, ".pdf": PDF}
@@ -74,9 +72,6 @@ class Document(Schema):
     )
 
 
-DocumentPage = page_of(Document)
-
-
 class Passage(Schema):
     """Part of a document, as it is found and quoted."""
 
@@ -87,6 +82,3 @@ class Passage(Schema):
         metadata=describe("Its page in a PDF, from 1.", type="integer", nullable=True),
     )
     text = fields.String(attribute="content", about="With the headings that it stands under.")
-
-
-PassagePage = page_of(Passage)

@@ -1,7 +1,5 @@
 """Shape of errors, and of Anthropic's; marshmallow's messages as one list."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marshmallow import Schema

@@ -1,7 +1,5 @@
 """Events of a stream or a webhook."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marshmallow import Schema, ValidationError

@@ -1,14 +1,12 @@
 """Examples."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
 
 from schemas import fields
-from schemas.shapes import CallerQuery, Input, PageQuery, page_of
+from schemas.shapes import CallerQuery, Input, PageQuery
 
 INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
 STEPS_MAX = 50  # messages of an example
@@ -49,9 +47,6 @@ class Example(Schema):
     tags = fields.List(fields.String())
     rating = fields.Integer(about=_RATING)
     created_at = fields.UtcDateTime()
-
-
-ExamplePage = page_of(Example)
 
 
 class ExampleQuery(PageQuery):

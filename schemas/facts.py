@@ -1,13 +1,11 @@
 """Facts."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from models.facts import FACT_CATEGORIES, SELF
 from schemas import fields
 from schemas.fields import AS_OF, describe, numbers_by_name
-from schemas.shapes import CallerQuery, Input, PageQuery, list_of, page_of
+from schemas.shapes import CallerQuery, Input, PageQuery
 
 TEXT_CHARS_MAX = 500
 NAME_CHARS_MAX = 100  # of an entity or a relation
@@ -65,9 +63,6 @@ class Fact(Schema):
         about="The facts that were merged into it, newest first.",
     )
     score = fields.Function(lambda fact: fact.score and vars(fact.score), metadata=_RANK)
-
-
-FactPage = page_of(Fact)
 
 
 class FactQuery(PageQuery):
@@ -133,9 +128,6 @@ class FactRevision(Schema):
     at = fields.UtcDateTime()
 
 
-FactHistory = list_of(FactRevision)
-
-
 class ConsolidationRun(Schema):
     """Numbers of facts that a run closed."""
 
@@ -143,9 +135,6 @@ class ConsolidationRun(Schema):
     merged = fields.Integer()
     contradicted = fields.Integer()
     expired = fields.Integer()
-
-
-Consolidation = list_of(ConsolidationRun)
 
 
 GRAPH_STEPS_MAX = 3
@@ -182,6 +171,3 @@ class Edge(Schema):
     source_message_id = fields.Integer(attribute="fact.source_message_id", allow_none=True)
     valid_from = fields.UtcDateTime(attribute="fact.valid_from")
     valid_to = fields.UtcDateTime(attribute="fact.valid_to", allow_none=True, about="Null while it is true.")
-
-
-EdgePage = page_of(Edge)

@@ -1,7 +1,5 @@
 """Feedback."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marshmallow import Schema, ValidationError, validate, validates_schema

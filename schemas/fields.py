@@ -1,7 +1,5 @@
 """Every kind of field: marshmallow's, and our own, which bound and check what they load."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -32,7 +30,7 @@ def numbers_by_name(kind: str) -> dict[str, Any]:
 
 
 class Described(fields.Field[Any]):
-    """What every kind of field takes beside marshmallow's options.
+    """Field of any kind here, with two options beside marshmallow's.
 
     about: its description in the document. sometimes: an answer has it only where it applies.
     """

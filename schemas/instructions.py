@@ -1,12 +1,10 @@
 """Instructions."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from schemas import fields
 from schemas.fields import EXPECTED_VERSION
-from schemas.shapes import CallerQuery, list_of
+from schemas.shapes import CallerQuery
 
 TEXT_CHARS = 4_000  # of one instruction
 _DIFF = "What it changes, as lines of the unified format."
@@ -38,10 +36,6 @@ class Instruction(InstructionVersion):
 
     of_tenant = fields.Boolean(about="Whether it is for all people of the tenant.")
     proposal = fields.Nested(Proposal, allow_none=True)
-
-
-InstructionList = list_of(Instruction)
-InstructionVersionList = list_of(InstructionVersion)
 
 
 class InstructionPut(CallerQuery):

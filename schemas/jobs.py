@@ -1,11 +1,9 @@
 """Jobs."""
 
-from __future__ import annotations
-
 from marshmallow import Schema
 
 from schemas import fields
-from schemas.shapes import PageQuery, page_of
+from schemas.shapes import PageQuery
 
 POSITION = (
     "Its place among the waiting jobs of its kind, from 1; null when it does not wait. Jobs of other tenants are not "
@@ -27,9 +25,6 @@ class Job(Schema):
     age = fields.Integer(about="Seconds since it was asked for.")
     created_at = fields.UtcDateTime()
     updated_at = fields.UtcDateTime()
-
-
-JobPage = page_of(Job)
 
 
 class JobQuery(PageQuery):

@@ -1,7 +1,5 @@
 """Models there are to choose from, and the model server."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from models.model_server import MODEL_CHARS, ServerDraft

@@ -1,7 +1,5 @@
 """Parameters of OAuth 2.1. Unknown ones are ignored, as it says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, post_load, validate

@@ -1,7 +1,5 @@
 """Health."""
 
-from __future__ import annotations
-
 from marshmallow import Schema
 
 from schemas import fields

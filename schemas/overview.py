@@ -1,7 +1,5 @@
 """Overviews: what matters now about a person."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +8,7 @@ from marshmallow import Schema, validate
 from models.overview import Sentence as SentenceValue
 from schemas import fields
 from schemas.fields import EXPECTED_VERSION, INT32_MAX
-from schemas.shapes import Input, ValueSchema, page_of
+from schemas.shapes import Input, ValueSchema
 
 SENTENCES_MAX, SENTENCE_CHARS, SOURCES_MAX = 20, 400, 100
 
@@ -52,9 +50,6 @@ class Overview(OverviewVersion):
 
     def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
         return getattr(obj, attr) if hasattr(obj, attr) else getattr(obj.overview, attr, default)
-
-
-OverviewPage = page_of(OverviewVersion)
 
 
 class WrittenSentence(ValueSchema):

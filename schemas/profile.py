@@ -1,12 +1,10 @@
 """Profiles."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from schemas import fields
 from schemas.fields import EXPECTED_VERSION, INT32_MAX, describe
-from schemas.shapes import Input, page_of
+from schemas.shapes import Input
 from schemas.store import JsonValue
 
 OPERATIONS_MAX = 100  # of a patch
@@ -28,9 +26,6 @@ class Profile(Schema):
     sources = fields.Raw(attribute="profile.sources", about=_SOURCES)
     author = fields.String(allow_none=True, about="`model`, `person`, `rollback` or `erasure`.")
     created_at = fields.UtcDateTime(allow_none=True)
-
-
-ProfilePage = page_of(Profile)
 
 
 class ProfileQuery(Input):

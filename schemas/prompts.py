@@ -1,11 +1,9 @@
 """Prompts."""
 
-from __future__ import annotations
-
 from marshmallow import Schema
 
 from schemas import fields
-from schemas.shapes import Input, list_of
+from schemas.shapes import Input
 
 
 class Prompt(Schema):
@@ -16,9 +14,6 @@ class Prompt(Schema):
     source = fields.String(about="`packaged`, `file` or `stored`.")
     text = fields.String(about="A Jinja2 template.")
     created_at = fields.UtcDateTime(allow_none=True)
-
-
-PromptList = list_of(Prompt)
 
 
 class PromptDeleted(Schema):

@@ -1,7 +1,5 @@
 """Memory for an application's own model, marks of unhelpful excerpts, and search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC
 from typing import Any
@@ -12,7 +10,7 @@ from schemas import fields
 from schemas.chat import DocumentPlace, ExcerptMessage, Memory, Question
 from schemas.fields import OPTIONAL, describe
 from schemas.sessions import ROLES, Message
-from schemas.shapes import CallerQuery, PageQuery, page_of
+from schemas.shapes import CallerQuery, PageQuery
 
 HITS_MAX = 100  # of one excerpt
 TOKENS = 2000  # room for what the settings allow by default, and for a summary
@@ -64,9 +62,6 @@ class Unhelpful(Schema):
     )
     messages = fields.List(fields.Nested(ExcerptMessage))
     created_at = fields.UtcDateTime()
-
-
-UnhelpfulPage = page_of(Unhelpful)
 
 
 _WORDS = (

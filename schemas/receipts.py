@@ -1,7 +1,5 @@
 """Receipts of erasures."""
 
-from __future__ import annotations
-
 from marshmallow import Schema
 
 from schemas import fields

@@ -1,13 +1,11 @@
 """Retention of sessions, and the archives of sessions that were taken out of memory."""
 
-from __future__ import annotations
-
 from marshmallow import Schema
 
 from models.retention import Policy
 from schemas import fields
 from schemas.fields import INT32_MAX, OPTIONAL
-from schemas.shapes import PageQuery, ValueSchema, page_of
+from schemas.shapes import PageQuery, ValueSchema
 
 
 class Archive(Schema):
@@ -45,9 +43,6 @@ class RetentionPolicy(ValueSchema):
         load_default=True,
         about="Whether a session that is taken out becomes an archive. Else it is erased.",
     )
-
-
-ArchivePage = page_of(Archive)
 
 
 class ArchiveQuery(PageQuery):

@@ -1,13 +1,11 @@
 """Rules of what is kept."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from schemas import fields
 from schemas.facts import CATEGORY
 from schemas.fields import EXPECTED_VERSION
-from schemas.shapes import CallerQuery, Input, list_of
+from schemas.shapes import CallerQuery, Input
 
 CATEGORIES_MAX, TOPICS_MAX, WORDS_MAX = 40, 20, 200
 ABOUT_CHARS, TOPIC_CHARS, WORD_CHARS, DAYS_MAX = 200, 200, 80, 36_500
@@ -77,9 +75,6 @@ class RulesVersion(Schema):
     in_force = fields.Nested(RuleSet, about="A person's rules together with the tenant's.")
     author = fields.String(allow_none=True)
     created_at = fields.UtcDateTime(allow_none=True)
-
-
-RulesVersionList = list_of(RulesVersion)
 
 
 class ClosedFact(Schema):

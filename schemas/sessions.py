@@ -1,7 +1,5 @@
 """Sessions and messages."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any
@@ -14,7 +12,7 @@ from models.owners import USER_ID_CHARS
 from schemas import fields
 from schemas.attachments import StoredAttachment
 from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX, describe
-from schemas.shapes import CallerQuery, Input, PageQuery, ValueSchema, list_of, page_of
+from schemas.shapes import CallerQuery, Input, PageQuery, ValueSchema, page_of
 
 MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 
@@ -49,9 +47,6 @@ class Session(Schema):
     updated_at = fields.UtcDateTime()
     imported_at = fields.UtcDateTime(allow_none=True, about="When messages of it were last imported; null: never.")
     busy = fields.Boolean(about="Whether a reply is being written now.")
-
-
-SessionPage = page_of(Session)
 
 
 class SessionQuery(PageQuery):
@@ -202,9 +197,6 @@ class Versions(Schema):
     versions = fields.List(fields.Integer(), about="The ids of all versions, in the order they were said.")
 
 
-VersionList = list_of(Versions)
-
-
 class RelatedQuery(CallerQuery):
     limit = fields.limit(10)
 
@@ -222,9 +214,6 @@ class RelatedSession(Schema):
             "The `entities` that both name, and how near the `summary` is (0 to 1, or null).", type="object"
         ),
     )
-
-
-RelatedList = list_of(RelatedSession)
 
 
 class Stopping(Schema):

@@ -1,8 +1,7 @@
 """Bases of the shapes: requests, queries for a caller, and pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 from marshmallow import RAISE, Schema, ValidationError, post_load, pre_load
@@ -57,11 +56,13 @@ class PageQuery(CallerQuery):
     limit = fields.limit(50)
 
 
+@cache
 def list_of(item: type[Schema]) -> type[Schema]:
     """Return the schema of a list of all items."""
     return Schema.from_dict({"items": fields.List(fields.Nested(item))}, name=f"{item.__name__}List")
 
 
+@cache
 def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
     """Return the schema of a page of items."""
     items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)

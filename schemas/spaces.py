@@ -1,12 +1,10 @@
 """Spaces: memory that several persons share."""
 
-from __future__ import annotations
-
 from marshmallow import Schema
 
 from models.keys import SPACE_RIGHTS
 from schemas import fields
-from schemas.shapes import Input, page_of
+from schemas.shapes import Input
 
 _RIGHTS = "; ".join(f"`{name}`: {text}" for name, text in SPACE_RIGHTS.items())
 
@@ -22,6 +20,3 @@ class Space(Schema):
     name = fields.String()
     right = fields.one_of(*SPACE_RIGHTS, about=f"What the key may do there. {_RIGHTS}.")
     created_at = fields.UtcDateTime(allow_none=True, about="Null: nothing is stored of it yet.")
-
-
-SpacePage = page_of(Space)

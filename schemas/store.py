@@ -1,7 +1,5 @@
 """Items of the store, and operations on them."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

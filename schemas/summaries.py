@@ -1,7 +1,5 @@
 """Structured summary."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
@@ -11,7 +9,7 @@ from models.sections import Excluded as ExcludedValue
 from models.sections import Sections as SectionsValue
 from schemas import fields
 from schemas.fields import EXPECTED_VERSION, describe
-from schemas.shapes import CallerQuery, Input, ValueSchema, page_of
+from schemas.shapes import CallerQuery, Input, ValueSchema
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
@@ -91,9 +89,6 @@ class Summary(Schema):
     )
     message_count = fields.Integer()
     latest = fields.Nested(SummaryVersion, allow_none=True)
-
-
-SummaryPage = page_of(SummaryVersion)
 
 
 class SummaryEdit(CallerQuery):

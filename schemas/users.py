@@ -1,7 +1,5 @@
 """Person as a whole, and the holder of a key."""
 
-from __future__ import annotations
-
 from marshmallow import Schema
 
 from models.keys import SCOPES

@@ -1,13 +1,11 @@
 """Webhooks."""
 
-from __future__ import annotations
-
 from marshmallow import Schema, validate
 
 from models.events import EVENT_TYPES
 from schemas import fields
 from schemas.events import TYPES
-from schemas.shapes import WHOM, CallerQuery, list_of
+from schemas.shapes import WHOM, CallerQuery
 
 URL_CHARS = 2000
 
@@ -68,6 +66,3 @@ class WebhookMade(Webhook):
     """Webhook that was just made."""
 
     secret = fields.String(about="What deliveries are signed with, by Standard Webhooks; never shown again.")
-
-
-WebhookList = list_of(Webhook)

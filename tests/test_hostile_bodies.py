@@ -261,7 +261,7 @@ def test_unknown_keys_are_named_unless_there_are_very_many(shared: FlaskClient) 
 def test_a_body_that_is_nested_deeply_is_refused(shared: FlaskClient, opened: str) -> None:
     for count in (101, 5_000):
         found = refused(shared, "/v1/embeddings", '{"input":' + opened * count, 400)
-        assert found["code"] == "invalid_json" and "nested too deeply" in found["message"]
+        assert found["code"] == "invalid_json" and "more than 100 levels deep" in found["message"]
 
 
 @pytest.mark.parametrize("text", ["[{" * 500, '\\"[' * 500, "\\\\" + '\\"[{' * 500])

@@ -11,8 +11,6 @@ The page's texts are in the catalogues texts/*.json, one for each language, whic
 Files are sent compressed, to a third of their size.  Browsers keep them, so this is work for a first visit only.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
