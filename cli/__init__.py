@@ -13,11 +13,13 @@ from memory.errors import RecapError, command_failed
 
 
 class Command(click.Command):
-    """Command that reports an expected failure in one sentence. A mistake of ours keeps its traceback."""
+    """Command within the application's context. It reports an expected failure in one sentence."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        app = ctx.ensure_object(ScriptInfo).load_app()
         try:
-            return super().invoke(ctx)
+            with app.app_context():
+                return super().invoke(ctx)
         except RecapError as error:
             raise click.ClickException(error.message) from error
         except SettingsError as error:
@@ -27,7 +29,7 @@ class Command(click.Command):
                 f"{error.filename}: {error.strerror}." if error.filename else f"{error}."
             ) from error
         except SQLAlchemyError as error:
-            message = command_failed(error, engine_of(ctx.ensure_object(ScriptInfo).load_app()).database.engine.url)
+            message = command_failed(error, engine_of(app).database.engine.url)
             if message is None:
                 raise
             raise click.ClickException(message) from error

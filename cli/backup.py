@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import click
-from flask.cli import with_appcontext
 from sqlalchemy import select
 
 from api.current import current_engine
@@ -24,7 +23,6 @@ SAMPLES = 20  # persons of whom one search is compared
 @click.command("backup", cls=Command)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@with_appcontext
 def backup(file: Path, force: bool) -> None:
     """Write all that is stored to FILE, beside a running server.
 
@@ -36,7 +34,6 @@ def backup(file: Path, force: bool) -> None:
 
 @click.command("restore", cls=Command)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@with_appcontext
 def restore(file: Path) -> None:
     """Put the backup FILE in the place of the database.  Stop the server first.
 
@@ -58,7 +55,6 @@ def _upgrade(file: Path) -> None:
 
 @click.command("move-to", cls=Command)
 @click.argument("database_url")
-@with_appcontext
 def move_to(database_url: str) -> None:
     """Copy all that is stored to DATABASE_URL, and compare every row.  Stop all servers first.
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-from flask.cli import with_appcontext
 
 from api.current import current_engine
 from cli import Command
@@ -20,7 +19,6 @@ from models.owners import Caller
 @click.option("--space", help="The space whose memory it becomes.")
 @click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
 @click.option("--summarise", is_flag=True, help="Have the mini model read it too, once you have seen what that takes.")
-@with_appcontext
 def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None, tenant: str, summarise: bool) -> None:
     """Import FILES, beside a running server: a .zip, JSON, JSON Lines or Markdown.
 

@@ -11,7 +11,6 @@ import anyio
 import anyio.to_thread
 import click
 from flask import current_app
-from flask.cli import with_appcontext
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -31,7 +30,6 @@ T = TypeVar("T")
 @click.option("--user", "user_id", required=True, help="The person whose memory it is, or who acts in the space.")
 @click.option("--space", help="The space whose memory it is instead.")
 @click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
-@with_appcontext
 def mcp(user_id: str, space: str | None, tenant: str) -> None:
     """Serve the memory of one person, or of a space, to an MCP client over stdin and stdout.
 

@@ -5,7 +5,6 @@ import sys
 
 import click
 from flask import current_app
-from flask.cli import with_appcontext
 
 from api.current import current_engine
 from app import upgrade_schema
@@ -15,7 +14,6 @@ from recap_server import FOLDER, HERE
 
 @click.command("serve", cls=Command)
 @click.option("--no-upgrade", is_flag=True, help="Leave the database as it is, which `recap db upgrade` changes then.")
-@with_appcontext
 def serve(no_upgrade: bool) -> None:
     """Bring the database up to date and serve on HOST and PORT, until SIGTERM or Ctrl-C.
 

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory.errors import command_failed
 from models import Base, retry_on_conflict
 from models.schema import revision_of, why_too_old
-from models.sqlite_memory import is_in_memory
+from models.sqlite_file import is_in_memory
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way

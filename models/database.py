@@ -20,15 +20,14 @@ from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Insert, Select, event, func, make_url, select
+from sqlalchemy import URL, Connection, Engine, Insert, QueuePool, Select, event, func, make_url, select
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from models.base import Base
-from models.sqlite_file import BUSY_TIMEOUT_MS, SQLiteFile
-from models.sqlite_memory import OPTIONS_IN_MEMORY, SQLiteMemory, is_in_memory
+from models.sqlite_file import BUSY_TIMEOUT_MS, SQLiteFile, is_in_memory, set_up_in_memory
 
 LOCK_TIMEOUT_SECONDS = (
     15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits
@@ -65,10 +64,11 @@ class Database:
         self._thread = threading.local()  # what a thread's write calls once it has committed
         # The caller says when changed rows are flushed, not the next query; they can be read after the commit.
         self._session = sessionmaker(autoflush=False, expire_on_commit=False)
-        self._file: SQLiteFile | SQLiteMemory | None = None
-        if engine.dialect.name == "sqlite":
-            self._file = SQLiteMemory(engine) if is_in_memory(engine.url) else SQLiteFile(engine)
-        if self._file is not None:
+        self._is_sqlite = engine.dialect.name == "sqlite"
+        self._file = SQLiteFile(engine) if self._is_sqlite and not is_in_memory(engine.url) else None
+        if self._is_sqlite and self._file is None:
+            event.listen(engine, "connect", set_up_in_memory)
+        if self._is_sqlite:
             self._reading = self._writing = engine
         else:
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
@@ -85,7 +85,7 @@ class Database:
     def connect(self) -> Iterator[Connection]:
         """Open a snapshot as `read` does, for Core statements alone."""
         with self._reading.connect() as connection:
-            if self._file is not None:
+            if self._is_sqlite:
                 _driver(connection).execute("BEGIN")  # it touches no file, so nothing can fail
             yield connection
 
@@ -113,7 +113,7 @@ class Database:
     def begin(self, lock_timeout: float | None = None, *, durable: bool = True) -> Iterator[Connection]:
         """Run a transaction as `write` does, for Core statements alone."""
         # On SQLite this process's writers queue in memory: that is fair, and its lock is polled by one thread only.
-        queues = self._file is not None
+        queues = self._is_sqlite
         if queues and not self._queue.acquire(timeout=LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout):
             raise OperationalError("BEGIN IMMEDIATE", None, TimeoutError("other writes of this process take too long"))
         try:
@@ -137,7 +137,7 @@ class Database:
 
     def _start(self, connection: Connection, lock_timeout: float | None, *, durable: bool) -> None:
         """Begin the transaction, on SQLite with its write lock."""
-        if self._file is None:
+        if not self._is_sqlite:
             changed = {} if lock_timeout is None else {"lock_timeout": str(max(1, int(lock_timeout * 1000)))}
             changed |= {} if durable else {"synchronous_commit": "off"}
             if changed:
@@ -175,10 +175,11 @@ class Database:
         older pages.  Others can read meanwhile, but not write.  False when a reader kept the log from being emptied.
         Raises DatabaseLost, and sqlite3.OperationalError, for instance on a full disk; then nothing has changed.
         """
-        if self._file is None:
+        if not self._is_sqlite:
             return True
         with self._queue, closing(self.engine.raw_connection()) as connection, closing(connection.cursor()) as raw:
-            self._file.check_file(connection.info["opened"])
+            if self._file is not None:
+                self._file.check_file(connection.info["opened"])
             try:
                 raw.execute(f"PRAGMA busy_timeout = {int(LOCK_TIMEOUT_SECONDS * 1000)}")
                 raw.execute("VACUUM")
@@ -202,7 +203,8 @@ def engine_options(address: str) -> dict[str, Any]:
     }
     url: URL = make_url(address)
     if is_in_memory(url):
-        return OPTIONS_IN_MEMORY
+        pool: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0}  # transactions take turns
+        return options | pool | {"connect_args": {"check_same_thread": False}, "pool_use_lifo": False}
     if url.get_backend_name() == "sqlite":
         return options
     # A new connection is a process of the server's, and one that the server has closed is found before it is used.

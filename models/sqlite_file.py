@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Engine, event
+from sqlalchemy import URL, Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DisconnectionError
 
@@ -127,6 +127,17 @@ def set_up_connection(connection: Any) -> None:
     connection.execute("PRAGMA secure_delete = ON")  # erased bytes are overwritten
     # SQLite's own lower() knows only A to Z; a search has to ignore case in every script.
     connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def is_in_memory(url: URL) -> bool:
+    """Return whether a database is in memory: for tests of programs that embed Recap. It ends with its process."""
+    return url.get_backend_name() == "sqlite" and url.query.get("mode") == "memory"
+
+
+def set_up_in_memory(connection: Any, record: Any) -> None:
+    """Set up the one connection to a database in memory."""
+    set_up_connection(connection)
+    record.info |= {"opened": None, "synchronous": "FULL"}
 
 
 def _is_torn(log: object, index: object, *, loss_is_known: bool) -> bool:
