@@ -1353,7 +1353,7 @@ export declare class Operations {
   testWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<Delivery>;
   /** Chat as with OpenAI, and be remembered. */
   complete(messages: (Record<string, any>)[], options?: { model?: string; safety_identifier?: any; metadata?: any; n?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<Completion>;
-  /** List the models of the model server, or the built-in one. */
+  /** List the models: `recap`, which is the main model, and those of the model server. */
   listServedModels(): Promise<ModelList>;
   /** Read one model of the model server, or the built-in one. */
   getServedModel(model: string): Promise<Model>;

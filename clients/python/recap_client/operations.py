@@ -2329,7 +2329,7 @@ class Operations(ABC):
         )
 
     def list_served_models(self) -> types.ModelList:
-        """List the models of the model server, or the built-in one."""
+        """List the models: `recap`, which is the main model, and those of the model server."""
         return self.send(Call("GET", "/v1/models"))
 
     def get_served_model(self, model: str) -> types.Model:
@@ -4906,7 +4906,7 @@ class AsyncOperations(ABC):
         )
 
     async def list_served_models(self) -> types.ModelList:
-        """List the models of the model server, or the built-in one."""
+        """List the models: `recap`, which is the main model, and those of the model server."""
         return await self.send(Call("GET", "/v1/models"))
 
     async def get_served_model(self, model: str) -> types.Model:
