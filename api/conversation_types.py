@@ -5,7 +5,7 @@ from typing import Any
 from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from schemas import conversation_types as schema
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint(
     "conversation-types", "What conversations are for, known by their words, and what turns do then."

@@ -8,8 +8,7 @@ from api.resource import ApiBlueprint, Caller, current_engine
 from memory import documents
 from memory.passages import passages
 from schemas import documents as schema
-from schemas.receipts import Receipt
-from schemas.shapes import PageQuery
+from schemas.shapes import PageQuery, Receipt
 
 blueprint = ApiBlueprint("documents", "Files and texts that are added to what is known.")
 _BODY = {

@@ -5,7 +5,7 @@ from typing import Any
 from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from schemas import examples as schema
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint("examples", "Good answers, shown to the main model when a similar message comes.")
 

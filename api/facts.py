@@ -5,7 +5,7 @@ from typing import Any
 from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from schemas import facts as schema
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint("facts", "Statements about a person, ranked, each with its source.")
 CONSOLIDATION = "/users/<path:user_id>/consolidation"

@@ -5,8 +5,7 @@ from typing import Any
 from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from schemas import instructions as schema
-from schemas.receipts import Receipt
-from schemas.shapes import Rollback
+from schemas.shapes import Receipt, Rollback
 
 blueprint = ApiBlueprint(
     "instructions", "How the main model should behave: for a person or, without a user_id, for all."

@@ -30,8 +30,7 @@ from schemas import facts, fields, rules, sessions
 from schemas.errors import flat
 from schemas.facts import CATEGORY, FACT_CATEGORIES, TEXT_CHARS_MAX
 from schemas.fields import ID_CHARS
-from schemas.receipts import Receipt
-from schemas.shapes import Input, page_of
+from schemas.shapes import Input, Receipt, page_of
 
 LEFT_OUT = "[left out: a model server refused this message]"
 

@@ -10,7 +10,7 @@ from memory.turn.memory_block import memory_block
 from memory.turn.request import TurnRequest
 from models.keys import CHAT, READ
 from schemas import recall as schema
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 
 search_blueprint = ApiBlueprint("search", "Find past messages by their words.")
 blueprint = ApiBlueprint("recall", "What is remembered, for an application's own model.")

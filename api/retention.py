@@ -12,7 +12,7 @@ from memory.transfer.import_reader import Imported
 from models.keys import ADMIN
 from models.retention import Policy
 from schemas import retention as schema
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint(
     "retention", "How long sessions stay, and the archives of those that were taken out of memory."

@@ -7,8 +7,7 @@ from memory.erasing import erasing
 from memory.knowledge.rule_changes import LISTED_MAX
 from memory.knowledge.rule_set import RuleSet
 from schemas import rules as schema
-from schemas.receipts import Receipt
-from schemas.shapes import Rollback
+from schemas.shapes import Receipt, Rollback
 
 blueprint = ApiBlueprint("rules", "What memory keeps: categories, topics, how long, and what waits for review.")
 

@@ -8,7 +8,7 @@ from memory.turn.turns import TurnHistory
 from models.keys import CHAT
 from schemas import chat
 from schemas import sessions as schema
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."

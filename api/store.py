@@ -10,7 +10,7 @@ from memory.erasing import erasing
 from models.keys import CHAT, READ
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import store as schema
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint(
     "store", "JSON items of an application, by namespace and key. Each person has items of their own."

@@ -15,7 +15,7 @@ from memory.transfer.export_format import ExportDocument, ExportQuery, to_json, 
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from memory.transfer.imports import store_import
 from models.keys import ADMIN
-from schemas.receipts import Receipt
+from schemas.shapes import Receipt
 from schemas.users import Backlog, Me, User, UserChange
 
 blueprint = ApiBlueprint("users", "Everything that is stored of a person.")

@@ -11,6 +11,7 @@ PACKAGES = ("api", "cli", "config", "memory", "models", "schemas", "search_index
 # With these words a docstring begins neither with its verb nor with its noun.
 FIRST_WORDS = {"A", "All", "An", "How", "Of", "One", "The", "What", "Whether"}
 
+VOCABULARY = {"schemas.fields", "schemas.shapes"}  # of shapes, as marshmallow is: not counted
 IMPORTS_MAX = 12  # own modules that one module imports; a package's `__init__` gathers names and is not counted
 MANY_IMPORTS = {  # these numbers may only fall
     "api/mcp_tools.py": 17,
@@ -33,7 +34,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/recall/recall.py": 15,
     "memory/recall/search.py": 15,
     "memory/sessions/sessions.py": 14,
-    "memory/transfer/export_format.py": 18,
+    "memory/transfer/export_format.py": 17,
     "memory/transfer/imports.py": 20,
     "memory/turn/begin.py": 17,
     "memory/turn/context.py": 17,
@@ -101,7 +102,7 @@ def test_docstrings_begin_with_a_verb_or_a_noun():
 
 
 def test_a_module_imports_few_others():
-    counts = {path: len(own_imports(text)) for path, text in product() if not path.endswith("__init__.py")}
+    counts = {path: len(own_imports(text) - VOCABULARY) for path, text in product() if not path.endswith("__init__.py")}
     many = {path: count for path, count in counts.items() if count > MANY_IMPORTS.get(path, IMPORTS_MAX)}
     assert many == {}
 
