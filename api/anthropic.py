@@ -370,7 +370,6 @@ blueprint = ApiBlueprint("anthropic", "The Anthropic protocol, with memory.", pr
     "/messages",
     body=MessagesRequest,
     returns=AnthropicMessage,
-    scope=CHAT,
     turn=True,
     errors=ERRORS,
     error_schema=AnthropicError,

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from flask import current_app, g, request
@@ -129,7 +129,11 @@ def caller(user_id: str | None, space: str | None, *, by_address: bool = False) 
     if own is None and space is None and principal.spaces is not None:
         if by_address:
             raise user_not_found(user_id)
-        space = _only_space(principal.spaces)
+        if len(principal.spaces) > 1:
+            names = ", ".join(sorted(principal.spaces))
+            text = f"This key is for several spaces: {names}. Nothing was done. Name a `space`."
+            raise InvalidRequest("space_needed", text, param="space")
+        space = next(iter(principal.spaces))
     caller = Caller(principal.tenant, user_id if own is None else own, space)
     if space is not None:
         view: Any = current_app.view_functions.get(request.endpoint or "")
@@ -178,13 +182,6 @@ def need_right(principal: Principal, space: str, right: str) -> None:
             f"This key may only read in the space {space!r}. Nothing was done. Ask the server's operator for another."
         )
         raise Forbidden("space_read_only", text)
-
-
-def _only_space(spaces: Mapping[str, str]) -> str:
-    if len(spaces) > 1:
-        text = f"This key is for several spaces: {', '.join(sorted(spaces))}. Nothing was done. Name a `space`."
-        raise InvalidRequest("space_needed", text, param="space")
-    return next(iter(spaces))
 
 
 def tenant() -> Caller:

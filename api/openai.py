@@ -101,7 +101,7 @@ class ModelList(Open):
 blueprint = ApiBlueprint("openai", "The OpenAI protocol, with memory.", prefix="/v1")
 
 
-@blueprint.post("/chat/completions", body=CompletionRequest, returns=Completion, scope=CHAT, turn=True, errors=ERRORS)
+@blueprint.post("/chat/completions", body=CompletionRequest, returns=Completion, turn=True, errors=ERRORS)
 def complete(body: dict[str, Any]) -> Response:
     """Chat as with OpenAI, and be remembered
 
@@ -166,7 +166,8 @@ def complete_text(body: dict[str, Any]) -> Response:
     engine.budgets.check_caller(owner, None)
     models = engine.model_server.models
     answer = models.ask("/completions", {**body, "model": models.choose(body.get("model")).name})
-    engine.budgets.add_caller_usage_now(owner, None, [_estimated(body, answer)])
+    prompt, text = (tokens.estimate(str(words)) for words in (body.get("prompt"), answer.decode("utf-8", "replace")))
+    engine.budgets.add_caller_usage_now(owner, None, [Usage(prompt, text, estimated=True)])
     return Response(answer, mimetype="text/event-stream" if body.get("stream") else "application/json")
 
 
@@ -177,12 +178,6 @@ def moderate(body: dict[str, Any]) -> Response:
     The request is passed on unchanged. Nothing is stored.
     """
     return Response(current_engine().model_server.models.ask("/moderations", body), mimetype="application/json")
-
-
-def _estimated(body: dict[str, Any], answer: bytes) -> Usage:
-    """Return the tokens of a text's completion, whose answer may be a stream."""
-    prompt, text = (tokens.estimate(str(words)) for words in (body.get("prompt"), answer.decode("utf-8", "replace")))
-    return Usage(prompt, text, estimated=True)
 
 
 def openai_error(error: RecapError) -> tuple[Body, int]:
@@ -196,15 +191,10 @@ def openai_error(error: RecapError) -> tuple[Body, int]:
         status = 400 if error.status == 422 else error.status
         code = "invalid_api_key" if status == 401 else error.code
         upstream = Upstream(status, error.message, param=error.param, code=code)
-    kind = upstream.type or _openai_type(upstream.status)
+    usual = "server_error" if upstream.status >= 500 else "invalid_request_error"
+    kind = upstream.type or ("rate_limit_error" if upstream.status == 429 else usual)
     detail = {"message": upstream.message, "type": kind, "code": upstream.code, "param": upstream.param}
     return {"error": detail}, upstream.status
-
-
-def _openai_type(status: int) -> str:
-    if status == 429:
-        return "rate_limit_error"
-    return "server_error" if status >= 500 else "invalid_request_error"
 
 
 RENDERERS["/v1/"] = openai_error

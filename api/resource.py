@@ -1,7 +1,8 @@
 """ApiBlueprint, whose calls act for a caller, and the engine that they use.
 
 Invariants:
-- Every call asks for a scope: `read` for GET and `admin` for other methods, unless its route names one (test_auth).
+- Every call asks for a scope: `chat` for a turn, else `read` for GET and `admin` for other methods, unless its route
+  names one (test_auth).
 - Unknown names in a query or a body are refused (test_hostile_bodies), and an owner in the address of a call that takes
   it in its body (test_instructions): ignored, `?userid=ada` would list everybody's data.
 """
@@ -22,7 +23,7 @@ from api.current import current_engine
 from api.errors import REFUSALS, UNREADABLE
 from api.identity import ANY_SCOPE, caller
 from memory.errors import InvalidRequest
-from models.keys import ADMIN, READ
+from models.keys import ADMIN, CHAT, READ
 from models.owners import Caller
 from schemas import shapes
 from schemas.errors import Error
@@ -121,12 +122,12 @@ class ApiBlueprint(Blueprint):
         query, body: shapes to load. returns, page_of, list_of: how the function's value is dumped, with `status`.
         scope: that a key needs. own: a person's own key that may chat has it for this call.
         errors: descriptions by status, beside those of every call.
-        turn: it answers with events if `stream` says so, and takes an Idempotency-Key.
+        turn: it answers with events if `stream` says so, takes an Idempotency-Key, and needs the scope `chat`.
         slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
         files: its body may be bytes instead of JSON. uploads: it may be a form with a file.
         """
         methods = set(options.get("methods", ["GET"]))
-        scope = scope or (READ if methods == {"GET"} else ADMIN)
+        scope = scope or (CHAT if turn else READ if methods == {"GET"} else ADMIN)
         too = "" if own else ", which a person's own key needs too"
         forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`{too}. {NOT_LOCAL}"
         shape = resolve_schema_instance(body) if body is not None else None  # once: webargs would make one a request

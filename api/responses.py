@@ -22,7 +22,6 @@ from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.llm.passthrough import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.turns import TurnHistory
-from models.keys import CHAT
 from schemas import fields
 from schemas.chat import Open
 from schemas.fields import PARTS_MAX
@@ -400,7 +399,6 @@ blueprint = ApiBlueprint("responses", "OpenAI's Responses, with memory.", prefix
     "/responses",
     body=ResponseRequest,
     returns=ResponseObject,
-    scope=CHAT,
     turn=True,
     errors={**ERRORS, 404: f"{ERRORS[404]} Or: there is no such previous response, or it was replaced."},
 )
