@@ -117,8 +117,8 @@ class ApiBlueprint(Blueprint):
     ) -> None:
         """Add a call and describe it in the OpenAPI document.
 
-        Its function takes the `caller`, if it has that parameter: whom address, query or body name. Then it takes what
-        was loaded of the request, without the caller.
+        A function with the parameter `caller` gets the caller that address, query or body name, and after that what was
+        loaded of the request, without the fields that name the caller.
         query, body: shapes to load. returns, page_of, list_of: how the function's value is dumped, with `status`.
         scope: that a key needs. own: a person's own key that may chat has it for this call.
         errors: descriptions by status, beside those of every call.

@@ -3,7 +3,7 @@
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.facts import CATEGORY
+from schemas.facts import CATEGORY, Fact
 from schemas.fields import EXPECTED_VERSION
 from schemas.shapes import CallerQuery, Input
 
@@ -77,14 +77,11 @@ class RulesVersion(Schema):
     created_at = fields.UtcDateTime(allow_none=True)
 
 
-class ClosedFact(Schema):
+class ClosedFact(Fact):
     """Fact that rules would close."""
 
-    id = fields.Integer()
-    text = fields.String()
-    category = fields.String()
-    session_id = fields.String(allow_none=True)
-    valid_from = fields.UtcDateTime()
+    class Meta:
+        fields = ("id", "text", "category", "session_id", "valid_from")
 
 
 class RulesEffect(Schema):
