@@ -120,8 +120,8 @@ class Settings(BaseModel):
     0: no limit, as on a server without keys for its own machine."""
 
     turns_per_key: int = Field(16, ge=0)
-    """The same for one key, or one address where no key is required. With 32 threads, 24 turns run at once in a worker,
-    so 16 leave room for other keys."""
+    """Turns and other long calls that one key, or one address where no key is required, may have in progress in each
+    worker. 0: no limit. With 32 threads, 24 turns run at once in a worker, so 16 leave room for other keys."""
 
     cors_origins: Annotated[tuple[str, ...], _from_text(parsers.origins)] = ()
     """Web sites whose pages may call Recap from a browser, as `https://app.example.com,http://localhost:3000`. Empty:
@@ -182,8 +182,9 @@ class Settings(BaseModel):
     to read a piece of the answer. It keeps slow clients from holding threads."""
 
     max_body_bytes: int = Field(4_000_000, ge=1_000_000)
-    """Bytes of a request that appends messages, begins a turn or goes to `/v1`: a photo, or 1,000 messages of 4,000
-    characters. Raise it for clients that send more images. Refusing a request may take ten times its size in memory."""
+    """Bytes of a request that appends messages, begins a turn, adds a document as text or goes to `/v1`: a photo,
+    or 1,000 messages of 4,000 characters. Raise it for clients that send more images. Refusing a request may take
+    ten times its size in memory."""
 
     max_document_bytes: int = Field(10_000_000, ge=100_000)
     """Bytes of a document: a handbook of some hundred pages as PDF, with pictures. Its text is limited to 2,000,000
