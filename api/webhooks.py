@@ -49,6 +49,22 @@ def change_webhook(caller: Caller, body: dict[str, Any], webhook_id: int) -> Any
     return current_engine().webhooks.change(caller, webhook_id, body)
 
 
+@blueprint.post(
+    "/webhooks/<int64:webhook_id>/rotate",
+    own=False,
+    body=schema.WebhookRotate,
+    returns=schema.WebhookMade,
+    errors={409: "The server has no ENCRYPTION_KEY. Nothing was stored."},
+)
+def rotate_webhook(caller: Caller, body: dict[str, Any], webhook_id: int) -> Any:
+    """Give a webhook a new secret
+
+    The answer has it. Until `overlap_hours` are over, the header `webhook-signature` has two signatures, the new
+    secret's and the former one's, as Standard Webhooks defines it: a receiver that knows either of them goes on.
+    """
+    return current_engine().webhooks.rotate(caller, webhook_id, **body)
+
+
 @blueprint.delete("/webhooks/<int64:webhook_id>", status=204, own=False)
 def delete_webhook(caller: Caller, webhook_id: int) -> None:
     """Delete a webhook, with what waits for it"""

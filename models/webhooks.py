@@ -13,7 +13,8 @@ from models.base import NEVER_REUSED, Base, BigId
 class WebhookRow(Base):
     """Address that gets the events of a person or, where the owner is a tenant, of all of the tenant.
 
-    `secret` is encrypted. `position`: the events up to there are in lanes, each to be delivered in its owner's. `types`
+    `secret` is encrypted, and holds after a rotation also the former secret and until when that one signs, with spaces
+    between. `position`: the events up to there are in lanes, each to be delivered in its owner's. `types`
     is None for all. `deliveries` are the last tries, newest first. `failing_since`: no try has succeeded since then.
     `problem`: why it was disabled, unless a person did it.
     """

@@ -34,6 +34,17 @@ class WebhookChange(WebhookCreate):
     enabled = fields.Boolean(about="`true` delivers everything since it was disabled.")
 
 
+class WebhookRotate(Schema):
+    """Rotation of a webhook's secret."""
+
+    overlap_hours = fields.Integer(
+        strict=True,
+        load_default=24,
+        validate=validate.Range(0, 168),
+        metadata=describe("How long deliveries are signed with the former secret as well; 0 if it has leaked."),
+    )
+
+
 class Delivery(Schema):
     """Try to deliver an event."""
 
@@ -46,7 +57,7 @@ class Delivery(Schema):
 
 
 class Webhook(Schema):
-    """Webhook. Its secret is shown once, when it is made."""
+    """Webhook. Its secret is shown once, when it is made or rotated."""
 
     id = fields.Integer()
     user_id = fields.String(allow_none=True, about="The person whose events it gets.")
@@ -63,6 +74,6 @@ class Webhook(Schema):
 
 
 class WebhookMade(Webhook):
-    """Webhook that was just made."""
+    """Webhook that was just made, or got a new secret."""
 
     secret = fields.String(about="What deliveries are signed with, by Standard Webhooks; never shown again.")

@@ -233,6 +233,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "POST /api/webhooks": (sends("user_id", user_id=USER, url=HOOK),),
     "PATCH /api/webhooks/{webhook_id}": (Request(query={"user_id": USER}, json={"words": True}),),
     "POST /api/webhooks/{webhook_id}/test": (BY_USER,),
+    "POST /api/webhooks/{webhook_id}/rotate": (Request(query={"user_id": USER}, json={}),),
     "DELETE /api/webhooks/{webhook_id}": (BY_USER,),
     "GET /api/users/{user_id}": (NO_IDS,),
     "PATCH /api/users/{user_id}": (sends("user_id", remember=False),),

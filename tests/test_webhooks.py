@@ -7,7 +7,7 @@ import json
 import ssl
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,53 @@ def test_the_secret_is_shown_once_and_stored_encrypted(app, client, receiver):
     assert "secret" not in good(client.patch("/api/webhooks/1", json={"words": True}))
     data = engine_of(app).settings.data_dir
     assert not [path for path in data.rglob("*") if path.is_file() and secret[6:].encode() in path.read_bytes()]
+
+
+def test_a_rotated_secret_and_the_former_one_both_sign_for_a_while(app, client, receiver):
+    def pass_time(**passed):
+        with engine_of(app).database.write() as tx:
+            row = tx.scalars(select(WebhookRow)).one()
+            *both, until = Fernet(KEY).decrypt(row.secret).decode().split(" ")
+            until = (datetime.fromisoformat(until) - timedelta(**passed)).isoformat()
+            row.secret = Fernet(KEY).encrypt(" ".join((*both, until)).encode()).decode()
+
+    def rotate(**body):
+        return good(client.post("/api/webhooks/1/rotate", json=body))["secret"]
+
+    def signed_by(*secrets):
+        """Whether the next delivery is signed with exactly these, in their order."""
+        good(client.post("/api/webhooks/1/test"))
+        headers, body = receiver.requests[-1]
+        at = int(headers["webhook-timestamp"])
+        return headers["webhook-signature"].split() == [
+            sending.sign(secret, headers["webhook-id"], at, body) for secret in secrets
+        ]
+
+    first = make(client, receiver)["secret"]
+    second = rotate()
+    assert second != first and "secret" not in webhook(client) and signed_by(second, first)
+    pass_time(hours=23, minutes=50)
+    assert signed_by(second, first)
+    pass_time(minutes=11)
+    assert signed_by(second)
+    third = rotate(overlap_hours=1)
+    fourth = rotate(overlap_hours=1)
+    assert signed_by(fourth, third), "the one before them is over"
+    assert signed_by(rotate(overlap_hours=0)), "a secret that leaked signs no more"
+    assert error(client.post("/api/webhooks/1/rotate", json={"overlap_hours": 169}), 422)
+    assert client.post("/api/webhooks/2/rotate", json={}).status_code == 404
+
+
+def test_a_webhook_whose_key_was_lost_gets_a_new_secret(app, client, receiver):
+    make(client, receiver)
+    with engine_of(app).database.write() as tx:
+        tx.execute(update(WebhookRow).values(secret=Fernet(Fernet.generate_key()).encrypt(b"whsec_AAAA").decode()))
+    assert "can't be decrypted" in good(client.post("/api/webhooks/1/test"))["error"]
+    secret = good(client.post("/api/webhooks/1/rotate", json={}))["secret"]
+    assert good(client.post("/api/webhooks/1/test"))["error"] is None
+    ((headers, body),) = receiver.requests
+    expected = sending.sign(secret, headers["webhook-id"], int(headers["webhook-timestamp"]), body)
+    assert headers["webhook-signature"] == expected
 
 
 def test_without_an_encryption_key_a_key_file_is_made(make_app, receiver):
@@ -366,7 +413,7 @@ def test_a_name_is_looked_up_once(monkeypatch, receiver):
 
     monkeypatch.setattr(public_network.socket, "getaddrinfo", rebinding)
     url = receiver.url.replace("127.0.0.1", "rebinding.test")
-    answer = sending.post(url, "whsec_AAAA", EVENT, utc_now(), LOOPBACK)
+    answer = sending.post(url, ("whsec_AAAA",), EVENT, utc_now(), LOOPBACK)
     assert (answer.status, answer.error) == (204, None)
     assert asked.count("rebinding.test") == 1
     assert receiver.requests[0][0]["host"].startswith("rebinding.test")
@@ -399,7 +446,7 @@ def test_a_certificate_is_checked_for_its_name(tmp_path, monkeypatch):
         authority.issue_cert(name).configure_cert(context)
         receiver = Receiver(context)
         url = receiver.url.replace("127.0.0.1", "localhost")
-        answer = sending.post(url, "whsec_AAAA", EVENT, utc_now(), LOOPBACK)
+        answer = sending.post(url, ("whsec_AAAA",), EVENT, utc_now(), LOOPBACK)
         assert (answer.error is None) == works, answer
         assert len(receiver.requests) == works
         receiver.server.shutdown()

@@ -1349,6 +1349,8 @@ export declare class Operations {
   changeWebhook(webhook_id: number, options?: { url?: string; types?: ("message.stored" | "summary.updated" | "fact.created" | "fact.corrected" | "fact.forgotten" | "profile.updated" | "overview.updated" | "document.stored" | "document.erased" | "job.failed" | "person.erased" | "space.erased")[]; words?: boolean; enabled?: boolean; user_id?: string }): Promise<Webhook>;
   /** Delete a webhook, with what waits for it. */
   deleteWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<undefined>;
+  /** Give a webhook a new secret. */
+  rotateWebhook(webhook_id: number, options?: { overlap_hours?: number; user_id?: string }): Promise<WebhookMade>;
   /** Post an event of the type `webhook.test`, and see how it went. */
   testWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<Delivery>;
   /** Chat as with OpenAI, and be remembered. */

@@ -419,6 +419,9 @@ export class Operations {
   deleteWebhook(webhook_id, options) {
     return this._send({ method: "DELETE", path: "/api/webhooks/{webhook_id}", ids: { webhook_id }, query: { ...options }, person: "query" });
   }
+  rotateWebhook(webhook_id, options) {
+    return this._send({ method: "POST", path: "/api/webhooks/{webhook_id}/rotate", ids: { webhook_id }, body: { ...options }, person: "query" });
+  }
   testWebhook(webhook_id, options) {
     return this._send({ method: "POST", path: "/api/webhooks/{webhook_id}/test", ids: { webhook_id }, query: { ...options }, person: "query" });
   }

@@ -43,8 +43,8 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(signed).decode()}"
 
 
-def post(url: str, secret: str, event: Event, at: datetime, networks: Iterable[Network]) -> Answer:
-    """Post a signed event to an address; any answer of 2xx is a success."""
+def post(url: str, secrets: Iterable[str], event: Event, at: datetime, networks: Iterable[Network]) -> Answer:
+    """Post an event to an address, signed with each of the secrets; any answer of 2xx is a success."""
     is_encrypted, timestamp = url.lower().startswith("https:"), int(at.timestamp())
     content = EVENT.dumps(event).encode()
     headers: dict[bytes | str, bytes | str] = {
@@ -53,7 +53,7 @@ def post(url: str, secret: str, event: Event, at: datetime, networks: Iterable[N
         "Connection": "close",
         "webhook-id": event.id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": sign(secret, event.id, timestamp, content),
+        "webhook-signature": " ".join(sign(secret, event.id, timestamp, content) for secret in secrets),
     }
     timeout = dict.fromkeys(("connect", "read", "write", "pool"), DELIVERY_SECONDS)
     context = ssl.create_default_context() if is_encrypted else None  # which reads SSL_CERT_FILE

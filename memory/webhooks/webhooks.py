@@ -81,15 +81,9 @@ class Webhooks:
 
         Raises InvalidRequest, and Conflict where no secret can be stored or there are too many.
         """
-        now, refusal = self._now(), self._encryption.refusal
-        if refusal is not None:
-            raise Conflict("webhook_not_storable", f"{refusal} Nothing was stored.")
+        now = self._now()
         self._check_url(url)
-        secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
-        try:
-            encrypted = self._encryption.encrypt(secret)
-        except Undecryptable as error:
-            raise Conflict("webhook_not_storable", f"{error} Nothing was stored.") from None
+        secret, encrypted = self._new_secret()
         position = self._events.end()
         with self._database.write() as tx:
             owner = find_or_make_owner(tx, caller, now)
@@ -123,6 +117,40 @@ class Webhooks:
             webhook = _shown(row, owner)
         self._unused_until = 0.0
         return webhook
+
+    @retry_on_conflict
+    def rotate(self, caller: Caller, webhook_id: int, *, overlap_hours: int) -> Webhook:
+        """Give a webhook a new secret; return it with that. The former one signs as well, for some hours.
+
+        Raises NotFound, and Conflict where no secret can be stored.
+        """
+        with self._database.write() as tx:
+            row, owner = _find(tx, caller, webhook_id)
+            until, former = self._now() + timedelta(hours=overlap_hours), tuple[str, ...]()
+            with suppress(Undecryptable):  # the key was lost, and the former secret with it
+                former = self._secrets(row)[0], until.isoformat()
+            secret, row.secret = self._new_secret(*former)
+            row.updated_at = self._now()
+            return _shown(row, owner, secret)
+
+    def _new_secret(self, *former: str) -> tuple[str, str]:
+        """Return a secret and what is stored of it. former: a secret that it replaces, and until when that one signs.
+
+        Raises Conflict.
+        """
+        refusal = self._encryption.refusal
+        if refusal is not None:
+            raise Conflict("webhook_not_storable", f"{refusal} Nothing was stored.")
+        secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+        try:
+            return secret, self._encryption.encrypt(" ".join((secret, *former)))
+        except Undecryptable as error:
+            raise Conflict("webhook_not_storable", f"{error} Nothing was stored.") from None
+
+    def _secrets(self, row: WebhookRow) -> list[str]:
+        """Return the secrets that sign now, the newest first. Raises Undecryptable."""
+        secret, *former = self._encryption.decrypt(row.secret).split(" ")
+        return [secret, *former[:1]] if former and self._now() < datetime.fromisoformat(former[1]) else [secret]
 
     def delete(self, caller: Caller, webhook_id: int) -> None:
         """Delete a webhook; what waits for it is dropped. Raises NotFound."""
@@ -226,13 +254,13 @@ class Webhooks:
         """Post an event and store how it went; return that. owner_id: whose lane moves on by it."""
         began, at = time.monotonic(), self._now()
         try:
-            secret = self._encryption.decrypt(row.secret)
+            signing = self._secrets(row)
         except Undecryptable:
             answer = sending.Answer(
                 None, "its secret can't be decrypted: ENCRYPTION_KEY, or the key file, is missing or another one"
             )
         else:
-            answer = sending.post(row.url, secret, event, at, self._settings.webhook_networks)
+            answer = sending.post(row.url, signing, event, at, self._settings.webhook_networks)
         delivery = {"event_id": event.id, "type": event.type, "at": at.isoformat(), **vars(answer)}
         delivery["seconds"] = round(time.monotonic() - began, 3)
         self._note(row.id, delivery, event.position, owner_id)

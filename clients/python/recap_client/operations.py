@@ -2276,6 +2276,25 @@ class Operations(ABC):
             )
         )
 
+    def rotate_webhook(
+        self, webhook_id: int, *, overlap_hours: int | None = None, user_id: str | None = None
+    ) -> types.WebhookMade:
+        """Give a webhook a new secret.
+
+        The answer has it. Until `overlap_hours` are over, the header `webhook-signature` has two signatures, the new
+        secret's and the former one's, as Standard Webhooks defines it: a receiver that knows either of them goes on.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/api/webhooks/{webhook_id}/rotate",
+                ids={"webhook_id": webhook_id},
+                body=given(overlap_hours=overlap_hours),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
     def test_webhook(self, webhook_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Delivery:
         """Post an event of the type `webhook.test`, and see how it went."""
         return self.send(
@@ -4846,6 +4865,25 @@ class AsyncOperations(ABC):
                 "/api/webhooks/{webhook_id}",
                 ids={"webhook_id": webhook_id},
                 query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
+    async def rotate_webhook(
+        self, webhook_id: int, *, overlap_hours: int | None = None, user_id: str | None = None
+    ) -> types.WebhookMade:
+        """Give a webhook a new secret.
+
+        The answer has it. Until `overlap_hours` are over, the header `webhook-signature` has two signatures, the new
+        secret's and the former one's, as Standard Webhooks defines it: a receiver that knows either of them goes on.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/api/webhooks/{webhook_id}/rotate",
+                ids={"webhook_id": webhook_id},
+                body=given(overlap_hours=overlap_hours),
                 person="query",
                 user_id=user_id,
             )
