@@ -135,6 +135,12 @@ class ModelError(RecapError):
         if quoted:
             self.kept = message.replace(f": {quoted}", "")
 
+    @property
+    def is_away(self) -> bool:
+        """Return whether the server does not work at the moment, whatever it is asked."""
+        by_proxy = self.upstream is not None and self.upstream.status in (502, 503, 504)
+        return by_proxy or self.code in ("model_unreachable", "model_busy", "model_quota_exhausted")
+
     def add(self, sentence: str) -> None:
         """Append a sentence, also for a client that gets the server's own text."""
         self.message += sentence

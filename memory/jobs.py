@@ -6,8 +6,8 @@ tenant's queue goes round by round: each owner has one job in a round, and a lon
 Invariants:
 - A job runs to its end at least once, whatever is killed meanwhile [test_kill]. Handlers are idempotent.
 - Two workers never run one job at a time [test_workers_of_many_processes_never_do_one_job_twice].
-- A job that fails, or whose process dies, is tried again after a growing pause. After JOB_ATTEMPTS tries it stays with
-  its error until somebody enqueues or retries it [test_jobs].
+- A job that fails, or whose process dies, is tried again after a growing pause. After ATTEMPTS tries it stays with
+  its error until somebody enqueues or retries it; but while a server is away, it waits for that [test_jobs].
 - A clock that is put back makes jobs due, never later [test_clock_back].
 """
 
@@ -45,7 +45,7 @@ from sqlalchemy import (
 )
 
 from config.parsers import When
-from memory.errors import DeliveryFailed, RecapError
+from memory.errors import DeliveryFailed, ModelError, RecapError
 from memory.events import tell
 from memory.leases import LEASE_SECONDS, Lease, Leases
 from memory.ops import logs
@@ -436,7 +436,8 @@ class JobQueue:
             return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, False
         except (RecapError, EmbeddingUnavailable) as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
-            return False, _reason(failure), isinstance(failure, EmbeddingUnavailable | DeliveryFailed)
+            is_away = isinstance(failure, ModelError) and failure.is_away
+            return False, _reason(failure), is_away or isinstance(failure, EmbeddingUnavailable | DeliveryFailed)
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
             return False, _reason(failure), False
@@ -469,6 +470,8 @@ class JobQueue:
                 pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
                 values |= {"run_at": now + timedelta(seconds=pause), "state": "failed" if given_up else "pending"}
                 values |= {"error": error} if given_up or not abandoned else {}
+                if waits:  # else the first other failure, as of a server that has only begun to start, would end it
+                    values["attempts"] = min(job.attempts, ATTEMPTS - 2)
             queue = {"in_kind": job.kind, "in_tenant": job.tenant, "of_owner": job.owner_id}
             put_back, expired = (_PUT_BACK_EXPIRED, {"now": now}) if is_expired else (_PUT_BACK, {})
             changed = tx.execute(put_back, {**leased, **queue, **expired, **values}).first()

@@ -41,7 +41,7 @@ class WebhookRotate(Schema):
         strict=True,
         load_default=24,
         validate=validate.Range(0, 168),
-        metadata=describe("How long deliveries are signed with the former secret as well; 0 if it has leaked."),
+        about="How long deliveries are signed with the former secret as well; 0 if it has leaked.",
     )
 
 

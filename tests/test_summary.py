@@ -111,15 +111,21 @@ def test_a_broken_answer_is_repaired_once(talk, broken):
     assert "could not be used" in repair[-1]["content"]
 
 
-@pytest.mark.parametrize(("attempts", "state"), [(3, "pending"), (1, "failed")])
-def test_a_failing_model_leaves_the_error_and_refresh_tries_again(make_app, model_server, attempts, state, monkeypatch):
+@pytest.mark.parametrize(
+    ("attempts", "status", "state"),
+    [(3, 401, "pending"), (1, 401, "failed"), (1, 500, "failed"), (1, 502, "pending"), (1, 503, "pending")],
+)
+def test_a_failing_model_leaves_the_error_and_refresh_tries_again(
+    make_app, model_server, attempts, status, state, monkeypatch
+):
     monkeypatch.setattr(jobs_module, "ATTEMPTS", attempts)
     talk = Talk(make_app(**at(model_server)), model_server)
     talk.say("I drink tea.")
-    failed = talk.digest(Status(401))
+    failed = talk.digest(*[Status(status)] * (1 if status == 401 else 3))
     assert (failed["state"], failed["latest"], bool(failed["error"])) == (state, None, True)
+    asked = len(talk.digests())
     assert talk.digest()["state"] == state  # nothing tries again at once, or ever after the last attempt
-    assert len(talk.digests()) == 1
+    assert len(talk.digests()) == asked
     assert good(talk.client.post(f"{talk.address}/refresh"))["state"] == "pending"
     done = talk.digest(digest_of(topic="Tea"))
     assert (done["state"], done["error"], done["latest"]["sections"]["topic"]) == ("current", None, "Tea")

@@ -24,14 +24,16 @@ from search_index import Embedder
 log = logging.getLogger(__name__)
 
 FREE_BYTES_MIN = 1 << 20  # with less free on the disk, the database's log can't grow by a large message
+_RETRIED = select(func.count()).where(JobRow.state == "pending", JobRow.error.is_not(None))
 _DISABLED = select(func.count()).where(WebhookRow.problem.is_not(None))
 LATE = timedelta(seconds=60)  # a living worker takes a due job sooner, unless it is busy with another
 
 
 @dataclass(frozen=True)
 class HealthReport:
-    """State of the database and of the data directory: `ok`, or what is wrong. jobs: the number in each state.
+    """State of the database and of the data directory: `ok`, or what is wrong.
 
+    jobs: the number in each state, and `retried`, of the pending ones that failed and wait for another try.
     late: why due jobs are not run. embeddings: why there are none. webhooks: how many are disabled because they
     failed. Turns are taken in spite of all three.
     migrated: False if the database needs a command before any process can use it.
@@ -74,6 +76,8 @@ class Health:
                 database, migrated = differs or "ok", differs is None
                 for (_, state), count in _count_jobs(tx).items():
                     jobs[state] = jobs.get(state, 0) + count
+                if retried := tx.scalar(_RETRIED):
+                    jobs["retried"] = retried
                 late = self._why_late(tx)
                 disabled = tx.scalar(_DISABLED) or 0
         except SQLAlchemyError as error:
