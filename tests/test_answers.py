@@ -1,7 +1,7 @@
 """The benchmark of answers: the published files it reads, what it asks and judges, and how it goes on after a break."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,6 @@ REPLIES = {
     "What did Otto cost?": "I do not know.",
     "How many violins do I own?": "You own 2.",
 }
-
-Run = Callable[..., dict[str, Any]]
 
 
 def verdict(body: dict[str, Any]) -> dict[str, Any]:

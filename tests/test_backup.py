@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import stat
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -19,8 +18,6 @@ from tests.faults.chatters import Chatter
 from tests.http import chat, stored
 from tests.jobs import jobs_done
 from tests.processes import Api, eventually, migrated_server, rows, sound
-
-Flasks = Callable[..., Result]
 
 
 @pytest.fixture

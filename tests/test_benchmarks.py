@@ -16,8 +16,6 @@ from benchmarks.serving import ROOT
 OURS = str(ROOT / "benchmarks" / "conversation.json")
 SOON = ["--set", "SUMMARY_DEBOUNCE=0.1"]
 
-Run = Callable[..., Any]
-
 
 @pytest.fixture
 def run(tmp_path, capsys, monkeypatch):

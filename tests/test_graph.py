@@ -10,8 +10,6 @@ from tests.http import error, find, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact, link
 from tests.model_server import at
 
-Body = dict[str, Any]
-
 
 def edges(talk: Talk, **query: Any) -> list[str]:
     """The graph as lines, one for each edge."""

@@ -1,7 +1,6 @@
 """`recap jobs`: what an operator sees and does at the command line."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,8 +13,6 @@ from memory import jobs as jobs_module
 from models import JobRow
 from tests.http import append, read_all, said, summary
 from tests.model_server import Status, at
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture

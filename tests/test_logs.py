@@ -5,7 +5,6 @@ import logging
 import re
 import stat
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from cli import register_commands
 from memory.ops import logs
 from tests.http import ask, chat
 
-Lines = Callable[[], list[dict[str, str]]]
 _PAIR = re.compile(r'([\w.]+)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?: |$)')
 
 

@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
@@ -29,9 +28,6 @@ def on(moment: datetime, content: str, **more: Any) -> dict[str, Any]:
 
 def day(month: int, number: int, hour: int = 12, minute: int = 0) -> datetime:
     return datetime(2024, month, number, hour, minute, tzinfo=UTC)
-
-
-Start = Callable[..., FlaskClient]
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What a turn shows unasked: what is near enough in other words, and nothing for what was never told."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,7 +31,6 @@ ANSWERED = [  # none shares a word with what answers it
     ("What bird ate my fish?", 9),
 ]
 NEAR = [("What kind of bread do I make?", 2), ("Which surgery did I have?", 1)]  # nearer than most answers
-Start = Callable[..., FlaskClient]
 
 
 @pytest.fixture

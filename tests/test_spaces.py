@@ -1,7 +1,6 @@
 """Spaces: memory that several persons share: who may read and write there, what stays apart, what goes together."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from tests.test_auth import with_key
 from tests.test_mcp import told
 
 TEAM = {"space": "team"}
-As = Callable[..., FlaskClient]
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from tests.knowledge import digest_of, fact
 NOTHING = Sections()
 GOOD = digest_of(fact("Drinks tea", 1), topic="Tea", data=["Green tea, 80 °C"], discussed=["Steeping"])
 TEXT = json.dumps(GOOD)
-READ = Sections(topic="Tea", data=("Green tea, 80 °C",), discussed=("Steeping",))
 
 
 @pytest.mark.parametrize("before", ["", "<think>Hm, {tea}.</think>", 'Perhaps {"topic": "coffee"}?</think>'])

@@ -4,7 +4,7 @@ Every test in this folder is marked `browser`.  Without a Chromium they are skip
 """
 
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,6 @@ from tests.browser.windows import PROGRAMS, USUAL, Screen, Watch, close, find_ch
 from tests.live import Live
 from tests.model_server import Body, at, digest
 from tests.processes import Server, migrated_server, model_settings
-
-Serve = Callable[..., Live]
-Browse = Callable[..., Page]
 
 HERE = Path(__file__).parent
 _OPEN = pytest.StashKey[tuple[Path, list[Page]]]()

@@ -6,7 +6,6 @@ FAULTS_SEED (1).  Each prints its figures: `make test-faults` shows them.
 """
 
 import os
-from collections.abc import Sequence
 
 
 def size(name: str, default: int) -> int:
@@ -17,12 +16,6 @@ def size(name: str, default: int) -> int:
 def seed() -> int:
     """What the choices of a run are made from, so that it can be run again."""
     return size("FAULTS_SEED", 1)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that `share` (0 to 1) of them do not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def report(title: str, **figures: object) -> None:

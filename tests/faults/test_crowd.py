@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx2
 import pytest
 
-from tests.faults import percentile, report, size
+from benchmarks.harness import quantile
+from tests.faults import report, size
 from tests.faults.chatters import Answer, say, stored_of
 from tests.faults.pinging import pinging
 from tests.processes import Api, Server, rows, server_with_model, sound
@@ -46,12 +47,12 @@ def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path, migrated):
             f"{clients} clients, {MODEL_SECONDS:g} s a model call",
             turns=len(turns),
             seconds=round(seconds, 1),
-            turn_median=round(percentile(turns, 0.5), 2),
-            turn_p95=round(percentile(turns, 0.95), 2),
+            turn_median=round(quantile(turns, 50), 2),
+            turn_p95=round(quantile(turns, 95), 2),
             live_asked=len(pings),
-            live_median_ms=round(percentile(pings, 0.5) * 1000),
-            live_p95_ms=round(percentile(pings, 0.95) * 1000),
-            live_p99_ms=round(percentile(pings, 0.99) * 1000),
+            live_median_ms=round(quantile(pings, 50) * 1000),
+            live_p95_ms=round(quantile(pings, 95) * 1000),
+            live_p99_ms=round(quantile(pings, 99) * 1000),
             live_worst_ms=round(max(pings) * 1000),
         )
         assert len(stored) == 2 * len(turns)

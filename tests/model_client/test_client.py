@@ -11,13 +11,12 @@ import pytest
 
 from config import Settings, SettingsError
 from memory.llm import complete
-from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, OpenAIModel, ProviderClient
+from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, ProviderClient
 from tests import model_server as replies
 from tests.llm import KEY, SCHEMA, ask, both, chunk, data, failure
 from tests.model_server import Json, ModelServer, Raw, Status, Text
 
 TEXT = Text.text
-Pair = tuple[ModelServer, OpenAIModel]
 CUT = '{"choices": [{"message": '
 
 

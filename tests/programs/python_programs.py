@@ -17,12 +17,6 @@ MODEL = "recap"
 TELL, ASK = "My cat is called Miso.", "What is my cat called?"
 HELLO, WEATHER, PLACE = "Say hello.", "Is it warm in Lyon?", "Which city is meant?"
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-SCHEMA = {
-    "type": "object",
-    "properties": {"city": {"type": "string"}, "degrees": {"type": "integer"}},
-    "required": ["city", "degrees"],
-    "additionalProperties": False,
-}
 
 
 class Place(BaseModel):
@@ -45,24 +39,9 @@ class Program:
     def __init__(self, url: str, key: str, user: str) -> None:
         self.url, self.key, self.user = url, key, user
 
-    def say(self, text: str) -> str:
-        raise NotImplementedError
-
-    def tools(self) -> str:
-        raise NotImplementedError
-
-    def structured(self) -> Any:
-        raise NotImplementedError
-
-    def stream(self) -> tuple[list[str], int]:
-        raise NotImplementedError
-
 
 class ChatCompletions(Program):
-    """Program that is asked for chat completions, and answers in their form."""
-
-    def create(self, messages: Any, **more: Any) -> Any:
-        raise NotImplementedError
+    """Program that is asked for chat completions by its `create`, and answers in their form."""
 
     def say(self, text: str) -> str:
         return str(self.create([{"role": "user", "content": text}]).choices[0].message.content)
@@ -75,6 +54,15 @@ class ChatCompletions(Program):
         result = weather(**json.loads(call.function.arguments))
         messages += [message, {"role": "tool", "tool_call_id": call.id, "content": result}]
         return str(self.create(messages, tools=tools).choices[0].message.content)
+
+    def stream(self) -> tuple[list[str], int]:
+        pieces, tokens = [], 0
+        messages = [{"role": "user", "content": HELLO}]
+        for chunk in self.create(messages, stream=True, stream_options={"include_usage": True}):
+            pieces += [choice.delta.content for choice in chunk.choices if choice.delta.content]
+            usage = getattr(chunk, "usage", None)
+            tokens = usage.completion_tokens if usage else tokens
+        return pieces, tokens
 
 
 class OpenAIChat(ChatCompletions):
@@ -95,14 +83,6 @@ class OpenAIChat(ChatCompletions):
             model=MODEL, user=self.user, messages=messages, response_format=Place
         )
         return answer.choices[0].message.parsed
-
-    def stream(self) -> tuple[list[str], int]:
-        pieces, tokens = [], 0
-        messages = [{"role": "user", "content": HELLO}]
-        for chunk in self.create(messages, stream=True, stream_options={"include_usage": True}):
-            pieces += [choice.delta.content for choice in chunk.choices if choice.delta.content]
-            tokens = chunk.usage.completion_tokens if chunk.usage else tokens
-        return pieces, tokens
 
 
 class OpenAIResponses(OpenAIChat):
@@ -323,15 +303,6 @@ class LiteLLM(ChatCompletions):
         answer = self.create([{"role": "user", "content": PLACE}], response_format=Place)
         return Place.model_validate_json(answer.choices[0].message.content)
 
-    def stream(self) -> tuple[list[str], int]:
-        pieces, tokens = [], 0
-        messages = [{"role": "user", "content": HELLO}]
-        for chunk in self.create(messages, stream=True, stream_options={"include_usage": True}):
-            pieces += [choice.delta.content for choice in chunk.choices if choice.delta.content]
-            usage = getattr(chunk, "usage", None)
-            tokens = usage.completion_tokens if usage else tokens
-        return pieces, tokens
-
 
 class LlamaIndex(Program):
     package = "llama-index-llms-openai-like"
@@ -347,9 +318,8 @@ class LlamaIndex(Program):
             is_chat_model=True,
             is_function_calling_model=True,
             max_retries=0,
-            additional_kwargs={"user": self.user, "stream_options": {"include_usage": True}},
+            additional_kwargs={"user": self.user},
         )
-        self.llm.additional_kwargs.pop("stream_options")
 
     def say(self, text: str) -> str:
         from llama_index.core.llms import ChatMessage
@@ -383,9 +353,6 @@ class Mcp(Program):
     """An MCP client: it `remembers` by tools, and what a tool answers is checked against its outputSchema."""
 
     package = "mcp"
-
-    def client(self) -> Any:
-        raise NotImplementedError
 
     def check(self) -> dict[str, Any]:
         return asyncio.run(self.checked())
