@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory import examples
 from memory.erasing import erasing
 from schemas import examples as schema
 from schemas.shapes import Receipt
@@ -19,20 +20,19 @@ def add_example(caller: Caller, body: dict[str, Any]) -> Any:
     Otherwise the example is the user's or, without a `user_id`, for all people of the tenant. `messages` show how tools
     are called: the user's words, the assistant's calls, the results and the answer.
     """
-    examples = current_engine().examples
     if "message_id" in body:
-        return examples.add_exchange(caller, **body)
-    return examples.add(caller, body["messages"], tags=body["tags"], rating=body["rating"])
+        return examples.add_exchange(current_engine(), caller, **body)
+    return examples.add(current_engine(), caller, body["messages"], tags=body["tags"], rating=body["rating"])
 
 
 @blueprint.get("/examples", query=schema.ExampleQuery, page_of=schema.Example)
 def list_examples(caller: Caller, query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
-    return current_engine().examples.page(caller, **query)
+    return examples.page(current_engine(), caller, **query)
 
 
 @blueprint.delete("/examples/<int64:example_id>", returns=Receipt)
 def delete_example(caller: Caller, example_id: int) -> Any:
     """Erase an example, for good"""
     engine = current_engine()
-    return erasing.erase_documents(engine, caller, engine.examples.find, example_id=example_id)
+    return erasing.erase_documents(engine, caller, examples.find, example_id=example_id)

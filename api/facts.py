@@ -4,6 +4,7 @@ from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
+from memory.knowledge import consolidation, facts
 from schemas import facts as schema
 from schemas.shapes import Receipt
 
@@ -17,13 +18,13 @@ def list_facts(caller: Caller, query: dict[str, Any]) -> Any:
 
     With `session_id`, these are the session's facts, and those of its person with the scope `user`.
     """
-    return current_engine().facts.page(caller, **query)
+    return facts.page(current_engine(), caller, **query)
 
 
 @blueprint.post("/facts", body=schema.FactCreate, returns=schema.Fact, status=201)
 def add_fact(caller: Caller, body: dict[str, Any]) -> Any:
     """Add a fact, to one session or to all sessions of a person"""
-    return current_engine().facts.add(caller, **body)
+    return facts.add(current_engine(), caller, **body)
 
 
 @blueprint.patch("/facts/<int64:fact_id>", body=schema.FactChange, returns=schema.Fact)
@@ -32,7 +33,7 @@ def change_fact(caller: Caller, body: dict[str, Any], fact_id: int) -> Any:
 
     Where the newest summary has exactly the old text, it gets the new one. The profile loses the old text.
     """
-    return current_engine().facts.change(caller, fact_id, body)
+    return facts.change(current_engine(), caller, fact_id, body)
 
 
 @blueprint.delete("/facts/<int64:fact_id>", query=schema.FactForgetQuery, returns=Receipt)
@@ -61,13 +62,13 @@ def review_facts(caller: Caller, body: dict[str, Any]) -> Any:
     An accepted fact is true from when it was stated, and takes the place of those that it corrects. A refused one is
     erased; its message stays. Facts that do not wait are skipped. `/api/facts?state=waiting` lists those that do.
     """
-    return current_engine().review.decide(caller, **body)
+    return facts.review(current_engine(), caller, **body)
 
 
 @blueprint.get("/facts/<int64:fact_id>/history", list_of=schema.FactRevision)
 def fact_history(caller: Caller, fact_id: int) -> dict[str, Any]:
     """Read how a fact, and the facts that it corrected, changed"""
-    return {"items": current_engine().facts.history(caller, fact_id)}
+    return {"items": facts.history(current_engine(), caller, fact_id)}
 
 
 @blueprint.get(CONSOLIDATION, list_of=schema.ConsolidationRun)
@@ -77,7 +78,7 @@ def list_consolidations(caller: Caller) -> dict[str, Any]:
     Of facts that say the same one stays, and the others are its `proofs`. Facts that a newer one contradicts are
     closed, and so are plans whose day is over.
     """
-    return {"items": current_engine().consolidation.runs(caller)}
+    return {"items": consolidation.runs(current_engine(), caller)}
 
 
 @blueprint.post(CONSOLIDATION, status=202)
@@ -86,7 +87,7 @@ def consolidate(caller: Caller) -> None:
 
     Where words leave a doubt the mini model decides. It is asked once a day at most.
     """
-    current_engine().consolidation.start(caller)
+    consolidation.start(current_engine(), caller)
 
 
 @blueprint.post(
@@ -99,4 +100,4 @@ def undo_consolidation(caller: Caller) -> Any:
 
     Later runs leave these facts alone. Those that were corrected since stay closed.
     """
-    return current_engine().consolidation.undo(caller)
+    return consolidation.undo(current_engine(), caller)

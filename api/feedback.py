@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory import feedback
 from models.keys import CHAT
 from schemas import feedback as schema
 
@@ -16,4 +17,4 @@ def give_feedback(caller: Caller, body: dict[str, Any]) -> Any:
     Thumbs up make an example of the exchange, thumbs down take it away. With words or thumbs down, the mini model may
     propose a new version of the person's instruction (FEEDBACK says how). Read it in the store, below `recap.feedback`.
     """
-    return current_engine().feedback.give(caller, **body)
+    return feedback.give(current_engine(), caller, **body)

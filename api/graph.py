@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory.knowledge import graph
 from schemas import facts as schema
 
 blueprint = ApiBlueprint("graph", "People, places, organisations and things, and how they belong together.")
@@ -15,4 +16,4 @@ def read_graph(caller: Caller, query: dict[str, Any]) -> Any:
     Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
     `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
     """
-    return current_engine().graph.around(caller, **query)
+    return graph.around(current_engine(), caller, **query)

@@ -1,8 +1,10 @@
 """Instructions by name, their versions, and proposals for them."""
 
+from functools import partial
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory import instructions
 from memory.erasing import erasing
 from schemas import instructions as schema
 from schemas.shapes import Receipt, Rollback
@@ -18,13 +20,13 @@ def list_instructions(caller: Caller) -> dict[str, Any]:
 
     A person's instruction takes the place of the tenant's instruction of the same name.
     """
-    return {"items": current_engine().instructions.list_instructions(caller)}
+    return {"items": instructions.list_instructions(current_engine(), caller)}
 
 
 @blueprint.get("/instructions/<instruction>", returns=schema.Instruction)
 def get_instruction(caller: Caller, instruction: str) -> Any:
     """Read an instruction, and the proposal that waits for it"""
-    return current_engine().instructions.get(caller, instruction)
+    return instructions.get(current_engine(), caller, instruction)
 
 
 @blueprint.put("/instructions/<instruction>", body=schema.InstructionPut, returns=schema.Instruction)
@@ -33,29 +35,29 @@ def put_instruction(caller: Caller, body: dict[str, Any], instruction: str) -> A
 
     The next prompt shows it beside the system prompt, word for word. A proposal that waits is dropped.
     """
-    return current_engine().instructions.put(caller, instruction, **body)
+    return instructions.put(current_engine(), caller, instruction, **body)
 
 
 @blueprint.delete("/instructions/<instruction>", returns=Receipt)
 def delete_instruction(caller: Caller, instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
     engine = current_engine()
-    return erasing.erase_documents(engine, caller, engine.instructions.find, name=instruction)
+    return erasing.erase_documents(engine, caller, partial(instructions.find, engine), name=instruction)
 
 
 @blueprint.get("/instructions/<instruction>/versions", list_of=schema.InstructionVersion)
 def list_instruction_versions(caller: Caller, instruction: str) -> dict[str, Any]:
     """List all versions, newest first, each with what it changed"""
-    return {"items": current_engine().instructions.versions(caller, instruction)}
+    return {"items": instructions.versions(current_engine(), caller, instruction)}
 
 
 @blueprint.post("/instructions/<instruction>/rollback", body=Rollback, returns=schema.Instruction)
 def roll_back_instruction(caller: Caller, body: dict[str, Any], instruction: str) -> Any:
     """Bring an earlier version back, as a new version"""
-    return current_engine().instructions.rollback(caller, instruction, **body)
+    return instructions.rollback(current_engine(), caller, instruction, **body)
 
 
 @blueprint.post("/instructions/<instruction>/proposal", body=schema.ProposalDecision, returns=schema.Instruction)
 def decide_proposal(caller: Caller, body: dict[str, Any], instruction: str) -> Any:
     """Accept the proposal, which makes it a new version, or refuse it"""
-    return current_engine().instructions.decide(caller, instruction, **body)
+    return instructions.decide(current_engine(), caller, instruction, **body)

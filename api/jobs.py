@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory import job_listing
 from schemas import jobs as schema
 
 blueprint = ApiBlueprint("jobs", "Work that is done after a reply: what waits, what failed, and why.")
@@ -14,16 +15,16 @@ def list_jobs(caller: Caller, query: dict[str, Any]) -> Any:
 
     With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
     """
-    return current_engine().jobs.page(caller, **query)
+    return job_listing.page(current_engine(), caller, **query)
 
 
 @blueprint.post("/jobs/<int64:job_id>/retry", returns=schema.Job, status=202)
 def retry_job(caller: Caller, job_id: int) -> Any:
     """Retry a job now"""
-    return current_engine().jobs.retry(caller, job_id)
+    return job_listing.retry(current_engine(), caller, job_id)
 
 
 @blueprint.delete("/jobs/<int64:job_id>", status=204, errors={409: "The job is needed: memory would be lost."})
 def cancel_job(caller: Caller, job_id: int) -> None:
     """Cancel a job of the kind `consolidation`, also while it runs: it changes nothing then"""
-    current_engine().jobs.cancel(caller, job_id)
+    job_listing.cancel(current_engine(), caller, job_id)

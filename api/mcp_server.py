@@ -30,6 +30,7 @@ from api.mcp_tools import TOOLS, session_uri
 from memory.access.keys import Principal
 from memory.engine import Engine
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
+from memory.knowledge import profile, summaries
 from memory.quoting import normalize
 from memory.users import require_memory
 from models.keys import READ, WRITE
@@ -140,9 +141,9 @@ class McpServer:
         session_id = unquote(uri.removeprefix(session_uri("")).removesuffix(SUMMARY))
         try:
             if uri == PROFILE.uri:
-                document = self.engine.profiles.get(person).profile.document
+                document = profile.get(self.engine, person).profile.document
             elif uri == session_uri(session_id) + SUMMARY:
-                latest = self.engine.summaries.get(person, session_id).latest
+                latest = summaries.get(self.engine, person, session_id).latest
                 document = latest.sections.as_dict() if latest is not None else {}
             else:
                 raise NotFound("resource_not_found", "There is no such resource. `resources/list` names them.")

@@ -17,6 +17,9 @@ from memory import tokens
 from memory.engine import Engine, utc_now
 from memory.erasing import erasing
 from memory.errors import InvalidRequest, NotFound
+from memory.knowledge import facts as knowledge
+from memory.knowledge import rule_changes
+from memory.knowledge.rules import get as get_rules
 from memory.paging import slice_page
 from memory.passages import passages
 from memory.quoting import message_lines, normalize, one_line
@@ -254,7 +257,7 @@ def add_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     may say only what the `quote` says: numbers, names and negations are compared. What is known already is answered
     with the memory that says it.
     """
-    return engine.facts.add_quoted(caller, **params)
+    return knowledge.add_quoted(engine, caller, **params)
 
 
 @_tool(Words(), MEMORIES)
@@ -264,7 +267,7 @@ def search_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> A
     Finds the facts that are nearest to `query` in words and meaning, best first. Use it before you answer what depends
     on the person: their preferences, plans, work or family. To find what was said word for word, use `search`.
     """
-    return slice_page(engine.facts.search(caller, params["query"]), params["cursor"], params["limit"])
+    return slice_page(knowledge.search(engine, caller, params["query"]), params["cursor"], params["limit"])
 
 
 @_tool(facts.FactQuery(only=("q", "category", "as_of", "state", "cursor", "limit")), MEMORIES)
@@ -273,7 +276,7 @@ def get_memories(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
 
     Facts that are true now, newest first.
     """
-    return engine.facts.page(caller, **params)
+    return knowledge.page(engine, caller, **params)
 
 
 @_tool(MemoryVersions(), page_of(facts.FactRevision)())
@@ -282,7 +285,7 @@ def get_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
 
     Each version of the memory, and of those that it corrected, newest first.
     """
-    return slice_page(engine.facts.history(caller, params["id"])[::-1], params["cursor"], params["limit"])
+    return slice_page(knowledge.history(engine, caller, params["id"])[::-1], params["cursor"], params["limit"])
 
 
 @_tool(MemoryChange(), MEMORY, ADMIN, destroys=True)
@@ -293,8 +296,8 @@ def update_memory(engine: Engine, caller: Caller, changes: dict[str, Any]) -> An
     """
     fact_id = changes.pop("id")
     if "text" in changes:
-        return engine.facts.change_quoted(caller, fact_id, **changes)
-    return engine.facts.change(caller, fact_id, changes)
+        return knowledge.change_quoted(engine, caller, fact_id, **changes)
+    return knowledge.change(engine, caller, fact_id, changes)
 
 
 @_tool(MemoryId(), Receipt(only=("fact_id", "erased_at")), ADMIN, destroys=True)
@@ -366,13 +369,13 @@ def keep_out(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     Use it when the person asks never to remember anything about a topic. What is known already stays: they close it on
     Recap's page, or `delete_memory` forgets it.
     """
-    stored = engine.rules.get(caller)
+    stored = get_rules(engine, caller)
     topics = tuple(dict.fromkeys((*stored.rules.topics, params["topic"])))
-    return engine.rule_changes.put(caller, replace(stored.rules, topics=topics), stored.version, close=False)
+    return rule_changes.put(engine, caller, replace(stored.rules, topics=topics), stored.version, close=False)
 
 
 def _waiting(engine: Engine, caller: Caller, params: dict[str, Any]) -> str:
-    waiting = engine.facts.page(caller, state="waiting", limit=WAITING_MAX).items
+    waiting = knowledge.page(engine, caller, state="waiting", limit=WAITING_MAX).items
     text = next((one_line(fact.text) for fact in waiting if fact.id == params["id"]), "nothing, since it does not wait")
     return f'Remember this from now on: "{text}"?'
 
@@ -384,7 +387,7 @@ def accept_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any
     `get_memories` with the state `waiting` lists them. The client shows the person its text first, and nothing is
     accepted unless they agree. To refuse one, use `delete_memory`.
     """
-    return engine.review.decide(caller, [params["id"]], ())
+    return knowledge.review(engine, caller, [params["id"]], ())
 
 
 def _count(engine: Engine, caller: Caller, _: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory.knowledge import overview
 from schemas import overview as schema
 from schemas.shapes import WHOM, PageQuery
 
@@ -13,7 +14,7 @@ OF_PERSON = "/users/<path:user_id>/overview"
 @blueprint.get(OF_PERSON, returns=schema.Overview)
 def get_overview(caller: Caller) -> Any:
     """Read the overview as it is, and whether it is being written"""
-    return current_engine().overviews.get(caller)
+    return overview.get(current_engine(), caller)
 
 
 @blueprint.put(OF_PERSON, body=schema.OverviewEdit, returns=schema.Overview)
@@ -23,13 +24,13 @@ def edit_overview(caller: Caller, body: dict[str, Any]) -> Any:
     The next prompt shows them. What the person wrote stays until they change it; what they leave out does not come
     back from the same facts or in the same words. A sentence that is sent as it stands keeps its sources.
     """
-    return current_engine().overviews.edit(caller, **body)
+    return overview.edit(current_engine(), caller, **body)
 
 
 @blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), page_of=schema.OverviewVersion)
 def list_overview_versions(caller: Caller, query: dict[str, Any]) -> Any:
     """List all versions of the overview, newest first"""
-    return current_engine().overviews.versions(caller, **query)
+    return overview.versions(current_engine(), caller, **query)
 
 
 @blueprint.post(f"{OF_PERSON}/rollback", body=schema.OverviewRollback, returns=schema.Overview)
@@ -38,10 +39,10 @@ def roll_back_overview(caller: Caller, body: dict[str, Any]) -> Any:
 
     Sentences whose facts hold no longer are left out.
     """
-    return current_engine().overviews.rollback(caller, **body)
+    return overview.rollback(current_engine(), caller, **body)
 
 
 @blueprint.post(f"{OF_PERSON}/refresh", returns=schema.Overview, status=202)
 def refresh_overview(caller: Caller) -> Any:
     """Have the mini model write the overview now, also after an update has failed"""
-    return current_engine().overviews.refresh(caller)
+    return overview.refresh(current_engine(), caller)

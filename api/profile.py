@@ -4,6 +4,7 @@ from typing import Any
 
 from api.identity import tenant, whole_tenant
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory.knowledge import profile
 from schemas import profile as schema
 from schemas.shapes import WHOM, PageQuery
 
@@ -14,7 +15,7 @@ OF_PERSON = "/users/<path:user_id>/profile"
 @blueprint.get(OF_PERSON, query=schema.ProfileQuery, returns=schema.Profile)
 def get_profile(caller: Caller, query: dict[str, Any]) -> Any:
     """Read the profile as it is, or as it was at `as_of`"""
-    return current_engine().profiles.get(caller, **query)
+    return profile.get(current_engine(), caller, **query)
 
 
 @blueprint.patch(OF_PERSON, body=schema.ProfilePatch, returns=schema.Profile)
@@ -24,31 +25,31 @@ def edit_profile(caller: Caller, body: dict[str, Any]) -> Any:
     All of its operations apply, or none. The next prompt shows the new version. The model changes what a person wrote
     only when they say something else later.
     """
-    return current_engine().profiles.edit(caller, **body)
+    return profile.edit(current_engine(), caller, **body)
 
 
 @blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), page_of=schema.Profile)
 def list_profile_versions(caller: Caller, query: dict[str, Any]) -> Any:
     """List all versions of the profile, newest first"""
-    return current_engine().profiles.versions(caller, **query)
+    return profile.versions(current_engine(), caller, **query)
 
 
 @blueprint.post(f"{OF_PERSON}/rollback", body=schema.ProfileRollback, returns=schema.Profile)
 def roll_back_profile(caller: Caller, body: dict[str, Any]) -> Any:
     """Bring an earlier version of the profile back, as a new version"""
-    return current_engine().profiles.rollback(caller, **body)
+    return profile.rollback(current_engine(), caller, **body)
 
 
 @blueprint.post(f"{OF_PERSON}/refresh", returns=schema.Profile, status=202)
 def refresh_profile(caller: Caller) -> Any:
     """Have the mini model read the new facts about the person now, also after an update has failed"""
-    return current_engine().profiles.refresh(caller)
+    return profile.refresh(current_engine(), caller)
 
 
 @blueprint.get("/profile/schema", query=schema.SchemaQuery, returns=schema.SchemaOfProfiles)
 def get_profile_schema(query: dict[str, Any]) -> dict[str, Any]:
     """Read the JSON Schema of the tenant's profiles"""
-    return {"schema": current_engine().profiles.schema(tenant(), query["kind"])}
+    return {"schema": profile.get_schema(current_engine(), tenant(), query["kind"])}
 
 
 @blueprint.put(
@@ -60,4 +61,4 @@ def set_profile_schema(query: dict[str, Any], body: dict[str, Any]) -> dict[str,
     It is one tree, without references and patterns, and an empty profile fits it. Profiles stay as they are; the next
     change of one drops what the schema refuses.
     """
-    return {"schema": current_engine().profiles.set_schema(whole_tenant(), query["kind"], body["schema"])}
+    return {"schema": profile.set_schema(current_engine(), whole_tenant(), query["kind"], body["schema"])}

@@ -1,9 +1,11 @@
 """Rules of what is kept, of a person or the tenant."""
 
+from functools import partial
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
+from memory.knowledge import rule_changes, rules
 from memory.knowledge.rule_changes import LISTED_MAX
 from memory.knowledge.rule_set import RuleSet
 from schemas import rules as schema
@@ -15,7 +17,7 @@ blueprint = ApiBlueprint("rules", "What memory keeps: categories, topics, how lo
 @blueprint.get("/rules", returns=schema.RulesVersion)
 def get_rules(caller: Caller) -> Any:
     """Read the person's rules or, without a user_id, the tenant's, which hold for each person"""
-    return current_engine().rules.get(caller)
+    return rules.get(current_engine(), caller)
 
 
 @blueprint.put(
@@ -32,20 +34,20 @@ def put_rules(caller: Caller, body: dict[str, Any]) -> Any:
     person's rules can only narrow the tenant's.
     """
     expected, close = body.pop("expected"), body.pop("close")
-    return current_engine().rule_changes.put(caller, RuleSet.of(body), expected, close=close)
+    return rule_changes.put(current_engine(), caller, RuleSet.of(body), expected, close=close)
 
 
 @blueprint.delete("/rules", returns=Receipt)
 def delete_rules(caller: Caller) -> Any:
     """Erase the rules with all of their versions, for good; what they closed stays closed"""
     engine = current_engine()
-    return erasing.erase_documents(engine, caller, engine.rules.find)
+    return erasing.erase_documents(engine, caller, partial(rules.find, engine))
 
 
 @blueprint.post("/rules/preview", body=schema.RulesPreviewed, returns=schema.RulesEffect, slow=True)
 def preview_rules(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
     """List what rules would close of what is stored; nothing is stored"""
-    effect = current_engine().rule_changes.preview(caller, RuleSet.of(body))
+    effect = rule_changes.preview(current_engine(), caller, RuleSet.of(body))
     counts = {name: len(getattr(effect, name)) for name in ("sessions", "profiles")}
     facts = {"facts": effect.facts[:LISTED_MAX], "fact_count": len(effect.facts)}
     return {**facts, "summaries": counts["sessions"], "profiles": counts["profiles"]}
@@ -54,10 +56,10 @@ def preview_rules(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
 @blueprint.get("/rules/versions", list_of=schema.RulesVersion)
 def list_rules_versions(caller: Caller) -> dict[str, Any]:
     """List all versions of the rules, newest first"""
-    return {"items": current_engine().rules.versions(caller)}
+    return {"items": rules.versions(current_engine(), caller)}
 
 
 @blueprint.post("/rules/rollback", body=Rollback, returns=schema.RulesVersion)
 def roll_back_rules(caller: Caller, body: dict[str, Any]) -> Any:
     """Bring an earlier version back, as a new version; it closes nothing"""
-    return current_engine().rules.rollback(caller, **body)
+    return rules.rollback(current_engine(), caller, **body)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory.knowledge import summaries, summary_job
 from models.keys import READ
 from schemas import summaries as schema
 from schemas.shapes import PageQuery, Rollback
@@ -13,7 +14,7 @@ blueprint = ApiBlueprint("summary", "The structured summary that stands for a se
 @blueprint.get("/sessions/<session_id>/summary", returns=schema.Summary)
 def get_summary(caller: Caller, session_id: str) -> Any:
     """Read the newest summary, and whether it is up to date"""
-    return current_engine().summaries.get(caller, session_id)
+    return summaries.get(current_engine(), caller, session_id)
 
 
 @blueprint.put("/sessions/<session_id>/summary", body=schema.SummaryEdit, returns=schema.Summary)
@@ -22,13 +23,13 @@ def edit_summary(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
 
     It becomes a new version. The next prompt shows it.
     """
-    return current_engine().summaries.edit(caller, session_id, **body)
+    return summaries.edit(current_engine(), caller, session_id, **body)
 
 
 @blueprint.get("/sessions/<session_id>/summary/versions", query=PageQuery, page_of=schema.SummaryVersion)
 def list_summary_versions(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List all versions, newest first"""
-    return current_engine().summaries.versions(caller, session_id, **query)
+    return summaries.versions(current_engine(), caller, session_id, **query)
 
 
 @blueprint.post("/sessions/<session_id>/summary/rollback", body=Rollback, returns=schema.Summary)
@@ -37,13 +38,13 @@ def roll_back_summary(caller: Caller, body: dict[str, Any], session_id: str) -> 
 
     Messages that it does not cover are sent word for word until the next update.
     """
-    return current_engine().summaries.rollback(caller, session_id, **body)
+    return summaries.rollback(current_engine(), caller, session_id, **body)
 
 
 @blueprint.post("/sessions/<session_id>/summary/refresh", returns=schema.Summary, status=202)
 def refresh_summary(caller: Caller, session_id: str) -> Any:
     """Update the summary now, also after an update has failed"""
-    return current_engine().summaries.refresh(caller, session_id)
+    return summaries.refresh(current_engine(), caller, session_id)
 
 
 @blueprint.post(
@@ -64,4 +65,4 @@ def preview_summary(caller: Caller, body: dict[str, Any], session_id: str) -> An
     The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
     earliest version of the summary after which the rest fits.
     """
-    return current_engine().summary_job.preview(caller, session_id, **body)
+    return summary_job.preview(current_engine(), caller, session_id, **body)

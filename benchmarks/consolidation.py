@@ -40,6 +40,7 @@ from config import Settings
 from config.parsers import When
 from memory.engine import Engine
 from memory.job_kinds import register_jobs
+from memory.knowledge import consolidation
 from memory.llm import ModelEvent, ModelRequest, StreamEnd, TextDelta
 from memory.llm.builtin import BuiltinModel
 from models.owners import Caller, Usage
@@ -157,7 +158,7 @@ def measure(folder: Path, mini: Mini, texts: Sequence[str], truth: Truth, near: 
     duplicates, days, longest, first = len(texts) - len(set(truth.values())), 0, 0.0, Figures()
     while mini.calls == days:
         days, today = days + 1, today + timedelta(days=1)
-        recap.consolidation.start(Caller(**WHO))
+        consolidation.start(recap, Caller(**WHO))
         started = time.process_time()
         recap.job_queue.run_due(["consolidation"])
         longest = max(longest, time.process_time() - started)

@@ -143,7 +143,7 @@ def measure_sets(
         figures: Figures = {name: _answered(owner, sets[name]) for name in ("paraphrase", "short") if name in sets}
         figures |= {name: _unanswered([owner], sets[name]) for name in UNANSWERED if name in sets}
         if "facts" in sets:
-            figures["facts"] = _facts(owner.engine.facts.ranking, sets["facts"], owner.engine.settings.fact_tokens)
+            figures["facts"] = _facts(owner.engine.ranking, sets["facts"], owner.engine.settings.fact_tokens)
         if conversations and "unanswerable_locomo" in sets:
             people = [person(conversation.name, recorded(conversation)) for conversation in conversations]
             figures["unanswerable_locomo"] = _unanswered(people, sets["unanswerable_locomo"])

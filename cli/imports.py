@@ -8,6 +8,7 @@ import click
 from api.current import current_engine
 from cli import Command
 from memory.engine import Engine
+from memory.knowledge import summaries
 from memory.transfer.import_reader import read_import
 from memory.transfer.imports import store_import
 from models.owners import Caller
@@ -40,9 +41,9 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
 
 
 def _summarise(engine: Engine, caller: Caller, wanted: bool) -> None:
-    left = engine.summaries.backlog(caller)
+    left = summaries.backlog(engine, caller)
     if left.sessions:
         click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")
         if wanted and click.confirm("Have them summarised?"):
-            engine.summaries.start_backlog(caller)
+            summaries.start_backlog(engine, caller)
             click.echo("A running server, or `recap jobs work`, summarises them now.")

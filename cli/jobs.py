@@ -8,6 +8,7 @@ import click
 
 from api.current import current_engine
 from cli import Commands
+from memory import job_listing
 from memory.engine import Engine
 from memory.job_listing import JobInfo
 from memory.ops.metrics import FOLDER
@@ -67,7 +68,7 @@ def _work_until_told(engine: Engine) -> None:
 @click.option("--state", type=click.Choice(STATES), help="Only those. Without it, all.")
 def show(state: str | None) -> None:
     """List jobs that are not done, of all owners, with what failed and why."""
-    found = current_engine().jobs.page(None, state, limit=LISTED_MAX).items
+    found = job_listing.page(current_engine(), None, state, limit=LISTED_MAX).items
     for info in found:
         click.echo(_line(info))
     click.echo(f"{len(found)} {_jobs(len(found))}.", err=True)
@@ -81,10 +82,10 @@ def retry(job_id: int | None, every: bool) -> None:
     if every == (job_id is not None):
         raise click.UsageError("Name one job by its ID, or all with --all.")
     if job_id is None:
-        count = current_engine().jobs.retry_failed()
+        count = job_listing.retry_failed(current_engine())
         click.echo(f"{count} {_jobs(count)} made due.")
         return
-    click.echo(_line(current_engine().jobs.retry(None, job_id)))
+    click.echo(_line(job_listing.retry(current_engine(), None, job_id)))
 
 
 def _line(info: JobInfo) -> str:

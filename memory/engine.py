@@ -1,6 +1,6 @@
-"""Engine: the parts of memory, made once for a process, from the database up to knowledge and recall.
+"""Engine: the parts of memory that are made once for a process, as the database, models, sessions and search.
 
-Turns, erasing, transfer, users and the handlers of jobs stand above it: they are functions over an engine.
+Knowledge, turns, erasing, transfer, users and the handlers of jobs are functions over an engine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine as DatabaseEngine
 
@@ -22,25 +21,10 @@ from memory.access.keys import Keys
 from memory.access.oauth import OAuth
 from memory.conversation_types import ConversationTypes
 from memory.events import Events
-from memory.examples import Examples
-from memory.feedback import Feedback
 from memory.hidden_messages import HiddenMessages
-from memory.instructions import Instructions
-from memory.job_listing import Jobs
 from memory.jobs import JobQueue
-from memory.knowledge.consolidation import Consolidation
-from memory.knowledge.current_facts import CurrentFacts
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.facts import Facts
-from memory.knowledge.graph import Graph
-from memory.knowledge.learned_instructions import LearnedInstructions
-from memory.knowledge.overview_job import Overviews
-from memory.knowledge.profile import Profiles
-from memory.knowledge.review import Review
-from memory.knowledge.rule_changes import RuleChanges
-from memory.knowledge.rules import Rules
-from memory.knowledge.summaries import Summaries
-from memory.knowledge.summary_job import SummaryJob
+from memory.knowledge.fact_reads import CurrentFacts
 from memory.knowledge.summary_update import SummaryInput, read, summary_request
 from memory.languages import analysis_in
 from memory.leases import Leases
@@ -66,9 +50,6 @@ from models import Database
 from models.messages import Message
 from models.sections import Sections
 from search_index import RANKING_PROFILES, RankingProfile, SearchIndex
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 
@@ -107,56 +88,25 @@ class Engine:
         self.events = events = Events(database, now)
         self.leases = leases = Leases(database, now)
         self.job_queue = job_queue = JobQueue(database, leases, now, metrics)
-        self.jobs = Jobs(database, now)
         self.webhooks = Webhooks(settings, database, events, job_queue, now)
         self.health = Health(database, settings.data_dir, embedder, metrics, now)
         self.keys = keys = Keys(settings.api_keys, database, now)
         self.oauth = OAuth(keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
-        mini = MiniModel(model_server, budgets, metrics)
+        self.mini = mini = MiniModel(model_server, budgets, metrics)
         samples = [SummaryInput(sections, (), (), links=True) for sections in (Sections(), Sections(topic="Tea"))]
-        self.prompts = prompts = Prompts(database, settings.prompts_path, now, [sample.variables for sample in samples])
+        self.prompts = Prompts(database, settings.prompts_path, now, [sample.variables for sample in samples])
         self.types = types = ConversationTypes(settings, database, now)
         self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types)
         self.branches = MessageVersions(settings, database, sessions, leases, now)
         self.hiding = HiddenMessages(settings, sessions, leases, now)
-        ranking = Ranking(settings, index.nearness)
-        self.rules = rules = Rules(database, job_queue, now)
-        self.current_facts = current_facts = CurrentFacts(now)
-        self.facts = facts = Facts(settings, database, ranking, rules, now)
-        self.graph = Graph(database)
+        self.ranking = ranking = Ranking(settings, index.nearness)
+        self.current_facts = CurrentFacts(now)
         self.related = RelatedSessions(database, index)
         self.items = Items(database, index, job_queue, now)
-        self.summaries = Summaries(settings, database, job_queue, budgets, now)
-        self.profiles = Profiles(settings, database, prompts, job_queue, rules, mini, now)
-        self.consolidation = Consolidation(settings, database, prompts, job_queue, mini, now)
-        self.overviews = Overviews(settings, database, prompts, job_queue, mini, ranking, now)
-        self.instructions = instructions = Instructions(database, now)
-        self.review = Review(database, rules, self.profiles, self.consolidation, now)
-        self.rule_changes = RuleChanges(settings, database, rules, now)
-        self.summary_job = SummaryJob(
-            settings,
-            database,
-            prompts,
-            types,
-            current_facts,
-            rules,
-            ranking,
-            sessions,
-            self.profiles,
-            self.consolidation,
-            self.overviews,
-            LearnedInstructions(settings, instructions),
-            index,
-            mini,
-            metrics,
-            now,
-        )
-        self.indexing = Indexing(database, index, facts)
+        self.indexing = Indexing(database, index, ranking)
         self.search = Search(database, index, job_queue)
         self.recall = Recall(settings, self.search, mini if settings.rerank == "model" else None)
-        self.feedback = Feedback(settings, database, prompts, job_queue, instructions, mini, now)
-        self.examples = Examples(database, index, now)
         self.unhelpful = Unhelpful(database, now)
 
     @property

@@ -19,12 +19,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
 from operator import gt
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import (
     JSON,
@@ -90,74 +89,77 @@ _DOCUMENTS = _I.key.in_(("profile", "overview")), _I.namespace.in_((f"{OWN}.prof
 _IS_PROFILE = _I.namespace == f"{OWN}.profile"
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """Kind of rows that are events.
 
-    rows: joins the tables of the columns. data, words: the columns of an event's data, and those with people's words.
+    rows: selects their `id`, `at`, `owner_id` and `type`. data, words: the columns of an event's data, and those with
+    people's words.
     """
 
     mark: str
     types: tuple[str, ...]
     rows: Select[Any]
-    id: Any
-    at: Any
-    owner_id: Any
-    type: Any
     data: Mapping[str, Any]
     words: Mapping[str, Any]
 
+    @property
+    def columns(self) -> Any:
+        return self.rows.selected_columns
+
+
+def _select(id: Any, at: Any, owner_id: Any, type: Any) -> Select[Any]:
+    return select(id, at.label("at"), owner_id, type.label("type"))
+
 
 _IS_REMEMBERED = func.coalesce(_M.extra["memory"].as_string(), "") != KEPT_OUT["memory"]
+_FACT_TYPE = case((_R.action.in_(("made", "accepted")), "fact.created"), else_="fact.corrected")
 _OF_SESSION = {"session_id": _SESSION.public_id}
 _SOURCES = (
     _Source(
-        *("m", ("message.stored",), select(_M.id).join(SessionRow).where(_M.erased_at.is_(None), _M.role != PASSAGE)),
-        *(_M.id, _M.created_at, _M.owner_id, literal("message.stored")),
+        "m",
+        ("message.stored",),
+        _select(_M.id, _M.created_at, _M.owner_id, literal("message.stored"))
+        .join(SessionRow)
+        .where(_M.erased_at.is_(None), _M.role != PASSAGE),
         {**_OF_SESSION, "message_id": _M.id, "role": _M.role, "position": _M.position, "created_at": _M.created_at},
         {"content": case((_IS_REMEMBERED, _M.content)), "name": _M.name},
     ),
     _Source(
-        *("s", ("summary.updated",), select(_S.id).join(SessionRow)),
-        *(_S.id, _S.created_at, _SESSION.owner_id, literal("summary.updated")),
+        "s",
+        ("summary.updated",),
+        _select(_S.id, _S.created_at, _SESSION.owner_id, literal("summary.updated")).join(SessionRow),
         {**_OF_SESSION, "version": _S.version, "through": _S.through, "author": _S.author},
         {"sections": _S.sections},
     ),
     _Source(
-        *("f", ("fact.created", "fact.corrected")),
-        select(_R.id)
+        "f",
+        ("fact.created", "fact.corrected"),
+        _select(_R.id, _R.at, _F.owner_id, _FACT_TYPE)
+        .select_from(FactRevisionRow)
         .join(FactRow)
         .outerjoin(SessionRow, _SESSION.id == _F.session_id)
         .where(_F.replaces.is_(None), _R.action != "proposed"),  # else it waits for review, or did
-        *(
-            _R.id,
-            _R.at,
-            _F.owner_id,
-            case((_R.action.in_(("made", "accepted")), "fact.created"), else_="fact.corrected"),
-        ),
         {
             **_OF_SESSION,
-            "fact_id": _R.fact_id,
-            "action": _R.action,
-            "author": _R.author,
-            "category": _R.category,
-            "importance": _R.importance,
-            "pinned": _R.pinned,
-            "scope": _F.scope,
-            "superseded_by": _F.superseded_by,
+            **{name: _R[name] for name in ("fact_id", "action", "author", "category", "importance", "pinned")},
+            **{name: _F[name] for name in ("scope", "superseded_by")},
         },
         {"text": _R.text},
     ),
     _Source(
-        *("p", ("profile.updated", "overview.updated"), select(_V.id).join(ItemRow).where(*_DOCUMENTS)),
-        *(_V.id, _V.created_at, _I.owner_id, case((_IS_PROFILE, "profile.updated"), else_="overview.updated")),
+        "p",
+        ("profile.updated", "overview.updated"),
+        _select(_V.id, _V.created_at, _I.owner_id, case((_IS_PROFILE, "profile.updated"), else_="overview.updated"))
+        .select_from(ItemVersionRow)
+        .join(ItemRow)
+        .where(*_DOCUMENTS),
         {"version": _V.version, "author": _V.author},
         {"document": _V.value},
     ),
     _Source(
-        *("e", (FORGOTTEN, "document.stored", "document.erased", "job.failed", "person.erased", "space.erased")),
-        select(_E.id),
-        *(_E.id, _E.at, _E.owner_id, _E.type),
+        "e",
+        (FORGOTTEN, "document.stored", "document.erased", "job.failed", "person.erased", "space.erased"),
+        _select(_E.id, _E.at, _E.owner_id, _E.type),
         {"more": _E.data},
         {},
     ),
@@ -165,7 +167,7 @@ _SOURCES = (
 assert len(_SOURCES) == len(Position._fields)
 assert {name for source in _SOURCES for name in source.types} == set(EVENT_TYPES)
 
-_NEWEST = select(*(select(func.coalesce(func.max(source.id), 0)).scalar_subquery() for source in _SOURCES))
+_NEWEST = select(*(select(func.coalesce(func.max(source.columns.id), 0)).scalar_subquery() for source in _SOURCES))
 _LOCKS = table("pg_locks", *map(column, ("virtualtransaction", "mode", "database", "relation")))
 _DATABASE: Select[int] = (
     select(column("oid")).select_from(table("pg_database")).where(column("datname") == func.current_database())
@@ -173,7 +175,7 @@ _DATABASE: Select[int] = (
 _WRITERS = select(_LOCKS.c.virtualtransaction).where(
     _LOCKS.c.mode == "RowExclusiveLock",
     _LOCKS.c.database == _DATABASE.scalar_subquery(),
-    _LOCKS.c.relation.in_([func.to_regclass(source.id.table.name) for source in _SOURCES]),
+    _LOCKS.c.relation.in_([func.to_regclass(source.columns.id.table.name) for source in _SOURCES]),
 )
 """On PostgreSQL the transactions that write such rows: it numbers rows before it commits them."""
 
@@ -235,7 +237,7 @@ def find_owners(
     """Return the ids of the owners that have events of these types, or any, between two places."""
     queries = [
         _between(kind, which, after, upto, types)
-        .with_only_columns(_SOURCES[kind].owner_id.label("owner"))
+        .with_only_columns(_SOURCES[kind].columns.owner_id.label("owner"))
         .order_by(None)
         for kind in _kinds(after, upto, types)
     ]
@@ -255,24 +257,23 @@ def _between(
     kind: int, which: ColumnElement[bool], after: Position, upto: Position, types: Collection[str]
 ) -> Select[Any]:
     """Return a query for the rows of a kind: its number, the row's id and time. It reads no rows before `after`."""
-    source = _SOURCES[kind]
-    owned = select(_O.id).where(_O.id == source.owner_id, which).exists()  # no join: it would begin at the owner
-    rows = source.rows.with_only_columns(literal(kind).label("kind"), source.id.label("id"), source.at.label("at"))
-    rows = rows.where(source.id > after[kind], source.id <= upto[kind], owned).order_by(source.id)
-    return rows.where(source.type.in_(types)) if types and len(source.types) > 1 else rows
+    source, columns = _SOURCES[kind], _SOURCES[kind].columns
+    owned = select(_O.id).where(_O.id == columns.owner_id, which).exists()  # no join: it would begin at the owner
+    rows = source.rows.with_only_columns(literal(kind).label("kind"), columns.id, columns.at)
+    rows = rows.where(columns.id > after[kind], columns.id <= upto[kind], owned).order_by(columns.id)
+    return rows.where(columns.type.in_(types)) if types and len(source.types) > 1 else rows
 
 
 def _describe(tx: Transaction, kind: int, ids: Sequence[int], words: bool) -> dict[int, tuple[str, dict[str, Any]]]:  # noqa: FBT001
     """Return the type and the data of events by the ids of their rows."""
-    source = _SOURCES[kind]
-    columns = {**source.data, **(source.words if words else {})}
-    query = source.rows.with_only_columns(
-        *(source.id, source.type, _O.kind, _O.name), *(column.label(f"data_{name}") for name, column in columns.items())
-    )
-    rows = tx.execute(query.join(OwnerRow, _O.id == source.owner_id).where(source.id.in_(ids)))
+    source, columns = _SOURCES[kind], _SOURCES[kind].columns
+    parts = {**source.data, **(source.words if words else {})}
+    labelled = (part.label(f"data_{name}") for name, part in parts.items())
+    query = source.rows.with_only_columns(columns.id, columns.type, _O.kind, _O.name, *labelled)
+    rows = tx.execute(query.join(OwnerRow, _O.id == columns.owner_id).where(columns.id.in_(ids)))
     described = {}
     for row_id, type_name, owner_kind, name, *values in rows:
-        data = dict(zip(columns, values, strict=True))
+        data = dict(zip(parts, values, strict=True))
         if "document" in data:
             data[type_name.removesuffix(".updated")] = data.pop("document")
         of_space = {"space": name} if owner_kind == "space" else {}

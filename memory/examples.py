@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator
 
@@ -22,12 +22,15 @@ from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import MESSAGES, VISIBLE, Exchange, find_exchange
 from memory.store import documents
 from memory.store.store import rank_items
-from models import Database, ItemRow, MessageRow, Transaction
+from models import ItemRow, MessageRow, Transaction
 from models.messages import Message
 from models.owners import Caller
 from models.store import OWN, Item, Put
 from schemas.examples import INPUT_CHARS, OUTPUT_CHARS
-from search_index import Query, SearchIndex
+from search_index import Query
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 Json = dict[str, Any]
 NAMESPACE = (OWN, "examples")
@@ -75,60 +78,56 @@ class Example:
                 yield f"assistant calls {call['function']['name']}", call["function"]["arguments"]
 
 
-@dataclass(frozen=True)
-class Examples:
-    """Stores examples for callers, and finds similar ones."""
+def add(engine: Engine, caller: Caller, messages: Sequence[Json], *, tags: Collection[str], rating: int) -> Example:
+    """Store an example for the caller's user, or without a user for all of the tenant.
 
-    database: Database
-    index: SearchIndex
-    now: Callable[[], datetime]
+    messages: in the form of the OpenAI protocol, from a message to its answer.
+    """
+    value = _value(messages, tags, rating)
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, caller, engine.now())
+        return as_example(documents.write(tx, owner.id, Put(NAMESPACE, uuid.uuid4().hex, value), engine.now()))
 
-    def add(self, caller: Caller, messages: Sequence[Json], *, tags: Collection[str], rating: int) -> Example:
-        """Store an example for the caller's user, or without a user for all of the tenant.
 
-        messages: in the form of the OpenAI protocol, from a message to its answer.
-        """
-        value = _value(messages, tags, rating)
-        with self.database.write() as tx:
-            owner = find_or_make_owner(tx, caller, self.now())
-            return as_example(documents.write(tx, owner.id, Put(NAMESPACE, uuid.uuid4().hex, value), self.now()))
+def add_exchange(
+    engine: Engine, caller: Caller, session_id: str, message_id: int, *, tags: Collection[str], rating: int
+) -> Example:
+    """Store an exchange, named by its message or its reply, as an example of the session's owner.
 
-    def add_exchange(
-        self, caller: Caller, session_id: str, message_id: int, *, tags: Collection[str], rating: int
-    ) -> Example:
-        """Store an exchange, named by its message or its reply, as an example of the session's owner.
+    Raises NotFound, and InvalidRequest for an exchange that must not be remembered.
+    """
+    with engine.database.write() as tx:
+        exchange = find_exchange(tx, caller, session_id, message_id)
+        return as_example(keep(tx, exchange, engine.now(), tags=tags, rating=rating))
 
-        Raises NotFound, and InvalidRequest for an exchange that must not be remembered.
-        """
-        with self.database.write() as tx:
-            exchange = find_exchange(tx, caller, session_id, message_id)
-            return as_example(keep(tx, exchange, self.now(), tags=tags, rating=rating))
 
-    def page(self, caller: Caller, *, session_id: str | None, cursor: str | None, limit: int) -> Page[Example]:
-        """Return the examples of the caller's user or of a session's owner, else the tenant's own, newest first.
+def page(engine: Engine, caller: Caller, *, session_id: str | None, cursor: str | None, limit: int) -> Page[Example]:
+    """Return the examples of the caller's user or of a session's owner, else the tenant's own, newest first.
 
-        Raises NotFound.
-        """
-        with self.database.read() as tx:
-            owner = get_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
-            query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
-            rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
-        return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda example: (example.id,))
+    Raises NotFound.
+    """
+    with engine.database.read() as tx:
+        owner = get_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
+        query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
+        rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
+    return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda example: (example.id,))
 
-    def find(self, tx: Transaction, caller: Caller, example_id: int) -> list[int]:
-        """Return the id of the caller's example. Raises NotFound."""
-        return [documents.get_item_id(tx, caller, NAMESPACE, example_id, "example")]
 
-    def similar(self, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
-        """Return the examples whose input is most similar to `text`, the best rated first."""
-        with self.database.read() as tx:
-            items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
-        if not items:
-            return ()
-        prepared = self.index.prepare(Query(text, COMPARED_EXAMPLES_MAX, alone=True))
-        hits = [(hit.score or 0.0, as_example(hit)) for hit in rank_items(self.index, prepared, items, _COMPARED)]
-        similar = [example for score, example in hits if score >= SCORE_SHARE * hits[0][0] > 0]
-        return tuple(sorted(similar, key=lambda example: -example.rating)[:SHOWN_MAX])
+def find(tx: Transaction, caller: Caller, example_id: int) -> list[int]:
+    """Return the id of the caller's example. Raises NotFound."""
+    return [documents.get_item_id(tx, caller, NAMESPACE, example_id, "example")]
+
+
+def similar(engine: Engine, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
+    """Return the examples whose input is most similar to `text`, the best rated first."""
+    with engine.database.read() as tx:
+        items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
+    if not items:
+        return ()
+    prepared = engine.index.prepare(Query(text, COMPARED_EXAMPLES_MAX, alone=True))
+    hits = [(hit.score or 0.0, as_example(hit)) for hit in rank_items(engine.index, prepared, items, _COMPARED)]
+    similar = [example for score, example in hits if score >= SCORE_SHARE * hits[0][0] > 0]
+    return tuple(sorted(similar, key=lambda example: -example.rating)[:SHOWN_MAX])
 
 
 # -- in a transaction of the caller

@@ -13,29 +13,28 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
-from config import Settings
-from memory import examples
+from memory import examples, instructions
 from memory.access.owners import lock_owner
-from memory.instructions import Instructions, check_name
-from memory.jobs import JobQueue
+from memory.instructions import check_name
 from memory.knowledge.grounding import contains_quote, content_pairs
-from memory.llm.mini_model import TEXT, InvalidAnswer, MiniModel, first_object, object_of, request_for
-from memory.prompts.prompts import Prompts
+from memory.llm.mini_model import TEXT, InvalidAnswer, first_object, object_of, request_for
 from memory.quoting import block, escape, own_words, strip_markup
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
-from models import Database, MessageRow, OwnerRow, Transaction
+from models import MessageRow, OwnerRow, Transaction
 from models.jobs import Job, JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.store import FEEDBACK, MODEL, Item, Put
 from schemas.examples import BEST
 from schemas.feedback import FEEDBACK_CHARS
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 NAMESPACE = FEEDBACK
 WAITING = "waiting"  # for the mini model
@@ -50,99 +49,96 @@ SHAPE = object_of(
 SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
 
 
-@dataclass(frozen=True)
-class Feedback:
-    """Stores feedback for callers, and lets the mini model read it."""
+def give(  # noqa: PLR0913 - by keyword, as a body has them
+    engine: Engine,
+    caller: Caller,
+    *,
+    session_id: str,
+    message_id: int,
+    thumbs: str | None,
+    text: str,
+    instruction: str,
+) -> Item:
+    """Store a person's feedback on the reply of an exchange, in the place of earlier feedback.
 
-    settings: Settings
-    database: Database
-    prompts: Prompts
-    job_queue: JobQueue
-    instructions: Instructions
-    mini: MiniModel
-    now: Callable[[], datetime]
+    Thumbs "none" take earlier ones back. Its `state` is `stored`, `waiting` for the mini model, `proposed`,
+    `taken`, `unchanged`, or `refused` for a `reason`. Raises NotFound, and InvalidRequest for a bad name and for
+    an exchange that must not be remembered.
+    """
+    check_name(instruction)
+    with engine.database.write() as tx:
+        exchange = find_exchange(tx, caller, session_id, message_id)
+        owner = exchange.session.owner
+        if thumbs == "up":
+            examples.keep(tx, exchange, engine.now(), tags=(), rating=BEST)
+        elif thumbs is not None:
+            examples.drop(tx, exchange, engine.now())
+        is_for_model = engine.settings.feedback != "off" and owner.is_named and (text or thumbs == "down")
+        value = {
+            "thumbs": None if thumbs == "none" else thumbs,
+            "text": text,
+            "instruction": instruction,
+            "reason": "",
+        }
+        value["state"] = WAITING if is_for_model else "stored"
+        put = Put(NAMESPACE, exchange.key, value)
+        item = documents.write(tx, owner.id, put, engine.now(), sources=exchange.ids)
+        if is_for_model:
+            engine.job_queue.enqueue(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
+        return item
 
-    def give(
-        self, caller: Caller, session_id: str, message_id: int, *, thumbs: str | None, text: str, instruction: str
-    ) -> Item:
-        """Store a person's feedback on the reply of an exchange, in the place of earlier feedback.
 
-        Thumbs "none" take earlier ones back. Its `state` is `stored`, `waiting` for the mini model, `proposed`,
-        `taken`, `unchanged`, or `refused` for a `reason`. Raises NotFound, and InvalidRequest for a bad name and for
-        an exchange that must not be remembered.
-        """
-        check_name(instruction)
-        with self.database.write() as tx:
-            exchange = find_exchange(tx, caller, session_id, message_id)
-            owner = exchange.session.owner
-            if thumbs == "up":
-                examples.keep(tx, exchange, self.now(), tags=(), rating=BEST)
-            elif thumbs is not None:
-                examples.drop(tx, exchange, self.now())
-            is_for_model = self.settings.feedback != "off" and owner.is_named and (text or thumbs == "down")
-            value = {
-                "thumbs": None if thumbs == "none" else thumbs,
-                "text": text,
-                "instruction": instruction,
-                "reason": "",
-            }
-            value["state"] = WAITING if is_for_model else "stored"
-            put = Put(NAMESPACE, exchange.key, value)
-            item = documents.write(tx, owner.id, put, self.now(), sources=exchange.ids)
-            if is_for_model:
-                self.job_queue.enqueue(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
-            return item
+def run(engine: Engine, job: Job) -> bool:
+    """Run the job that reads the first waiting feedback; return whether more waits. Idempotent.
 
-    def run(self, job: Job) -> bool:
-        """Run the job that reads the first waiting feedback; return whether more waits. Idempotent.
+    Raises ModelError, LimitReached.
+    """
+    with engine.database.read() as tx:
+        owner = tx.get(OwnerRow, job.owner_id)
+        waiting = _waiting(engine, tx, owner) if owner is not None else []
+        if owner is None or not waiting:
+            return False
+        engine.mini.budgets.check(tx, owner.id)
+        item = waiting[0]
+        name: str = item.value["instruction"]
+        before, room = instructions.text_of(engine, tx, owner, name), instructions.room(engine, tx, owner, name)
+        query = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *QUOTABLE)
+        readable = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.position))]
+        prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), key) for key in ("feedback", "repair"))
+    proposed, state, reason = None, "unchanged", ""
+    try:
+        if len(readable) < 2:
+            raise InvalidAnswer("A model server refused the message or the reply, so it was not read.")
+        message, reply = readable
+        text, asked = item.value["text"], own_words(message.content)[:EXCHANGE_CHARS]
+        read = _Reviewed(before, asked, reply.content[:EXCHANGE_CHARS], item.value["thumbs"], own_words(text))
+        request = request_for(prompt.render(), _blocks(read), SCHEMA)
+        usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
+        proposed = engine.mini.ask(owner.id, request, repair, usable).value
+    except InvalidAnswer as error:
+        state, reason = "refused", str(error)
+    with engine.database.write() as tx:
+        row = lock_owner(tx, owner.id)
+        waiting = _waiting(engine, tx, row) if row is not None else []
+        if row is None or item not in waiting:
+            return bool(waiting)  # it was erased, or replaced
+        if instructions.text_of(engine, tx, row, name) != before:
+            return True
+        if proposed is not None:
+            instructions.propose(engine, tx, row, name, proposed, documents.messages_of(tx, item))
+            state = "proposed"
+            if engine.settings.feedback == "auto":
+                instructions.accept_proposal(engine, tx, row, name, MODEL)
+                state = "taken"
+        value = {**item.value, "state": state, "reason": reason}
+        documents.write(tx, row.id, Put(NAMESPACE, item.key, value), engine.now())
+    return len(waiting) > 1
 
-        Raises ModelError, LimitReached.
-        """
-        with self.database.read() as tx:
-            owner = tx.get(OwnerRow, job.owner_id)
-            waiting = self._waiting(tx, owner) if owner is not None else []
-            if owner is None or not waiting:
-                return False
-            self.mini.budgets.check(tx, owner.id)
-            item = waiting[0]
-            name: str = item.value["instruction"]
-            before, room = self.instructions.text_of(tx, owner, name), self.instructions.room(tx, owner, name)
-            query = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *QUOTABLE)
-            readable = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.position))]
-            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), key) for key in ("feedback", "repair"))
-        proposed, state, reason = None, "unchanged", ""
-        try:
-            if len(readable) < 2:
-                raise InvalidAnswer("A model server refused the message or the reply, so it was not read.")
-            message, reply = readable
-            text, asked = item.value["text"], own_words(message.content)[:EXCHANGE_CHARS]
-            read = _Reviewed(before, asked, reply.content[:EXCHANGE_CHARS], item.value["thumbs"], own_words(text))
-            request = request_for(prompt.render(), _blocks(read), SCHEMA)
-            usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
-            proposed = self.mini.ask(owner.id, request, repair, usable).value
-        except InvalidAnswer as error:
-            state, reason = "refused", str(error)
-        with self.database.write() as tx:
-            row = lock_owner(tx, owner.id)
-            waiting = self._waiting(tx, row) if row is not None else []
-            if row is None or item not in waiting:
-                return bool(waiting)  # it was erased, or replaced
-            if self.instructions.text_of(tx, row, name) != before:
-                return True
-            if proposed is not None:
-                self.instructions.propose(tx, row, name, proposed, documents.messages_of(tx, item))
-                state = "proposed"
-                if self.settings.feedback == "auto":
-                    self.instructions.accept(tx, row, name, MODEL)
-                    state = "taken"
-            value = {**item.value, "state": state, "reason": reason}
-            documents.write(tx, row.id, Put(NAMESPACE, item.key, value), self.now())
-        return len(waiting) > 1
 
-    def _waiting(self, tx: Transaction, owner: OwnerRow) -> list[Item]:
-        items = documents.list_items(tx, owner.id, NAMESPACE, self.now())
-        waiting = (item for item in items if item.value["state"] == WAITING)
-        return sorted(waiting, key=lambda item: item.updated_at)
+def _waiting(engine: Engine, tx: Transaction, owner: OwnerRow) -> list[Item]:
+    items = documents.list_items(tx, owner.id, NAMESPACE, engine.now())
+    waiting = (item for item in items if item.value["state"] == WAITING)
+    return sorted(waiting, key=lambda item: item.updated_at)
 
 
 @dataclass(frozen=True)

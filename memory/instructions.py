@@ -10,11 +10,11 @@ that exchange is erased or replaced, and so do the later versions made from it (
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
@@ -22,10 +22,13 @@ from memory.languages import content_terms
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.prompts.prompts import NAME
 from memory.store import documents
-from models import Database, OwnerRow, Transaction
+from models import OwnerRow, Transaction
 from models.owners import Caller
 from models.store import MODEL, OWN, Item, ItemVersion, Namespace, Put
 from schemas.instructions import TEXT_CHARS
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
 _DENIES = re.compile(r"\b(?:never|not|no|don't|stop|nie\w*|nicht|kein\w*|jamais|pas|ne|n'|nunca|mai|non|не)\b", re.I)
@@ -65,169 +68,179 @@ class Instruction:
     proposal: Proposal | None = None
 
 
-@dataclass(frozen=True)
-class Instructions:
-    """Stores instructions for callers: those of the user, or without one the tenant's."""
+def list_instructions(engine: Engine, caller: Caller) -> list[Instruction]:
+    """Return the instructions that the caller's prompts show, with waiting proposals, by name."""
+    with engine.database.read() as tx:
+        instructions = _shown(engine, tx, caller)
+    return [instructions[name] for name in sorted(instructions)]
 
-    database: Database
-    now: Callable[[], datetime]
 
-    def list_instructions(self, caller: Caller) -> list[Instruction]:
-        """Return the instructions that the caller's prompts show, with waiting proposals, by name."""
-        with self.database.read() as tx:
-            instructions = self._shown(tx, caller)
-        return [instructions[name] for name in sorted(instructions)]
+def get(engine: Engine, caller: Caller, name: str) -> Instruction:
+    """Return the instruction that the caller's prompts show under this name. Raises NotFound."""
+    with engine.database.read() as tx:
+        instruction = _shown(engine, tx, caller).get(name)
+    if instruction is None:
+        raise _not_found(name)
+    return instruction
 
-    def get(self, caller: Caller, name: str) -> Instruction:
-        """Return the instruction that the caller's prompts show under this name. Raises NotFound."""
-        with self.database.read() as tx:
-            instruction = self._shown(tx, caller).get(name)
-        if instruction is None:
-            raise _not_found(name)
-        return instruction
 
-    def versions(self, caller: Caller, name: str) -> list[Instruction]:
-        """Return all versions of the caller's own instruction, newest first. Raises NotFound."""
-        with self.database.read() as tx:
-            _, item = self._own(tx, caller, name)
-            return _versions(name, documents.list_versions(tx, item.id))
+def versions(engine: Engine, caller: Caller, name: str) -> list[Instruction]:
+    """Return all versions of the caller's own instruction, newest first. Raises NotFound."""
+    with engine.database.read() as tx:
+        _, item = _own(engine, tx, caller, name)
+        return _versions(name, documents.list_versions(tx, item.id))
 
-    def put(self, caller: Caller, name: str, text: str, expected: int | None = None) -> Instruction:
-        """Store a new version, and drop a waiting proposal. expected: the version that it follows.
 
-        Raises InvalidRequest for a bad name and for too much text, and Conflict for another version.
-        """
-        check_name(name)
-        with self.database.write() as tx:
-            owner = find_or_make_owner(tx, caller, self.now())
-            value = {"text": text, "sources": self._sources(tx, owner, name)}
-            return self._write(tx, owner, Put(NAMESPACE, name, value, expected), "person")
+def put(engine: Engine, caller: Caller, name: str, text: str, expected: int | None = None) -> Instruction:
+    """Store a new version, and drop a waiting proposal. expected: the version that it follows.
 
-    def rollback(self, caller: Caller, name: str, version: int) -> Instruction:
-        """Store an earlier version as the newest. Raises NotFound."""
-        with self.database.write() as tx:
-            owner, item = self._own(tx, caller, name)
-            old = documents.get_version(tx, item, version)
-            return self._write(tx, owner, Put(NAMESPACE, name, old.value), "rollback")
+    Raises InvalidRequest for a bad name and for too much text, and Conflict for another version.
+    """
+    check_name(name)
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, caller, engine.now())
+        value = {"text": text, "sources": _sources(engine, tx, owner, name)}
+        return _write(engine, tx, owner, Put(NAMESPACE, name, value, expected), "person")
 
-    def decide(self, caller: Caller, name: str, *, accept: bool) -> Instruction:
-        """Store the proposal as a new version, or drop it. Raises NotFound when none waits."""
-        with self.database.write() as tx:
-            owner = find_owner(tx, caller)
-            if owner is None or self._item(tx, owner, name, PROPOSALS) is None:
-                raise NotFound("proposal_not_found", f"No proposal for the instruction {name!r} waits.", param="name")
-            if accept:
-                return self.accept(tx, owner, name, "person")
-            self._drop_proposal(tx, owner, name)
-            return self._shown(tx, caller).get(name, Instruction(name))
 
-    # -- in a transaction of the caller
+def rollback(engine: Engine, caller: Caller, name: str, version: int) -> Instruction:
+    """Store an earlier version as the newest. Raises NotFound."""
+    with engine.database.write() as tx:
+        owner, item = _own(engine, tx, caller, name)
+        old = documents.get_version(tx, item, version)
+        return _write(engine, tx, owner, Put(NAMESPACE, name, old.value), "rollback")
 
-    def text_of(self, tx: Transaction, owner: OwnerRow, name: str) -> str:
-        """Return the text that the prompts of an owner, a user or a space, show under this name."""
-        return self._shown(tx, owner.caller).get(name, Instruction(name)).text
 
-    def room(self, tx: Transaction, owner: OwnerRow, name: str) -> int:
-        """Return the characters that an owner's instruction may have, beside the others."""
-        others = (item for item in documents.list_items(tx, owner.id, NAMESPACE, self.now()) if item.key != name)
-        return min(TEXT_CHARS, TOTAL_CHARS - sum(len(item.value["text"]) for item in others))
-
-    def propose(
-        self, tx: Transaction, owner: OwnerRow, name: str, proposal: dict[str, str], sources: Collection[int]
-    ) -> None:
-        """Store a proposal, in the place of another one, with the messages that it rests on."""
-        self._drop_proposal(tx, owner, name)
-        documents.write(tx, owner.id, Put(PROPOSALS, name, proposal), self.now(), sources=sources)
-
-    def accept(self, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
-        """Store the waiting proposal as a version, with the sources of both it and the version before."""
-        proposal = self._item(tx, owner, name, PROPOSALS)
-        assert proposal is not None
-        places = [
-            [source.session_id, source.position] for source in documents.sources_of(tx, [proposal.id])[proposal.id]
-        ]
-        value = {"text": proposal.value["text"], "sources": [*self._sources(tx, owner, name), *places]}
-        return self._write(tx, owner, Put(NAMESPACE, name, value), author, documents.messages_of(tx, proposal))
-
-    def learn(self, tx: Transaction, owner: OwnerRow, line: str, quote: str, message_id: int) -> None:
-        """Propose a line that the person asked for, after those that stand or wait, unless one of them says it.
-
-        It takes the place of a line that it contradicts. Does nothing where there is no room.
-        """
-        waiting = self._item(tx, owner, LEARNED, PROPOSALS)
-        before: str = waiting.value["text"] if waiting is not None else self.text_of(tx, owner, LEARNED)
-        terms, lines = content_terms(line), before.splitlines()
-        if any(content_terms(old) == terms for old in lines):
-            return
-        text = "\n".join([*(old for old in lines if not _is_other_value(old, line)), line])
-        if len(text) > self.room(tx, owner, LEARNED):
-            return
-        quotes, sources = [quote], [message_id]
-        if waiting is not None:
-            quotes.insert(0, waiting.value["quote"])
-            sources += documents.messages_of(tx, waiting)
-        proposal = {"text": text, "reason": "Said in a conversation.", "quote": "\n".join(quotes)}
-        self.propose(tx, owner, LEARNED, proposal, sources)
-
-    def accept_learned(self, tx: Transaction, owner: OwnerRow) -> None:
-        """Take what was learned at once, if it waits."""
-        if self._item(tx, owner, LEARNED, PROPOSALS) is not None:
-            self.accept(tx, owner, LEARNED, MODEL)
-
-    def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
-        """Return the ids of the items of the caller's own instruction and its proposal. Raises NotFound."""
-        owner, item = self._own(tx, caller, name)
-        proposal = self._item(tx, owner, name, PROPOSALS)
-        return [item.id, *([proposal.id] if proposal is not None else [])]
-
-    def _shown(self, tx: Transaction, caller: Caller) -> dict[str, Instruction]:
-        """Return the tenant's instructions and the caller's over them, by name, with waiting proposals."""
-        shown: dict[str, Instruction] = {}
-        for owner in filter(None, (find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))):
-            items = documents.list_items(tx, owner.id, NAMESPACE, self.now())
-            histories = documents.histories(tx, [item.id for item in items])
-            for item in items:
-                newest = _versions(item.key, histories[item.id][::-1])[0]
-                shown[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
-            for item in documents.list_items(tx, owner.id, PROPOSALS, self.now()):
-                newest, value = shown.get(item.key, Instruction(item.key)), item.value
-                proposal = Proposal(diff=_diff(newest.text, value["text"]), created_at=item.created_at, **value)
-                shown[item.key] = replace(newest, proposal=proposal)
-        return shown
-
-    def _write(
-        self, tx: Transaction, owner: OwnerRow, put: Put, author: str, sources: Collection[int] = ()
-    ) -> Instruction:
-        """Store a version, and drop a waiting proposal."""
-        if len(put.value["text"]) > self.room(tx, owner, put.key):
-            raise InvalidRequest(
-                "instructions_too_long",
-                f"All instructions of a person, and all of a tenant, may have {TOTAL_CHARS:,} characters together. "
-                "Nothing was stored. Shorten or delete some.",
-                param="text",
-            )
-        documents.write(tx, owner.id, put, self.now(), author=author, sources=sources)
-        self._drop_proposal(tx, owner, put.key)
-        return self._shown(tx, owner.caller)[put.key]
-
-    def _drop_proposal(self, tx: Transaction, owner: OwnerRow, name: str) -> None:
-        proposal = self._item(tx, owner, name, PROPOSALS)
-        documents.remove(tx, [proposal.id] if proposal is not None else [])
-
-    def _sources(self, tx: Transaction, owner: OwnerRow, name: str) -> list[Any]:
-        """Return the places of the source messages of the owner's instruction."""
-        item = self._item(tx, owner, name)
-        return item.value["sources"] if item is not None else []
-
-    def _own(self, tx: Transaction, caller: Caller, name: str) -> tuple[OwnerRow, Item]:
+def decide(engine: Engine, caller: Caller, name: str, *, accept: bool) -> Instruction:
+    """Store the proposal as a new version, or drop it. Raises NotFound when none waits."""
+    with engine.database.write() as tx:
         owner = find_owner(tx, caller)
-        item = self._item(tx, owner, name) if owner is not None else None
-        if owner is None or item is None:
-            raise _not_found(name)
-        return owner, item
+        if owner is None or _item(engine, tx, owner, name, PROPOSALS) is None:
+            raise NotFound("proposal_not_found", f"No proposal for the instruction {name!r} waits.", param="name")
+        if accept:
+            return accept_proposal(engine, tx, owner, name, "person")
+        _drop_proposal(engine, tx, owner, name)
+        return _shown(engine, tx, caller).get(name, Instruction(name))
 
-    def _item(self, tx: Transaction, owner: OwnerRow, name: str, namespace: Namespace = NAMESPACE) -> Item | None:
-        return documents.read(tx, owner.id, namespace, name, self.now())
+
+# -- in a transaction of the caller
+
+
+def text_of(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> str:
+    """Return the text that the prompts of an owner, a user or a space, show under this name."""
+    return _shown(engine, tx, owner.caller).get(name, Instruction(name)).text
+
+
+def room(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> int:
+    """Return the characters that an owner's instruction may have, beside the others."""
+    others = (item for item in documents.list_items(tx, owner.id, NAMESPACE, engine.now()) if item.key != name)
+    return min(TEXT_CHARS, TOTAL_CHARS - sum(len(item.value["text"]) for item in others))
+
+
+def propose(
+    engine: Engine, tx: Transaction, owner: OwnerRow, name: str, proposal: dict[str, str], sources: Collection[int]
+) -> None:
+    """Store a proposal, in the place of another one, with the messages that it rests on."""
+    _drop_proposal(engine, tx, owner, name)
+    documents.write(tx, owner.id, Put(PROPOSALS, name, proposal), engine.now(), sources=sources)
+
+
+def accept_proposal(engine: Engine, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
+    """Store the waiting proposal as a version, with the sources of both it and the version before."""
+    proposal = _item(engine, tx, owner, name, PROPOSALS)
+    assert proposal is not None
+    places = [[source.session_id, source.position] for source in documents.sources_of(tx, [proposal.id])[proposal.id]]
+    value = {"text": proposal.value["text"], "sources": [*_sources(engine, tx, owner, name), *places]}
+    return _write(engine, tx, owner, Put(NAMESPACE, name, value), author, documents.messages_of(tx, proposal))
+
+
+def learn(engine: Engine, tx: Transaction, owner: OwnerRow, line: str, quote: str, message_id: int) -> None:
+    """Propose a line that the person asked for, after those that stand or wait, unless one of them says it.
+
+    It takes the place of a line that it contradicts. Does nothing where there is no room.
+    """
+    waiting = _item(engine, tx, owner, LEARNED, PROPOSALS)
+    before: str = waiting.value["text"] if waiting is not None else text_of(engine, tx, owner, LEARNED)
+    terms, lines = content_terms(line), before.splitlines()
+    if any(content_terms(old) == terms for old in lines):
+        return
+    text = "\n".join([*(old for old in lines if not _is_other_value(old, line)), line])
+    if len(text) > room(engine, tx, owner, LEARNED):
+        return
+    quotes, sources = [quote], [message_id]
+    if waiting is not None:
+        quotes.insert(0, waiting.value["quote"])
+        sources += documents.messages_of(tx, waiting)
+    proposal = {"text": text, "reason": "Said in a conversation.", "quote": "\n".join(quotes)}
+    propose(engine, tx, owner, LEARNED, proposal, sources)
+
+
+def accept_learned(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
+    """Take what was learned at once, if it waits."""
+    if _item(engine, tx, owner, LEARNED, PROPOSALS) is not None:
+        accept_proposal(engine, tx, owner, LEARNED, MODEL)
+
+
+def find(engine: Engine, tx: Transaction, caller: Caller, name: str) -> list[int]:
+    """Return the ids of the items of the caller's own instruction and its proposal. Raises NotFound."""
+    owner, item = _own(engine, tx, caller, name)
+    proposal = _item(engine, tx, owner, name, PROPOSALS)
+    return [item.id, *([proposal.id] if proposal is not None else [])]
+
+
+def _shown(engine: Engine, tx: Transaction, caller: Caller) -> dict[str, Instruction]:
+    """Return the tenant's instructions and the caller's over them, by name, with waiting proposals."""
+    shown: dict[str, Instruction] = {}
+    for owner in filter(None, (find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))):
+        items = documents.list_items(tx, owner.id, NAMESPACE, engine.now())
+        histories = documents.histories(tx, [item.id for item in items])
+        for item in items:
+            newest = _versions(item.key, histories[item.id][::-1])[0]
+            shown[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
+        for item in documents.list_items(tx, owner.id, PROPOSALS, engine.now()):
+            newest, value = shown.get(item.key, Instruction(item.key)), item.value
+            proposal = Proposal(diff=_diff(newest.text, value["text"]), created_at=item.created_at, **value)
+            shown[item.key] = replace(newest, proposal=proposal)
+    return shown
+
+
+def _write(
+    engine: Engine, tx: Transaction, owner: OwnerRow, put: Put, author: str, sources: Collection[int] = ()
+) -> Instruction:
+    """Store a version, and drop a waiting proposal."""
+    if len(put.value["text"]) > room(engine, tx, owner, put.key):
+        raise InvalidRequest(
+            "instructions_too_long",
+            f"All instructions of a person, and all of a tenant, may have {TOTAL_CHARS:,} characters together. "
+            "Nothing was stored. Shorten or delete some.",
+            param="text",
+        )
+    documents.write(tx, owner.id, put, engine.now(), author=author, sources=sources)
+    _drop_proposal(engine, tx, owner, put.key)
+    return _shown(engine, tx, owner.caller)[put.key]
+
+
+def _drop_proposal(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> None:
+    proposal = _item(engine, tx, owner, name, PROPOSALS)
+    documents.remove(tx, [proposal.id] if proposal is not None else [])
+
+
+def _sources(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> list[Any]:
+    """Return the places of the source messages of the owner's instruction."""
+    item = _item(engine, tx, owner, name)
+    return item.value["sources"] if item is not None else []
+
+
+def _own(engine: Engine, tx: Transaction, caller: Caller, name: str) -> tuple[OwnerRow, Item]:
+    owner = find_owner(tx, caller)
+    item = _item(engine, tx, owner, name) if owner is not None else None
+    if owner is None or item is None:
+        raise _not_found(name)
+    return owner, item
+
+
+def _item(engine: Engine, tx: Transaction, owner: OwnerRow, name: str, namespace: Namespace = NAMESPACE) -> Item | None:
+    return documents.read(tx, owner.id, namespace, name, engine.now())
 
 
 def _is_other_value(old: str, new: str) -> bool:

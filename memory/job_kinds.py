@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from memory import feedback
 from memory.engine import Engine
 from memory.erasing.erasing import vacuum
 from memory.erasing.retention import expire_sessions
+from memory.knowledge import consolidation, overview, profile, rules, summary_job
 
 SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
 
@@ -21,12 +23,12 @@ def register_jobs(engine: Engine) -> None:
     queue.register("scrub", partial(vacuum, engine))
     queue.register("expire", engine.items.expire)
     queue.register("retention", partial(expire_sessions, engine))
-    queue.register("summary", engine.summary_job.run, SUMMARY_WORKERS)
-    queue.register("fact_ends", engine.rules.close_ended)
-    queue.register("profile", engine.profiles.run)
-    queue.register("overview", engine.overviews.run)
-    queue.register("feedback", engine.feedback.run)
-    queue.register("consolidation", engine.consolidation.run)
+    queue.register("summary", partial(summary_job.run, engine), SUMMARY_WORKERS)
+    queue.register("fact_ends", partial(rules.close_ended, engine))
+    queue.register("profile", partial(profile.run, engine))
+    queue.register("overview", partial(overview.run, engine))
+    queue.register("feedback", partial(feedback.run, engine))
+    queue.register("consolidation", partial(consolidation.run, engine))
     queue.register("webhook", engine.webhooks.run, WEBHOOK_WORKERS)
     queue.register("events", engine.events.expire)
     queue.watch(engine.webhooks.dispatch)

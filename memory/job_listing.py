@@ -5,12 +5,12 @@ A caller sees the jobs of its own owners alone. No caller (None) is the operator
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Row, Update, delete, func, select, tuple_, update
 
@@ -18,8 +18,11 @@ from memory.access.owners import get_row, get_session
 from memory.errors import Conflict, NotFound
 from memory.jobs import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
-from models import Database, JobRow, OwnerRow, SessionRow, Transaction, as_value
+from models import JobRow, OwnerRow, SessionRow, Transaction, as_value
 from models.owners import Caller
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
 
@@ -41,65 +44,63 @@ class JobInfo:
     age: int
 
 
-@dataclass(frozen=True)
-class Jobs:
-    """Reads, retries and cancels jobs."""
+def page(
+    engine: Engine,
+    caller: Caller | None,
+    state: str | None = None,
+    session_id: str | None = None,
+    cursor: str | None = None,
+    limit: int = 100,
+) -> Page[JobInfo]:
+    """Return the caller's jobs, oldest first. Raises NotFound for a session that is not the caller's."""
+    query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
+    if state:
+        query = query.where(JobRow.state == state)
+    with engine.database.read() as tx:
+        if session_id is not None:
+            assert caller is not None, "two tenants may each have a session of that id"
+            query = query.where(JobRow.session_id == get_session(tx, caller, session_id).id)
+        infos = _infos(engine, tx, tx.execute(query).all())
+    return page_of(infos, limit, lambda info: (info.id,))
 
-    database: Database
-    now: Callable[[], datetime]
 
-    def page(
-        self,
-        caller: Caller | None,
-        state: str | None = None,
-        session_id: str | None = None,
-        cursor: str | None = None,
-        limit: int = 100,
-    ) -> Page[JobInfo]:
-        """Return the caller's jobs, oldest first. Raises NotFound for a session that is not the caller's."""
-        query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
-        if state:
-            query = query.where(JobRow.state == state)
-        with self.database.read() as tx:
-            if session_id is not None:
-                assert caller is not None, "two tenants may each have a session of that id"
-                query = query.where(JobRow.session_id == get_session(tx, caller, session_id).id)
-            infos = self._infos(tx, tx.execute(query).all())
-        return page_of(infos, limit, lambda info: (info.id,))
+def retry(engine: Engine, caller: Caller | None, job_id: int) -> JobInfo:
+    """Make a failed or waiting job due now.  Raises NotFound."""
+    with engine.database.write() as tx:
+        _get(tx, caller, job_id)
+        tx.execute(_made_due(engine, JobRow.id == job_id, JobRow.state != "running"))
+        return _infos(engine, tx, [_get(tx, caller, job_id)])[0]
 
-    def retry(self, caller: Caller | None, job_id: int) -> JobInfo:
-        """Make a failed or waiting job due now.  Raises NotFound."""
-        with self.database.write() as tx:
-            _get(tx, caller, job_id)
-            tx.execute(self._made_due(JobRow.id == job_id, JobRow.state != "running"))
-            return self._infos(tx, [_get(tx, caller, job_id)])[0]
 
-    def cancel(self, caller: Caller | None, job_id: int) -> None:
-        """Delete a job that need not be done.  If it runs, what it does is not stored.
+def cancel(engine: Engine, caller: Caller | None, job_id: int) -> None:
+    """Delete a job that need not be done.  If it runs, what it does is not stored.
 
-        Raises NotFound, and Conflict for a job that is needed.
-        """
-        with self.database.write() as tx:
-            kind = _get(tx, caller, job_id).kind
-            if kind not in OPTIONAL:
-                raise Conflict("job_needed", f"Jobs of the kind {kind!r} can't be cancelled: memory would be lost.")
-            tx.execute(delete(JobRow).where(JobRow.id == job_id))
+    Raises NotFound, and Conflict for a job that is needed.
+    """
+    with engine.database.write() as tx:
+        kind = _get(tx, caller, job_id).kind
+        if kind not in OPTIONAL:
+            raise Conflict("job_needed", f"Jobs of the kind {kind!r} can't be cancelled: memory would be lost.")
+        tx.execute(delete(JobRow).where(JobRow.id == job_id))
 
-    def retry_failed(self) -> int:
-        """Make every failed job of all owners due now; returns how many there were."""
-        with self.database.write() as tx:
-            return len(tx.scalars(self._made_due(JobRow.state == "failed").returning(JobRow.id)).all())
 
-    def _made_due(self, *which: ColumnElement[bool]) -> Update:
-        now = self.now()
-        return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
+def retry_failed(engine: Engine) -> int:
+    """Make every failed job of all owners due now; returns how many there were."""
+    with engine.database.write() as tx:
+        return len(tx.scalars(_made_due(engine, JobRow.state == "failed").returning(JobRow.id)).all())
 
-    def _infos(self, tx: Transaction, rows: Sequence[Row[Any]]) -> list[JobInfo]:
-        now, positions = self.now(), _positions(tx, rows)
-        ages = (max(0, int((now - row.created_at).total_seconds())) for row in rows)
-        return [
-            as_value(JobInfo, row, position=positions.get(row.id), age=age) for row, age in zip(rows, ages, strict=True)
-        ]
+
+def _made_due(engine: Engine, *which: ColumnElement[bool]) -> Update:
+    now = engine.now()
+    return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
+
+
+def _infos(engine: Engine, tx: Transaction, rows: Sequence[Row[Any]]) -> list[JobInfo]:
+    now, positions = engine.now(), _positions(tx, rows)
+    ages = (max(0, int((now - row.created_at).total_seconds())) for row in rows)
+    return [
+        as_value(JobInfo, row, position=positions.get(row.id), age=age) for row, age in zip(rows, ages, strict=True)
+    ]
 
 
 def _get(tx: Transaction, caller: Caller | None, job_id: int) -> Row[Any]:

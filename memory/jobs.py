@@ -36,6 +36,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    exists,
     func,
     literal_column,
     or_,
@@ -59,12 +60,11 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between they outlast eight minutes
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
-POLL_SECONDS = 2.0  # the longest pause between looks for work
-WATCH_SECONDS = 1.0  # the shortest pause between calls of the watcher
+POLL_SECONDS = 2.0  # the pause between looks for the jobs of other processes
 DUE_SOON = timedelta(seconds=1.5)
 DEBOUNCE_STEP = 1.0  # seconds by which a job that waits for a pause is moved at least
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
-CONTENDED_SECONDS = 0.05  # until the next look when another process claims the job that is due
+CONTENDED_SECONDS = 0.05  # until the next look when another process has claimed the job that is due
 FAILED_LOOK_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
 CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines may differ
 RUN_POLL_FIRST, RUN_POLL_LAST = 0.02, 0.25  # seconds between looks at a job that another worker runs
@@ -146,10 +146,26 @@ def _next_job() -> ScalarSelect[int]:
 
 
 _CLAIMED = tuple(_J[name] for name in Job._fields if name in _J)
+_TAKEN = JobRow.__tablename__  # by name: SQLAlchemy writes the columns of SQLite's RETURNING without their table
+_OTHER, _QUEUES = JobRow.__table__.alias().c, QueueRow.__table__.alias().c
+_NEXT_DUE = select(func.min(_OTHER.run_at)).where(
+    _OTHER.kind == literal_column(f"{_TAKEN}.kind"),
+    _OTHER.state == "pending",
+    _OTHER.id != literal_column(f"{_TAKEN}.id"),
+)
+_IS_NOTED = exists().where(
+    *(_Q[name] == literal_column(f"{_TAKEN}.{name}") for name in ("kind", "tenant")),
+    _Q.round >= literal_column(f"{_TAKEN}.round"),
+    _Q.served == select(func.max(_QUEUES.served)).where(_QUEUES.kind == bindparam("of_kind")).scalar_subquery(),
+)
 
 
 def _claim(*conditions: ColumnElement[bool]) -> Executable:
-    """Return a statement that makes a job running and gives back the columns of a `Job`."""
+    """Return a statement that makes a job running.
+
+    It gives back the columns of a `Job`, when the next job of its kind is due, and whether nothing need be noted of
+    the queue: its tenant was served last already, in that round.
+    """
     owner, session = OwnerRow.id == _J.owner_id, SessionRow.id == _J.session_id
     names = (OwnerRow.kind, owner), (OwnerRow.name, owner), (SessionRow.public_id, session)
     claimed = {"state": "running", "attempts": _J.attempts + 1, "lease_token": bindparam("token")}
@@ -161,6 +177,8 @@ def _claim(*conditions: ColumnElement[bool]) -> Executable:
         .returning(
             *_CLAIMED,
             *(select(name).where(which).correlate(JobRow.__table__).scalar_subquery() for name, which in names),
+            _NEXT_DUE.scalar_subquery(),
+            _IS_NOTED,
         )
     )
 
@@ -170,7 +188,7 @@ _CLAIM_NEXT = _claim(_J.id == _next_job(), _J.state == "pending")
 _CLAIM_NAMED = _claim(_J.kind == bindparam("of_kind"), _J.key == bindparam("of_key"), _IS_FREE)
 _IS_LEASED = _J.id == bindparam("job"), _J.lease_token == bindparam("token")
 _DELETE_DONE = delete(JobRow.__table__).where(*_IS_LEASED, _J.revision == bindparam("revision")).returning(_J.id)
-_PUT_BACK = update(JobRow.__table__).where(*_IS_LEASED).values(round=_NEXT_ROUND).returning(_J.id)
+_PUT_BACK = update(JobRow.__table__).where(*_IS_LEASED).values(round=_NEXT_ROUND).returning(_J.run_at)
 _PUT_BACK_EXPIRED = _PUT_BACK.where(_J.lease_until <= bindparam("now"))
 _ABANDONED = select(*_CLAIMED).where(_J.kind == bindparam("of_kind"), _J.state == "running", _IS_FREE)
 _CLAMP = update(JobRow.__table__).where(_J.state == "running", _J.lease_until > bindparam("latest", type_=DateTime()))
@@ -221,7 +239,8 @@ def scheduled_request(when: When, kind: str, owner: OwnerRow, now: datetime) -> 
 class JobQueue:
     """Enqueues, claims and runs jobs.
 
-    One thread of a process looks for due jobs of all kinds with one statement, and starts a thread for each job.
+    One thread of a process starts a thread for each job when it is due. The process knows when the next job of a kind
+    is due from what it enqueues and claims, and from a look at the table every POLL_SECONDS.
     """
 
     def __init__(self, database: Database, leases: Leases, now: Callable[[], datetime], metrics: Metrics) -> None:
@@ -237,10 +256,11 @@ class JobQueue:
         self._lock = threading.Lock()
         self._woken = threading.Event()
         self._by_commit = False  # whether a commit has woken the looker
-        self._looked_at: datetime | None = None
+        self._due: dict[str, datetime] = {}  # when the next job of a kind is due, as far as this process knows
+        self._next_poll = -math.inf
+        self._last_time: datetime | None = None
         self._stopping = False
         self._watcher: Callable[[], None] = lambda: None
-        self._watched_at = -math.inf
 
     def watch(self, watcher: Callable[[], None]) -> None:
         """Call `watcher` before each look for due jobs: it may enqueue some."""
@@ -279,13 +299,21 @@ class JobQueue:
         if not isinstance(tx, Connection):
             tx.flush()  # other rows first: those of jobs are locked last
         _ENQUEUE.execute(tx, rows)
-        if soon := {request.kind for request in requests if request.delay < POLL_SECONDS}:
+        soon = [(row["kind"], row["run_at"]) for row in rows if row["delay"] < POLL_SECONDS]
+        if soon:
             self._database.after_commit(partial(self._wake, soon))
 
-    def _wake(self, kinds: Collection[str]) -> None:
-        if not self._free.keys().isdisjoint(kinds):
-            self._by_commit = True
-            self._woken.set()
+    def _wake(self, soon: Collection[tuple[str, datetime]]) -> None:
+        for kind, due in soon:
+            if kind in self._free:
+                self._note_due(kind, due)
+                self._by_commit = True
+                self._woken.set()
+
+    def _note_due(self, kind: str, due: datetime | None) -> None:
+        if due is not None:
+            with self._lock:
+                self._due[kind] = min(due, self._due.get(kind, due))
 
     def start(self) -> None:
         """Run jobs in the background, each kind with workers of its own: slow kinds must not hold up others.
@@ -294,7 +322,7 @@ class JobQueue:
         """
         if self._looker is not None and self._looker.is_alive():
             return
-        self._free, self._stopping = dict(self._workers), False
+        self._free, self._stopping, self._next_poll = dict(self._workers), False, -math.inf
         self._looker = threading.Thread(target=self._look, name="recap-jobs", daemon=True)
         self._looker.start()
 
@@ -328,16 +356,16 @@ class JobQueue:
         Return its error; None when it succeeded, is gone, or runs still.
         """
         deadline, pause, params = time.monotonic() + patience, RUN_POLL_FIRST, {"of_kind": kind, "of_key": str(key)}
-        exists = select(_J.id).where(_J.kind == kind, _J.key == str(key))
+        waits = select(_J.id).where(_J.kind == kind, _J.key == str(key))
         while True:
-            if job := self._claim(_CLAIM_NAMED, params):
+            if (job := self._claim(_CLAIM_NAMED, params)[0]) is not None:
                 return self.run(job)
             if time.monotonic() >= deadline:
                 return None
             time.sleep(pause)
             pause = min(2 * pause, RUN_POLL_LAST)
             with self._database.read() as tx:
-                if tx.scalar(exists) is None:
+                if tx.scalar(waits) is None:
                     return None
 
     def _find_pending(self, kinds: tuple[str, ...]) -> dict[str, datetime]:
@@ -362,22 +390,39 @@ class JobQueue:
             self._by_commit = False
 
     def _start_due(self) -> float:
-        """Start a due job of each kind; return the seconds until it makes sense to look again."""
-        now, wait = self._now(), POLL_SECONDS
-        clock_set_back = self._looked_at is not None and now < self._looked_at
-        self._looked_at = now
-        if time.monotonic() - self._watched_at >= WATCH_SECONDS:
-            self._watched_at = time.monotonic()
-            _survive(self._watcher)
-        for kind, soonest in self._find_pending(tuple(self._free)).items():
-            if soonest > now and not clock_set_back:
-                wait = min(wait, (soonest - now).total_seconds())
-            elif self._free[kind] > 0 and not self._stopping:
-                job = self.claim_next(kind)
-                if job is not None:
-                    self._start(job)
-                wait = 0.0 if job is not None else min(wait, CONTENDED_SECONDS)
-        return wait
+        """Start a due job of each kind; return the seconds until the next one is due, or the table is looked at."""
+        now, last_time = self._now(), self._last_time
+        self._last_time = now
+        clock_set_back = last_time is not None and now < last_time
+        if clock_set_back or time.monotonic() >= self._next_poll:
+            self._poll()
+        for kind in self._take_due(now if not clock_set_back else None):
+            job, next_due = self._claim(_CLAIM_NEXT, {"of_kind": kind})
+            self._note_due(kind, next_due)
+            if job is not None:
+                self._start(job)
+            else:
+                self._next_poll = time.monotonic() + CONTENDED_SECONDS
+        with self._lock:
+            waits = [(due - now).total_seconds() for kind, due in self._due.items() if self._free[kind] > 0]
+        return max(0.0, min([self._next_poll - time.monotonic(), *waits]))
+
+    def _take_due(self, now: datetime | None) -> list[str]:
+        """Return the kinds that have a due job and a free worker, as long as none is enqueued. now: None for all."""
+        with self._lock:
+            kinds = [kind for kind, due in self._due.items() if self._free[kind] > 0 and (now is None or due <= now)]
+            for kind in kinds:
+                del self._due[kind]
+        return kinds if not self._stopping else []
+
+    def _poll(self) -> None:
+        """Look at the table for the jobs that other processes enqueued or left."""
+        self._next_poll = time.monotonic() + POLL_SECONDS
+        _survive(self._watcher)
+        with self._lock:
+            self._due.clear()
+        for kind, due in self._find_pending(tuple(self._free)).items():
+            self._note_due(kind, due)
 
     def _start(self, job: Job) -> None:
         def work() -> None:
@@ -399,20 +444,23 @@ class JobQueue:
 
     def claim_next(self, kind: str) -> Job | None:
         """Claim the next job of this kind that is due; None where there is none, or other workers are claiming it."""
-        return self._claim(_CLAIM_NEXT, {"of_kind": kind})
+        return self._claim(_CLAIM_NEXT, {"of_kind": kind})[0]
 
-    def _claim(self, statement: Executable, params: dict[str, Any]) -> Job | None:
+    def _claim(self, statement: Executable, params: dict[str, Any]) -> tuple[Job | None, datetime | None]:
+        """Claim a job; return it, and when the next job of its kind is due."""
         with self._database.begin(durable=False) as tx:  # after a power cut the job is claimed again
             now = self._now()
             times = {"now": now, "until": now + _LEASE, "in_future": now + CLOCK_SECONDS}
             row = tx.execute(statement, {**params, **times, "token": secrets.token_hex(16)}).first()
-            job = Job._make(row) if row is not None else None
-            if job is not None and statement is _CLAIM_NEXT:
+            if row is None:
+                return None, None
+            *columns, next_due, is_noted = row
+            job = Job._make(columns)
+            if statement is _CLAIM_NEXT and not is_noted:
                 queue = {"kind": job.kind, "of_kind": job.kind, "tenant": job.tenant, "round": job.round}
                 _NOTE_TAKEN.execute(tx, [queue])
-        if job is not None:
-            self._leases.hold(_lease(job))
-        return job
+        self._leases.hold(_lease(job))
+        return job, next_due
 
     def run(self, job: Job) -> str | None:
         """Run a claimed job and store how it ended; return its error."""
@@ -447,38 +495,25 @@ class JobQueue:
     ) -> str:
         """Delete a job that is done. Put back one that failed, has more to do, or was enqueued again while it ran.
 
-        Return the outcome. One that `waits` is never given up. An abandoned try tells nothing of the job, so the row
-        keeps the error of the try before. is_expired: only if its lease has expired still.
+        Return the outcome. is_expired: only if its lease has expired still.
         """
-        now, outcome = self._now(), "done"
-        leased = {"job": job.id, "token": job.lease_token}
+        now, leased = self._now(), {"job": job.id, "token": job.lease_token}
         with self._database.begin(durable=False) as tx:  # after a power cut the job runs once more
             is_done = error is None and not more
             if is_done and tx.execute(_DELETE_DONE, {**leased, "revision": job.revision}).first():
-                return outcome
-            values: dict[str, Any] = {
-                "state": "pending",
-                "updated_at": now,
-                "lease_token": None,  # nosec B105 # no password
-                "lease_until": None,
-            }
-            if error is None:
-                values |= {"attempts": 0, "error": None, **({"run_at": now} if more else {})}
-            else:
-                given_up, abandoned = job.attempts >= ATTEMPTS and not waits, error == ABANDONED
-                outcome = "dead" if given_up else "abandoned" if abandoned else "retried"
-                pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
-                values |= {"run_at": now + timedelta(seconds=pause), "state": "failed" if given_up else "pending"}
-                values |= {"error": error} if given_up or not abandoned else {}
-                if waits:  # else the first other failure, as of a server that has only begun to start, would end it
-                    values["attempts"] = min(job.attempts, ATTEMPTS - 2)
+                return "done"
+            outcome, values = _put_back_values(job, error, now, more=more, waits=waits)
             queue = {"in_kind": job.kind, "in_tenant": job.tenant, "of_owner": job.owner_id}
             put_back, expired = (_PUT_BACK_EXPIRED, {"now": now}) if is_expired else (_PUT_BACK, {})
-            changed = tx.execute(put_back, {**leased, **queue, **expired, **values}).first()
-            if changed and outcome == "dead" and job.owner_id is not None:
+            run_at = tx.execute(put_back, {**leased, **queue, **expired, **values}).scalar_one_or_none()
+            if run_at is None:
+                return "done"  # cancelled, erased, or another worker's by now
+            if outcome == "dead" and job.owner_id is not None:
                 tell(tx, "job.failed", [(job.owner_id, {"job_id": job.id, "kind": job.kind})], now)
-        self._woken.set()  # it may be due soon
-        return outcome if changed else "done"  # cancelled, erased, or another worker's by now
+        if outcome != "dead" and job.kind in self._free:
+            self._note_due(job.kind, run_at)
+            self._woken.set()
+        return outcome
 
     def _put_back_abandoned(self, kind: str, latest: datetime) -> None:
         """Put back the jobs whose lease has expired, and count the try. latest: when the last of their leases expires.
@@ -510,6 +545,24 @@ def _is_covered(request: JobRequest, due: datetime | None, now: datetime) -> boo
         return False
     later = (now - due).total_seconds() + request.delay
     return due > now + DUE_SOON and (0 <= later < DEBOUNCE_STEP if request.debounce else later >= 0)
+
+
+def _put_back_values(
+    job: Job, error: str | None, now: datetime, *, more: bool, waits: bool
+) -> tuple[str, dict[str, Any]]:
+    """Return the outcome of a try, and the columns of the job that is put back. One that `waits` is never given up."""
+    values = {"state": "pending", "updated_at": now, "lease_token": None, "lease_until": None}  # nosec B105
+    if error is None:
+        return "done", values | {"attempts": 0, "error": None} | ({"run_at": now} if more else {})
+    pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
+    values |= {"run_at": now + timedelta(seconds=pause)}
+    if waits:  # else the first other failure, as of a server that has only begun to start, would end it
+        values["attempts"] = min(job.attempts, ATTEMPTS - 2)
+    elif job.attempts >= ATTEMPTS:
+        return "dead", values | {"state": "failed", "error": error}
+    if error == ABANDONED:  # that tells nothing of the job, so the row keeps the error of the try before
+        return "abandoned", values
+    return "retried", values | {"error": error}
 
 
 def _lease(job: Job) -> Lease:

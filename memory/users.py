@@ -14,7 +14,7 @@ from memory.access.owners import find_or_make_owner, find_owner, get_user
 from memory.engine import Engine
 from memory.errors import Forbidden
 from memory.events import count_forgotten
-from memory.knowledge.fact_writes import valid_at
+from memory.knowledge.fact_reads import valid_at
 from memory.sessions.messages import CURRENT
 from memory.store.documents import unexpired
 from models import ArchiveRow, DocumentRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction

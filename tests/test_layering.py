@@ -24,7 +24,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/feedback.py": 18,
     "memory/knowledge/consolidation.py": 15,
     "memory/knowledge/facts.py": 15,
-    "memory/knowledge/overview_job.py": 23,
+    "memory/knowledge/overview.py": 23,
     "memory/knowledge/profile.py": 22,
     "memory/knowledge/rule_changes.py": 17,
     "memory/knowledge/summaries.py": 18,

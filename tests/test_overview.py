@@ -12,6 +12,7 @@ from app import engine_of
 from config.parsers import when
 from memory.access.owners import get_user
 from memory.erasing import erasing
+from memory.knowledge import overview
 from models.owners import Caller
 from tests.application import statements
 from tests.conftest import MakeApp
@@ -142,7 +143,7 @@ def test_a_summary_asks_for_it_at_its_time_and_nothing_new_asks_no_model(ada: Pe
     ada.work()
     asked = len(prompts(ada.server, "mini"))
     with ada.engine.database.write() as tx:
-        ada.engine.overviews.enqueue_update(tx, get_user(tx, Caller(user_id="ada")))
+        overview.enqueue_update(ada.engine, tx, get_user(tx, Caller(user_id="ada")))
     ada.work()
     assert len(prompts(ada.server, "mini")) == asked, "it was made from what there is"
 

@@ -27,6 +27,7 @@ from memory.engine import Engine
 from memory.errors import NotFound, RecapError
 from memory.events import KEPT, tell
 from memory.forgetting import forget_messages
+from memory.knowledge import facts, overview
 from memory.knowledge.fact_writes import delete_with_history
 from memory.store import documents
 from memory.store.store import item_not_found
@@ -120,11 +121,11 @@ def erase_facts(engine: Engine, caller: Caller, fact_ids: Sequence[int], *, rest
     The receipt also counts superseded facts; its `forgotten` does not.
     """
     with engine.database.write() as tx:
-        owner_ids, count, erased = engine.facts.forget(tx, caller, fact_ids, restore=restore)
+        owner_ids, count, erased = facts.forget(engine, tx, caller, fact_ids, restore=restore)
         if count:
             engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
             for owner_id in owner_ids:
-                engine.overviews.enqueue_update(tx, tx.get(OwnerRow, owner_id))
+                overview.enqueue_update(engine, tx, tx.get(OwnerRow, owner_id))
     return receipt_of(engine, erased, (DATABASE_FILES,) if count else (), forgotten=count)
 
 
@@ -158,7 +159,7 @@ def erase_rows(engine: Engine, tx: Transaction, row: SessionRow, action: str = "
     delete_with_history(tx, facts, engine.now(), action)
     rows += forget_messages(tx, messages, engine.now())
     _enqueue_clearing(engine, tx, row.tenant, key, owner=row.owner.index_key, session=row.id)
-    engine.overviews.enqueue_update(tx, row.owner)
+    overview.enqueue_update(engine, tx, row.owner)
     tx.execute(delete(SessionRow).where(SessionRow.id == row.id))
     return Erased(rows, key, row.tenant)
 

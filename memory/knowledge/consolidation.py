@@ -16,30 +16,34 @@ import logging
 import re
 from calendar import monthrange
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from itertools import groupby, islice
+from typing import TYPE_CHECKING
 
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
 
-from config import Settings
 from memory.access.owners import get_user, lock_owner
 from memory.errors import InvalidRequest, NotFound
-from memory.jobs import JobQueue, scheduled_request
-from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, end_of, invalidate, merge, revalidate
+from memory.jobs import scheduled_request
+from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
+from memory.knowledge.fact_writes import end_of, invalidate, merge, revalidate
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, plain_apostrophes, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import table
-from memory.llm.mini_model import INTEGER, InvalidAnswer, MiniModel, first_object, list_of, object_of, request_for
-from memory.prompts.prompts import Prompt, Prompts
+from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of, object_of, request_for
+from memory.prompts.prompts import Prompt
 from memory.quoting import block, fact_line
-from models import Database, FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+from models import FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
 from models.jobs import Job, JobRequest
 from models.owners import Caller
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -182,113 +186,106 @@ def _similar(
             yield at, pair
 
 
-@dataclass(frozen=True)
-class Consolidation:
-    """Consolidates facts in jobs; lists and undoes its runs, and starts one, on behalf of callers."""
+def runs(engine: Engine, caller: Caller) -> list[Run]:
+    """Return the runs whose facts are still invalid, the newest first. Raises NotFound."""
+    with engine.database.read() as tx:
+        runs = groupby(tx.execute(_CLOSED.where(FactRow.owner_id == get_user(tx, caller).id)), key=lambda row: row.at)
+        return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:LISTED_RUNS_MAX]
 
-    settings: Settings
-    database: Database
-    prompts: Prompts
-    job_queue: JobQueue
-    mini: MiniModel
-    now: Callable[[], datetime]
 
-    def runs(self, caller: Caller) -> list[Run]:
-        """Return the runs whose facts are still invalid, the newest first. Raises NotFound."""
-        with self.database.read() as tx:
-            runs = groupby(
-                tx.execute(_CLOSED.where(FactRow.owner_id == get_user(tx, caller).id)), key=lambda row: row.at
-            )
-            return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:LISTED_RUNS_MAX]
+def start(engine: Engine, caller: Caller) -> None:
+    """Ask for a run now.  Raises NotFound, and InvalidRequest where consolidation is off."""
+    if engine.settings.consolidation.mode == "off":
+        raise InvalidRequest("consolidation_off", "CONSOLIDATION is off on this server, so no facts are merged.")
+    with engine.database.write() as tx:
+        owner = get_user(tx, caller)
+        engine.job_queue.enqueue(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, force=True))
 
-    def start(self, caller: Caller) -> None:
-        """Ask for a run now.  Raises NotFound, and InvalidRequest where consolidation is off."""
-        if self.settings.consolidation.mode == "off":
-            raise InvalidRequest("consolidation_off", "CONSOLIDATION is off on this server, so no facts are merged.")
-        with self.database.write() as tx:
-            owner = get_user(tx, caller)
-            self.job_queue.enqueue(tx, JobRequest("consolidation", owner.id, owner.tenant, owner.id, force=True))
 
-    def undo(self, caller: Caller) -> Run:
-        """Make valid again what the newest run invalidated, but for what was corrected since. Raises NotFound."""
-        with self.database.write() as tx:
-            owner = get_user(tx, caller)
-            closed_rows = tx.execute(_CLOSED.where(FactRow.owner_id == owner.id)).all()
-            for at, rows in groupby(closed_rows, key=lambda row: row.at):
-                closed, opened = list(rows), Counter[str]()
-                while ready := [row for row in closed if _may_open(tx, row.superseded_by)]:
-                    for row in ready:
-                        revalidate(tx, row.id, self.now())
-                        opened[row.action] += 1
-                    closed = [row for row in closed if row not in ready]
-                if opened:
-                    return Run(at, **opened)
-        raise NotFound("nothing_to_undo", "No run has closed facts that could be opened again.")
+def undo(engine: Engine, caller: Caller) -> Run:
+    """Make valid again what the newest run invalidated, but for what was corrected since. Raises NotFound."""
+    with engine.database.write() as tx:
+        owner = get_user(tx, caller)
+        closed_rows = tx.execute(_CLOSED.where(FactRow.owner_id == owner.id)).all()
+        for at, rows in groupby(closed_rows, key=lambda row: row.at):
+            closed, opened = list(rows), Counter[str]()
+            while ready := [row for row in closed if _may_open(tx, row.superseded_by)]:
+                for row in ready:
+                    revalidate(tx, row.id, engine.now())
+                    opened[row.action] += 1
+                closed = [row for row in closed if row not in ready]
+            if opened:
+                return Run(at, **opened)
+    raise NotFound("nothing_to_undo", "No run has closed facts that could be opened again.")
 
-    def enqueue_run(self, tx: Transaction, owner: OwnerRow) -> None:
-        """Ask for a run at its time if facts about the person are new."""
-        new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
-        query, when = select(FactRow.id).where(*IN_ALL_SESSIONS, *new), self.settings.consolidation
-        if when.is_scheduled and owner.is_named and tx.scalar(query.limit(1)) is not None:
-            self.job_queue.enqueue(tx, scheduled_request(when, "consolidation", owner, self.now()))
 
-    # -- the job
+def enqueue_run(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
+    """Ask for a run at its time if facts about the person are new."""
+    new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
+    query, when = select(FactRow.id).where(*IN_ALL_SESSIONS, *new), engine.settings.consolidation
+    if when.is_scheduled and owner.is_named and tx.scalar(query.limit(1)) is not None:
+        engine.job_queue.enqueue(tx, scheduled_request(when, "consolidation", owner, engine.now()))
 
-    def run(self, job: Job) -> None:
-        """Consolidate the person's facts.  Idempotent.  Raises ModelError."""
-        with self.database.read() as tx:
-            owner = tx.get(OwnerRow, job.owner_id)
-            if owner is None:
-                return
-            rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id)).all()
-            prompt, repair = (self.prompts.find(tx, Caller(owner.tenant), name) for name in ("consolidation", "repair"))
-        facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
-        pairs = list(duplicate_candidates(facts, owner.consolidated_through))
-        doubtful = [pair for pair in pairs if not pair.verdict]
-        read = self._read(owner.id, doubtful[:PAIRS_MAX], prompt, repair) if doubtful else []
-        through = max((fact.id for fact, _ in facts), default=0)
-        if len(read) < len(doubtful):
-            waiting = doubtful[len(read)]
-            through = max(waiting.older.id, waiting.newer.id) - 1
-        plans = {fact.id: end for fact, _ in facts if fact.category == "plan" and (end := _end(fact)) is not None}
-        with self.database.write() as tx:
-            row = lock_owner(tx, owner.id)
-            if row is None or tx.get(JobRow, job.id) is None:
-                return  # the person was erased, or the job cancelled
-            closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, self.now())
-            row.consolidated_through = max(through, row.consolidated_through)
-            when = self.settings.consolidation
-            if when.mode == "schedule" and (len(read) < len(doubtful) or plans):
-                self.job_queue.enqueue(tx, scheduled_request(when, "consolidation", row, self.now()))
-        log.info("consolidation: %s", dict(closed) or "nothing to close")
 
-    def _read(self, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
-        """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
-        with self.database.write() as tx:
-            row, now = lock_owner(tx, owner_id), self.now()
-            if row is None or self.mini.budgets.remaining(tx, owner_id) <= 0:
-                return []
-            if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
-                return []
-            row.consolidated_at = now
-        lines = (
-            f"[{number}] {age}: {fact_line(fact)}"
-            for number, pair in enumerate(pairs, 1)
-            for age, fact in (("older", pair.older), ("newer", pair.newer))
-        )
-        request = request_for(prompt.render(), [block("pairs", lines)], ANSWER)
-        try:
-            answer = self.mini.ask(owner_id, request, repair, lambda text: first_object(text, ANSWER)).value
-        except InvalidAnswer as problem:
-            log.warning("consolidation: the mini model's answer was refused: %s", problem)
+# -- the job
+
+
+def run(engine: Engine, job: Job) -> None:
+    """Consolidate the person's facts.  Idempotent.  Raises ModelError."""
+    with engine.database.read() as tx:
+        owner = tx.get(OwnerRow, job.owner_id)
+        if owner is None:
+            return
+        rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id)).all()
+        prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), name) for name in ("consolidation", "repair"))
+    facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
+    pairs = list(duplicate_candidates(facts, owner.consolidated_through))
+    doubtful = [pair for pair in pairs if not pair.verdict]
+    read = _read(engine, owner.id, doubtful[:PAIRS_MAX], prompt, repair) if doubtful else []
+    through = max((fact.id for fact, _ in facts), default=0)
+    if len(read) < len(doubtful):
+        waiting = doubtful[len(read)]
+        through = max(waiting.older.id, waiting.newer.id) - 1
+    plans = {fact.id: end for fact, _ in facts if fact.category == "plan" and (end := _end(fact)) is not None}
+    with engine.database.write() as tx:
+        row = lock_owner(tx, owner.id)
+        if row is None or tx.get(JobRow, job.id) is None:
+            return  # the person was erased, or the job cancelled
+        closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, engine.now())
+        row.consolidated_through = max(through, row.consolidated_through)
+        when = engine.settings.consolidation
+        if when.mode == "schedule" and (len(read) < len(doubtful) or plans):
+            engine.job_queue.enqueue(tx, scheduled_request(when, "consolidation", row, engine.now()))
+    log.info("consolidation: %s", dict(closed) or "nothing to close")
+
+
+def _read(engine: Engine, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
+    """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
+    with engine.database.write() as tx:
+        row, now = lock_owner(tx, owner_id), engine.now()
+        if row is None or engine.mini.budgets.remaining(tx, owner_id) <= 0:
             return []
-        contradicts, same = set(answer["contradicts"]), set(answer["same"])
+        if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
+            return []
+        row.consolidated_at = now
+    lines = (
+        f"[{number}] {age}: {fact_line(fact)}"
+        for number, pair in enumerate(pairs, 1)
+        for age, fact in (("older", pair.older), ("newer", pair.newer))
+    )
+    request = request_for(prompt.render(), [block("pairs", lines)], ANSWER)
+    try:
+        answer = engine.mini.ask(owner_id, request, repair, lambda text: first_object(text, ANSWER)).value
+    except InvalidAnswer as problem:
+        log.warning("consolidation: the mini model's answer was refused: %s", problem)
+        return []
+    contradicts, same = set(answer["contradicts"]), set(answer["same"])
 
-        def judged(number: int, pair: Pair) -> Pair:
-            verdict = "contradicts" if number in contradicts else ""
-            return replace(pair, verdict="same" if number in same and pair.may_be_same else verdict)
+    def judged(number: int, pair: Pair) -> Pair:
+        verdict = "contradicts" if number in contradicts else ""
+        return replace(pair, verdict="same" if number in same and pair.may_be_same else verdict)
 
-        return [judged(number, pair) for number, pair in enumerate(pairs, 1)]
+    return [judged(number, pair) for number, pair in enumerate(pairs, 1)]
 
 
 def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:
@@ -297,8 +294,8 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
     plans: their ends by the ids of the facts. Return how many there were of each action.
     """
     read = {fact.id: fact.text for pair in pairs for fact in (pair.older, pair.newer)}
-    rows = (Fact(*row) for row in tx.execute(FACTS.where(FactRow.id.in_({*read, *plans}), *IN_ALL_SESSIONS)))
-    valid = {fact.id: fact for fact in rows if fact.text == read.get(fact.id, fact.text)}
+    facts = read_facts(tx, FactRow.id.in_({*read, *plans}), *IN_ALL_SESSIONS)
+    valid = {fact.id: fact for fact in facts if fact.text == read.get(fact.id, fact.text)}
     merged_into, closed = dict[int, int](), Counter[str]()
 
     def standing(fact: Fact) -> Fact | None:

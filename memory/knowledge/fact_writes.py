@@ -12,16 +12,16 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, case, delete, insert, select, update
 
 from memory.events import FORGOTTEN, tell
 from memory.knowledge import overview
 from memory.knowledge.entities import strip_possessive
+from memory.knowledge.fact_reads import as_relations, read_facts
 from memory.knowledge.grounding import (
     DATE,
     RELATIVE_TIME,
@@ -44,21 +44,6 @@ _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
 _DRAFTED = ("text", "quote", "category", "importance", "scope")
 _PERSONAL = ("superseded", "excluded")
 _REVISED = ("text", "category", "importance", "pinned")
-
-FACTS = select(
-    *(
-        SessionRow.public_id if field.name == "session_id" else getattr(FactRow, field.name)
-        for field in fields(Fact)
-        if field.name not in ("score", "merged_facts")
-    )
-).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
-"""Facts with the fields of a `Fact`, without its score."""
-
-NOW = bindparam("valid_now", type_=FactRow.valid_from.type, callable_=partial(datetime.now, UTC))
-"""The present, which a statement may be given as a parameter."""
-
-IN_ALL_SESSIONS = FactRow.scope == "user", FactRow.valid_to.is_(None)
-"""True of the facts that are valid now in all sessions of their person."""
 
 _INSERT = insert(FactRow.__table__).returning(_F.id)
 _COUNT = (
@@ -85,27 +70,6 @@ _CHANGED = (
 )
 
 
-# -- reading rows
-
-
-def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
-    """Return a condition for the facts that are valid now, or were at `as_of`; they have not reached their end."""
-    unended = or_(FactRow.expires_at.is_(None), FactRow.expires_at > (now if as_of is None else as_of))
-    if as_of is None:  # else without the clock, which may have been set back since a fact was stated
-        return and_(FactRow.valid_to.is_(None), unended)
-    return and_(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), unended, FactRow.valid_from <= as_of)
-
-
-def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
-    """Return a condition for the facts of a session and of its person; both are ids, or parameters for them."""
-    return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
-
-
-def as_relations(links: Sequence[Mapping[str, Any]] | None) -> tuple[Relation, ...]:
-    """Return the relations of a fact's column `links`."""
-    return tuple(Relation(**link) for link in links or ())
-
-
 def as_links(relations: Iterable[Relation]) -> list[dict[str, Any]] | None:
     """Return relations as the column `links` has them."""
     return list(map(vars, relations)) or None
@@ -118,18 +82,6 @@ def relations_within(relations: Iterable[Relation], text: str) -> list[Relation]
         for relation in relations
         if all(end == SELF or named_in(strip_possessive(end), text) for end in (relation.subject, relation.object))
     ]
-
-
-def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: ColumnElement[bool]) -> set[int]:
-    """Return the ids of these facts and of those that they took the place of, step by step.
-
-    conditions: for each fact that was replaced.
-    """
-    chain = step = set(fact_ids)
-    while step:
-        step = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(step), *conditions))) - chain
-        chain = chain | step
-    return chain
 
 
 def end_of(day: date) -> datetime:
@@ -169,12 +121,6 @@ def change_fact(
 def waits(since: datetime, replaces: Iterable[int] = ()) -> dict[str, Any]:
     """Return the columns of a fact that waits for review: no time has it, until it is accepted."""
     return {"valid_to": since, "replaces": list(replaces)}
-
-
-def find_waiting(tx: Transaction, owner_id: int, rules: RuleSet) -> list[Fact]:
-    """Return the facts of an owner that wait for review, if the rules ask for one."""
-    waiting = FACTS.where(FactRow.owner_id == owner_id, FactRow.waiting)
-    return [Fact(*row) for row in tx.execute(waiting)] if rules.review else []
 
 
 def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetime) -> None:
@@ -254,7 +200,8 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
     facts, last those that wait for review.
     """
     valid = {fact.id: fact for fact in known}
-    stated = (*valid.values(), *find_waiting(tx, session.owner_id, rules))
+    waiting_already = read_facts(tx, FactRow.owner_id == session.owner_id, FactRow.waiting) if rules.review else ()
+    stated = (*valid.values(), *waiting_already)
     words = {fact.id: words_of(fact) for fact in stated} if drafts else {}
     repeated, refused, added, waiting = 0, list[str](), list[Fact](), list[Fact]()
     corrected: dict[Fact, str] = {}
@@ -270,17 +217,14 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
             continue
         draft = replace(draft, links=grounding.links(draft, source), category=decision.category)
         superseded = find_superseded(tx, draft, source, valid.values())
-        columns = {name: getattr(draft, name) for name in _DRAFTED}
-        columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays when a fact is corrected
-        columns["expires_at"] = decision.expires_at
-        columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
-        row = {**columns, "owner_id": session.owner_id, "session_id": session.id}
-        row["links"] = as_links(draft.links)
+        columns = _columns_of(draft, source, superseded, decision.expires_at, now)
+        row = {**columns, "owner_id": session.owner_id, "session_id": session.id, "links": as_links(draft.links)}
         row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
-        new = Fact(id=tx.execute(_INSERT, row).scalar_one(), session_id=session.public_id, **columns)
+        fact_id = tx.execute(_INSERT, row).scalar_one()
+        new = Fact(fact_id, session_id=session.public_id, waiting=decision.waits, **columns)
         words[new.id] = words_of(new)
-        if decision.waits:
-            waiting.append(replace(new, waiting=True))
+        if new.waiting:
+            waiting.append(new)
             continue
         for old in superseded:
             tx.execute(update(FactRow.__table__).where(_F.id == old.id).values(_invalid(new.valid_from, new)))
@@ -294,6 +238,15 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
     counts |= {"waiting": len(waiting)} if waiting else {}
     return counts, corrected, [*added, *waiting]
+
+
+def _columns_of(
+    draft: FactDraft, source: Message, superseded: Sequence[Fact], expires_at: datetime | None, now: datetime
+) -> dict[str, Any]:
+    """Return the columns of a fact that a draft becomes. The person's pin stays when a fact is corrected."""
+    columns = {name: getattr(draft, name) for name in _DRAFTED}
+    columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
+    return columns | {"pinned": any(old.pinned for old in superseded), "expires_at": expires_at}
 
 
 def _record(tx: Transaction, owner_id: int, changed: Mapping[str, Sequence[Fact]], now: datetime) -> None:

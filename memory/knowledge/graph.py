@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
 from memory.access.owners import owner_and_session
 from memory.knowledge.entities import EntityResolver, key
-from memory.knowledge.fact_writes import FACTS, in_scope, valid_at
+from memory.knowledge.fact_reads import FACTS, in_scope, valid_at
 from memory.paging import Page, decode_cursor, page_of
-from models import Database, FactRow
+from models import FactRow
 from models.facts import SELF, Fact, Relation
 from models.owners import Caller
 from schemas.facts import GRAPH_STEPS_MAX
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 LINKED_FACTS_MAX = 5_000  # facts of one person whose links are read at once, the newest first
 RECALLED_MAX = 1_000  # of them, when a search asks: it has a few milliseconds
@@ -55,40 +58,34 @@ _FACTS = FACTS.add_columns(FactRow.links).where(*LINKED).order_by(FactRow.id.des
 _SOURCES = select(FactRow.source_message_id, FactRow.links).where(*LINKED, valid_at(None)).order_by(FactRow.id.desc())
 
 
-@dataclass(frozen=True)
-class Graph:
-    """Reads links, on behalf of callers."""
+def around(  # noqa: PLR0913 - by keyword, as a query has them
+    engine: Engine,
+    caller: Caller,
+    *,
+    session_id: str | None = None,
+    entity: str = SELF,
+    depth: int = 1,
+    as_of: datetime | None = None,
+    cursor: str | None = None,
+    limit: int = 50,
+) -> Page[Edge]:
+    """Return the relations up to `depth` steps from an entity that are valid now (or at `as_of`), nearest first.
 
-    database: Database
-
-    def around(  # noqa: PLR0913 - by keyword, as a query has them
-        self,
-        caller: Caller,
-        *,
-        session_id: str | None = None,
-        entity: str = SELF,
-        depth: int = 1,
-        as_of: datetime | None = None,
-        cursor: str | None = None,
-        limit: int = 50,
-    ) -> Page[Edge]:
-        """Return the relations up to `depth` steps from an entity that are valid now (or at `as_of`), nearest first.
-
-        session_id: only that session's relations and those its person has everywhere.  Raises NotFound, and
-        InvalidRequest when neither a session nor a user is named.
-        """
-        query = _FACTS.where(valid_at(as_of))
-        with self.database.read() as tx:
-            owner, session = owner_and_session(tx, caller, session_id)
-            if session is not None:
-                query = query.where(in_scope(session.id, session.owner_id))
-            rows = tx.execute(query, {"owner": owner.id}).all() if owner is not None else []
-        edges = _around(rows, entity, depth)
-        if cursor is not None:
-            distance, fact_id, number = decode_cursor(cursor, int, int, int)
-            last = distance, -fact_id, number
-            edges = [edge for edge in edges if (edge.distance, -edge.fact.id, edge.number) > last]
-        return page_of(edges[: limit + 1], limit, lambda edge: (edge.distance, edge.fact.id, edge.number))
+    session_id: only that session's relations and those its person has everywhere.  Raises NotFound, and
+    InvalidRequest when neither a session nor a user is named.
+    """
+    query = _FACTS.where(valid_at(as_of))
+    with engine.database.read() as tx:
+        owner, session = owner_and_session(tx, caller, session_id)
+        if session is not None:
+            query = query.where(in_scope(session.id, session.owner_id))
+        rows = tx.execute(query, {"owner": owner.id}).all() if owner is not None else []
+    edges = _around(rows, entity, depth)
+    if cursor is not None:
+        distance, fact_id, number = decode_cursor(cursor, int, int, int)
+        last = distance, -fact_id, number
+        edges = [edge for edge in edges if (edge.distance, -edge.fact.id, edge.number) > last]
+    return page_of(edges[: limit + 1], limit, lambda edge: (edge.distance, edge.fact.id, edge.number))
 
 
 def sources_about(tx: Connection, owner_id: int, text: str) -> dict[int, float]:

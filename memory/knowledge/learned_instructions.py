@@ -7,11 +7,9 @@ said or the person quoted (test_learned_instructions).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from config import Settings
-from memory.instructions import Instructions
+from memory import instructions
 from memory.knowledge.grounding import contains_quote, content_pairs
 from memory.languages import TextPattern, alternatives
 from memory.quoting import own_words, strip_markup
@@ -19,32 +17,29 @@ from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
 from models.messages import Message
 
+if TYPE_CHECKING:
+    from memory.engine import Engine
+
 TEXT_CHARS_MAX = 300  # of one
 _LASTING = TextPattern(alternatives(lambda language: language.lasting))
 
 
-@dataclass(frozen=True)
-class LearnedInstructions:
-    """Proposes what the mini model has read in messages; takes it at once with FEEDBACK=auto."""
+def may_be_in(engine: Engine, messages: Iterable[Message]) -> bool:
+    """Return whether the mini model is asked about these messages."""
+    return engine.settings.feedback != "off" and any(map(asks_for_lasting, messages))
 
-    settings: Settings
-    instructions: Instructions
 
-    def may_be_in(self, messages: Iterable[Message]) -> bool:
-        """Return whether the mini model is asked about these messages."""
-        return self.settings.feedback != "off" and any(map(asks_for_lasting, messages))
-
-    def propose(
-        self, tx: Transaction, session: Any, drafts: Iterable[InstructionDraft], messages: Sequence[Message]
-    ) -> None:
-        """Propose the drafts that stand the check to the person or the space of a session."""
-        learned = checked(drafts, messages, session.facts_through) if self.may_be_in(messages) else ()
-        if not learned or not (owner := tx.get_one(OwnerRow, session.owner_id)).is_named:
-            return
-        for draft, message in learned:
-            self.instructions.learn(tx, owner, draft.text, draft.quote, message.id)
-        if self.settings.feedback == "auto":
-            self.instructions.accept_learned(tx, owner)
+def propose(
+    engine: Engine, tx: Transaction, session: Any, drafts: Iterable[InstructionDraft], messages: Sequence[Message]
+) -> None:
+    """Propose the drafts that stand the check to the person or the space of a session."""
+    learned = checked(drafts, messages, session.facts_through) if may_be_in(engine, messages) else ()
+    if not learned or not (owner := tx.get_one(OwnerRow, session.owner_id)).is_named:
+        return
+    for draft, message in learned:
+        instructions.learn(engine, tx, owner, draft.text, draft.quote, message.id)
+    if engine.settings.feedback == "auto":
+        instructions.accept_learned(engine, tx, owner)
 
 
 def asks_for_lasting(message: Message) -> bool:

@@ -12,46 +12,38 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator, SchemaError
 from sqlalchemy import func, select
 
-from config import Settings
 from memory import tokens
 from memory.access.owners import find_or_make_owner, get_user, lock_owner
 from memory.errors import InvalidRequest, ModelError
-from memory.jobs import JobQueue, scheduled_request
-from memory.knowledge.fact_writes import FACTS, IN_ALL_SESSIONS, invalidate
+from memory.jobs import scheduled_request
+from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
+from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
-from memory.knowledge.rules import Rules
-from memory.llm.mini_model import (
-    INTEGER,
-    TEXT,
-    CutOff,
-    InvalidAnswer,
-    MiniModel,
-    first_object,
-    list_of,
-    object_of,
-    request_for,
-)
+from memory.knowledge.rules import rules_of
+from memory.llm.mini_model import INTEGER, TEXT, CutOff, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.paging import Page
-from memory.prompts.prompts import Prompts
 from memory.quoting import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import MESSAGES, QUOTABLE
 from memory.store import documents
-from models import Database, FactRow, MessageRow, OwnerRow, Transaction
+from models import FactRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
 from models.jobs import Job, JobRequest
 from models.messages import Message
 from models.owners import Caller
 from models.store import MODEL, Item, ItemVersion, Put
 from schemas.profile import OPERATIONS_MAX
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant
@@ -127,165 +119,165 @@ class ProfileVersion:
         return cls(stored.version, Profile.of(stored.value), stored.author, stored.created_at)
 
 
-@dataclass(frozen=True)
-class Profiles:
-    """Reads and changes profiles on behalf of callers, and has the mini model update them."""
+def get(engine: Engine, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
+    """Return the profile as it is or, with `as_of`, was then. Raises NotFound for an unknown person."""
+    with engine.database.read() as tx:
+        return _newest(engine, tx, get_user(tx, caller), as_of)
 
-    settings: Settings
-    database: Database
-    prompts: Prompts
-    job_queue: JobQueue
-    rules: Rules
-    mini: MiniModel
-    now: Callable[[], datetime]
 
-    def get(self, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
-        """Return the profile as it is or, with `as_of`, was then. Raises NotFound for an unknown person."""
-        with self.database.read() as tx:
-            return self._newest(tx, get_user(tx, caller), as_of)
+def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ProfileVersion]:
+    """Return all versions, newest first. Raises NotFound."""
+    with engine.database.read() as tx:
+        item = _item(engine, tx, get_user(tx, caller))
+        return documents.page_of_versions(tx, item, ProfileVersion.of, cursor, limit)
 
-    def versions(self, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ProfileVersion]:
-        """Return all versions, newest first. Raises NotFound."""
-        with self.database.read() as tx:
-            item = self._item(tx, get_user(tx, caller))
-            return documents.page_of_versions(tx, item, ProfileVersion.of, cursor, limit)
 
-    def edit(self, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
-        """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
+def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
+    """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
 
-        Facts that a value said which the person replaces or removes hold no longer.
-        Raises Conflict, and InvalidRequest for a patch that does not apply or leads out of the schema.
-        """
-        now = self.now()
-        source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
-        with self.database.write() as tx:
-            owner = find_or_make_owner(tx, caller, now)
-            schema, item = self._schema(tx, caller.tenant, owner.kind), self._item(tx, owner)
-            documents.check_version(KEY, expected, item.version if item is not None else 0)
-            profile = before = Profile.of(item and item.value).fitting(schema)
-            try:
-                for operation in patch:
-                    profile = profile.patched(operation, source, schema)
-            except InvalidAnswer as problem:
-                raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
-            rules = self.rules.of(tx, owner.id, owner.tenant)
-            if any(
-                rules.keeps_out(f"{value.name} {value.value}") for value in profile.values() if not before.has(value)
-            ):
-                raise InvalidRequest("kept_out", "The rules of what is kept keep a new value out. Nothing was stored.")
-            _invalidate_facts(tx, owner, before, profile, now)
-            return self._write(tx, owner, profile, "person")
-
-    def rollback(self, caller: Caller, version: int) -> ProfileVersion:
-        """Make an earlier version the newest again.  Raises NotFound."""
-        with self.database.write() as tx:
-            owner = get_user(tx, caller)
-            old = documents.get_version(tx, self._item(tx, owner), version)
-            return self._write(tx, owner, Profile.of(old.value), "rollback")
-
-    def refresh(self, caller: Caller) -> ProfileVersion:
-        """Ask for an update now.  Raises NotFound, LimitReached, and InvalidRequest where profiles are off."""
-        if self.settings.profile_mode.mode == "off":
-            raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
-        with self.database.write() as tx:
-            owner = get_user(tx, caller)
-            self.mini.budgets.check(tx, owner.id)
-            self.job_queue.enqueue(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, force=True))
-            return self._newest(tx, owner)
-
-    def schema(self, caller: Caller, kind: str) -> dict[str, Any]:
-        """Return the schema of the tenant's profiles of this kind of owner, `user` or `space`."""
-        with self.database.read() as tx:
-            return self._schema(tx, caller.tenant, kind)
-
-    def set_schema(self, caller: Caller, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
-        """Set it.  Profiles stay as they are; the next change of one drops what the schema refuses.
-
-        Raises InvalidRequest for one that is no JSON Schema, is not one plain tree, or refuses an empty profile.
-        """
-        check_schema(schema)
-        with self.database.write() as tx:
-            owner = find_or_make_owner(tx, Caller(caller.tenant), self.now())
-            documents.write(tx, owner.id, Put(SCHEMAS, _SCHEMA_KEYS[kind], schema), self.now(), author="person")
-        return schema
-
-    # -- the job
-
-    def enqueue_update(self, tx: Transaction, owner: OwnerRow) -> None:
-        """Ask for an update at its time if facts about the person are new; a session of its own has no profile."""
-        when = self.settings.profile_mode
-        if when.is_scheduled and owner.is_named and tx.scalar(_new_facts(owner).limit(1)) is not None:
-            self.job_queue.enqueue(tx, scheduled_request(when, "profile", owner, self.now()))
-
-    def run(self, job: Job) -> bool:
-        """Read the messages of facts that are new since the last update, as many as one call can read.
-
-        Idempotent. Return whether there are more. Raises ModelError, LimitReached.
-        """
-        with self.database.read() as tx:
-            owner = tx.get(OwnerRow, job.owner_id)
-            sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
-            if owner is None or not sources:
-                return False
-            self.mini.budgets.check(tx, owner.id)
-            tenant = Caller(owner.tenant)
-            schema, item = self._schema(tx, owner.tenant, owner.kind), self._item(tx, owner)
-            read = MessageRow.id.in_(sources), *QUOTABLE
-            messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
-            rules = self.rules.of(tx, owner.id, owner.tenant)
-            if rules.review:
-                messages = _accepted_words(tx, owner, messages)
-            prompt, repair = (self.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
-        before = Profile.of(item and item.value).fitting(schema)
-        about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
-        shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
-        instruction = "\n\n".join(filter(None, (*about, shape)))
-        numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
-        document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
-        blocks = block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
-
-        def usable(text: str) -> tuple[Profile, set[int]]:
-            return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules)
-
+    Facts that a value said which the person replaces or removes hold no longer.
+    Raises Conflict, and InvalidRequest for a patch that does not apply or leads out of the schema.
+    """
+    now = engine.now()
+    source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, caller, now)
+        schema, item = _schema(engine, tx, caller.tenant, owner.kind), _item(engine, tx, owner)
+        documents.check_version(KEY, expected, item.version if item is not None else 0)
+        profile = before = Profile.of(item and item.value).fitting(schema)
         try:
-            profile, used = self.mini.ask(owner.id, request_for(instruction, blocks, ANSWER), repair, usable).value
-        except CutOff as problem:
-            text = f"{str(problem)[:-1]}; until then the profile stays as it was."
-            raise ModelError("profile_cut_off", text) from None
+            for operation in patch:
+                profile = profile.patched(operation, source, schema)
         except InvalidAnswer as problem:
-            text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
-            raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
-        with self.database.write() as tx:
-            row = lock_owner(tx, job.owner_id)
-            if row is None:
-                return False
-            there = tx.scalar(select(func.count()).where(*read))
-            if there != len(messages) or self._item(tx, row) != item:
-                return True  # it changed meanwhile: once more
-            row.profile_through = through
-            if profile != before:
-                self._write(tx, row, profile, MODEL, used)
-            return tx.scalar(_new_facts(row).limit(1)) is not None
+            raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
+        rules = rules_of(tx, owner.id, owner.tenant)
+        if any(rules.keeps_out(f"{value.name} {value.value}") for value in profile.values() if not before.has(value)):
+            raise InvalidRequest("kept_out", "The rules of what is kept keep a new value out. Nothing was stored.")
+        _invalidate_facts(tx, owner, before, profile, now)
+        return _write(engine, tx, owner, profile, "person")
 
-    # -- rows
 
-    def _item(self, tx: Transaction, owner: OwnerRow) -> Item | None:
-        return documents.read(tx, owner.id, NAMESPACE, KEY, self.now())
+def rollback(engine: Engine, caller: Caller, version: int) -> ProfileVersion:
+    """Make an earlier version the newest again.  Raises NotFound."""
+    with engine.database.write() as tx:
+        owner = get_user(tx, caller)
+        old = documents.get_version(tx, _item(engine, tx, owner), version)
+        return _write(engine, tx, owner, Profile.of(old.value), "rollback")
 
-    def _newest(self, tx: Transaction, owner: OwnerRow, as_of: datetime | None = None) -> ProfileVersion:
-        stored = documents.newest_version(tx, self._item(tx, owner), as_of)
-        return ProfileVersion.of(stored) if stored is not None else ProfileVersion()
 
-    def _schema(self, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:
-        item = documents.read_own(tx, Caller(tenant), SCHEMAS, _SCHEMA_KEYS[kind], self.now())
-        return item.value if item is not None else DEFAULT_SCHEMAS[kind]
+def refresh(engine: Engine, caller: Caller) -> ProfileVersion:
+    """Ask for an update now.  Raises NotFound, LimitReached, and InvalidRequest where profiles are off."""
+    if engine.settings.profile_mode.mode == "off":
+        raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
+    with engine.database.write() as tx:
+        owner = get_user(tx, caller)
+        engine.mini.budgets.check(tx, owner.id)
+        engine.job_queue.enqueue(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, force=True))
+        return _newest(engine, tx, owner)
 
-    def _write(
-        self, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
-    ) -> ProfileVersion:
-        put, now = Put(NAMESPACE, KEY, asdict(profile)), self.now()
-        item = documents.write(tx, owner.id, put, now, author=author, sources=used)
-        return ProfileVersion(item.version, profile, author, now)
+
+def get_schema(engine: Engine, caller: Caller, kind: str) -> dict[str, Any]:
+    """Return the schema of the tenant's profiles of this kind of owner, `user` or `space`."""
+    with engine.database.read() as tx:
+        return _schema(engine, tx, caller.tenant, kind)
+
+
+def set_schema(engine: Engine, caller: Caller, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Set it.  Profiles stay as they are; the next change of one drops what the schema refuses.
+
+    Raises InvalidRequest for one that is no JSON Schema, is not one plain tree, or refuses an empty profile.
+    """
+    check_schema(schema)
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, Caller(caller.tenant), engine.now())
+        documents.write(tx, owner.id, Put(SCHEMAS, _SCHEMA_KEYS[kind], schema), engine.now(), author="person")
+    return schema
+
+
+# -- the job
+
+
+def enqueue_update(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
+    """Ask for an update at its time if facts about the person are new; a session of its own has no profile."""
+    when = engine.settings.profile_mode
+    if when.is_scheduled and owner.is_named and tx.scalar(_new_facts(owner).limit(1)) is not None:
+        engine.job_queue.enqueue(tx, scheduled_request(when, "profile", owner, engine.now()))
+
+
+def run(engine: Engine, job: Job) -> bool:
+    """Read the messages of facts that are new since the last update, as many as one call can read.
+
+    Idempotent. Return whether there are more. Raises ModelError, LimitReached.
+    """
+    with engine.database.read() as tx:
+        owner = tx.get(OwnerRow, job.owner_id)
+        sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
+        if owner is None or not sources:
+            return False
+        engine.mini.budgets.check(tx, owner.id)
+        tenant = Caller(owner.tenant)
+        schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
+        read = MessageRow.id.in_(sources), *QUOTABLE
+        messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
+        rules = rules_of(tx, owner.id, owner.tenant)
+        if rules.review:
+            messages = _accepted_words(tx, owner, messages)
+        prompt, repair = (engine.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
+    before = Profile.of(item and item.value).fitting(schema)
+    about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
+    shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
+    instruction = "\n\n".join(filter(None, (*about, shape)))
+    numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
+    document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
+    blocks = block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
+
+    def usable(text: str) -> tuple[Profile, set[int]]:
+        return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules)
+
+    try:
+        profile, used = engine.mini.ask(owner.id, request_for(instruction, blocks, ANSWER), repair, usable).value
+    except CutOff as problem:
+        text = f"{str(problem)[:-1]}; until then the profile stays as it was."
+        raise ModelError("profile_cut_off", text) from None
+    except InvalidAnswer as problem:
+        text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
+        raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
+    with engine.database.write() as tx:
+        row = lock_owner(tx, job.owner_id)
+        if row is None:
+            return False
+        there = tx.scalar(select(func.count()).where(*read))
+        if there != len(messages) or _item(engine, tx, row) != item:
+            return True  # it changed meanwhile: once more
+        row.profile_through = through
+        if profile != before:
+            _write(engine, tx, row, profile, MODEL, used)
+        return tx.scalar(_new_facts(row).limit(1)) is not None
+
+
+# -- rows
+
+
+def _item(engine: Engine, tx: Transaction, owner: OwnerRow) -> Item | None:
+    return documents.read(tx, owner.id, NAMESPACE, KEY, engine.now())
+
+
+def _newest(engine: Engine, tx: Transaction, owner: OwnerRow, as_of: datetime | None = None) -> ProfileVersion:
+    stored = documents.newest_version(tx, _item(engine, tx, owner), as_of)
+    return ProfileVersion.of(stored) if stored is not None else ProfileVersion()
+
+
+def _schema(engine: Engine, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:
+    item = documents.read_own(tx, Caller(tenant), SCHEMAS, _SCHEMA_KEYS[kind], engine.now())
+    return item.value if item is not None else DEFAULT_SCHEMAS[kind]
+
+
+def _write(
+    engine: Engine, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
+) -> ProfileVersion:
+    put, now = Put(NAMESPACE, KEY, asdict(profile)), engine.now()
+    item = documents.write(tx, owner.id, put, now, author=author, sources=used)
+    return ProfileVersion(item.version, profile, author, now)
 
 
 # -- schemas
@@ -325,8 +317,7 @@ def _new_facts(owner: OwnerRow) -> Any:
 def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
     """Invalidate the facts that the profile stated before, and does not state any more."""
     stated, states = (ProfileBlock(values=tuple(profile.values())).states for profile in (before, after))
-    rows = tx.execute(FACTS.where(FactRow.owner_id == owner.id, *IN_ALL_SESSIONS)).all()
-    for fact in (Fact(*row) for row in rows):
+    for fact in read_facts(tx, FactRow.owner_id == owner.id, *IN_ALL_SESSIONS):
         if stated(fact) and not states(fact):
             invalidate(tx, fact.id, now)
 

@@ -10,39 +10,32 @@ Invariants [test_rules]:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Select, select
 
-from config import Settings
 from memory.access.owners import visible_to
 from memory.errors import Conflict
 from memory.knowledge import profile
-from memory.knowledge.fact_writes import FACTS, NOW, change_fact, invalidate, valid_at
+from memory.knowledge.fact_reads import FACTS, NOW, valid_at
+from memory.knowledge.fact_writes import change_fact, invalidate
 from memory.knowledge.overview import outdate_session
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.rule_set import RuleSet
-from memory.knowledge.rules import Rules, RulesVersion
+from memory.knowledge.rules import RulesVersion, check_rules, put_rules, schedule_end
 from memory.knowledge.summaries import rewrite_newest
 from memory.store import documents
-from models import (
-    IS_NEWEST_SUMMARY,
-    Database,
-    FactRow,
-    ItemRow,
-    OwnerRow,
-    SessionRow,
-    SummaryRow,
-    Transaction,
-    retry_on_conflict,
-)
+from models import IS_NEWEST_SUMMARY, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.facts import Fact
 from models.owners import Caller
 from models.sections import Sections
 from models.store import Put
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 LISTED_MAX = 1_000  # facts that a preview lists
 BATCH_ROWS = 200  # that are closed in one transaction: others write in between
@@ -62,103 +55,102 @@ class Effect:
         return bool(self.facts or self.sessions or self.profiles)
 
 
-@dataclass(frozen=True)
-class RuleChanges:
-    """Previews and stores rules on behalf of callers."""
+def preview(engine: Engine, caller: Caller, rules: RuleSet) -> Effect:
+    """Return what these rules would close. Raises InvalidRequest for a word that can't be looked for."""
+    check_rules(rules)
+    with engine.database.read() as tx:
+        return _effect(engine, tx, caller, rules)
 
-    settings: Settings
-    database: Database
-    rules: Rules
-    now: Callable[[], datetime]
 
-    def preview(self, caller: Caller, rules: RuleSet) -> Effect:
-        """Return what these rules would close. Raises InvalidRequest for a word that can't be looked for."""
-        self.rules.check(rules)
-        with self.database.read() as tx:
-            return self._effect(tx, caller, rules)
+def put(
+    engine: Engine, caller: Caller, rules: RuleSet, expected: int | None = None, *, close: bool | None = None
+) -> RulesVersion:
+    """Store a new version of the caller's rules.
 
-    def put(
-        self, caller: Caller, rules: RuleSet, expected: int | None = None, *, close: bool | None = None
-    ) -> RulesVersion:
-        """Store a new version of the caller's rules.
+    close: whether to close what they keep out of what is stored; None: there may be nothing.
+    Raises InvalidRequest, and Conflict for another version and where `close` has to be said.
+    """
+    effect = preview(engine, caller, rules)
+    if close is None and effect.closes:
+        raise Conflict(
+            "rules_close_facts",
+            f"These rules keep out what is stored already: {len(effect.facts):,} facts, and parts of "
+            f"{len(effect.sessions):,} summaries and {len(effect.profiles):,} profiles. Nothing was changed. "
+            "`POST /api/rules/preview` lists them. Send `close`: true to close them, false to leave them.",
+            param="close",
+        )
+    stored = put_rules(engine, caller, rules, expected)
+    if close is not False:
+        _close(engine, effect, rules)
+    return stored
 
-        close: whether to close what they keep out of what is stored; None: there may be nothing.
-        Raises InvalidRequest, and Conflict for another version and where `close` has to be said.
-        """
-        effect = self.preview(caller, rules)
-        if close is None and effect.closes:
-            raise Conflict(
-                "rules_close_facts",
-                f"These rules keep out what is stored already: {len(effect.facts):,} facts, and parts of "
-                f"{len(effect.sessions):,} summaries and {len(effect.profiles):,} profiles. Nothing was changed. "
-                "`POST /api/rules/preview` lists them. Send `close`: true to close them, false to leave them.",
-                param="close",
-            )
-        stored = self.rules.put(caller, rules, expected)
-        if close is not False:
-            self._close(effect, rules)
-        return stored
 
-    # -- what is stored
+# -- what is stored
 
-    def _effect(self, tx: Transaction, caller: Caller, rules: RuleSet) -> Effect:
-        now, closed, ends = self.now(), list[Fact](), list[tuple[int, datetime]]()
-        for row in tx.execute(_of(caller, FACTS, FactRow).where(valid_at(None)), {NOW.key: now}):
-            fact = Fact(*row)
-            since, ends_at = fact.valid_from, fact.expires_at
-            decision = rules.decide(fact.category, fact.text, fact.quote, since=since, ends=ends_at)
-            end = decision.expires_at
-            if decision.refused or (end is not None and end <= now):
-                closed.append(fact)
-            elif end is not None and end != fact.expires_at:
-                ends.append((fact.id, end))
-        sessions, profiles = list[int](), list[int]()
-        if rules.topics or rules.words:
-            summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, IS_NEWEST_SUMMARY)
-            for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
-                sections = Sections.from_dict(stored)
-                sessions += [session_id] if rules.kept_of(sections) != sections else []
-            is_profile = ItemRow.namespace == documents.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
-            items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
-            profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]
-        return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
 
-    # -- closing
+def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> Effect:
+    now, closed, ends = engine.now(), list[Fact](), list[tuple[int, datetime]]()
+    for row in tx.execute(_of(caller, FACTS, FactRow).where(valid_at(None)), {NOW.key: now}):
+        fact = Fact(*row)
+        since, ends_at = fact.valid_from, fact.expires_at
+        decision = rules.decide(fact.category, fact.text, fact.quote, since=since, ends=ends_at)
+        end = decision.expires_at
+        if decision.refused or (end is not None and end <= now):
+            closed.append(fact)
+        elif end is not None and end != fact.expires_at:
+            ends.append((fact.id, end))
+    sessions, profiles = list[int](), list[int]()
+    if rules.topics or rules.words:
+        summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, IS_NEWEST_SUMMARY)
+        for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
+            sections = Sections.from_dict(stored)
+            sessions += [session_id] if rules.kept_of(sections) != sections else []
+        is_profile = ItemRow.namespace == documents.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
+        items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
+        profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]
+    return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
 
-    def _close(self, effect: Effect, rules: RuleSet) -> None:
-        """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
-        texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
-        for fact_ids in _batches([*texts, *ends]):
-            self._close_facts(fact_ids, texts, ends)
-        for session_ids in _batches(effect.sessions):
-            self._clean_summaries(session_ids, rules)
-        for item_ids in _batches(effect.profiles):
-            self._clean_profiles(item_ids, rules)
 
-    @retry_on_conflict
-    def _close_facts(self, ids: Sequence[int], texts: dict[int, str], ends: dict[int, datetime]) -> None:
-        rows = select(FactRow.id, FactRow.text, OwnerRow.id, OwnerRow.tenant).join(OwnerRow)
-        with self.database.write() as tx:
-            for fact_id, text, owner_id, tenant in tx.execute(rows.where(FactRow.id.in_(ids), valid_at(None))).all():
-                if fact_id in ends:
-                    change_fact(tx, fact_id, self.now(), expires_at=ends[fact_id])
-                    self.rules.schedule_end(tx, owner_id, tenant, ends[fact_id])
-                elif text == texts[fact_id]:
-                    invalidate(tx, fact_id, self.now(), "excluded")
+# -- closing
 
-    @retry_on_conflict
-    def _clean_summaries(self, session_ids: Sequence[int], rules: RuleSet) -> None:
-        which = SessionRow.id.in_(session_ids)
-        with self.database.write() as tx:
-            for row in rewrite_newest(tx, which, rules.kept_of, "erasure", self.settings, self.now()):
-                outdate_session(tx, row.owner_id, row.public_id, self.now())
 
-    @retry_on_conflict
-    def _clean_profiles(self, item_ids: Sequence[int], rules: RuleSet) -> None:
-        with self.database.write() as tx:
-            for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
-                put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
-                documents.write(tx, row.owner_id, put, self.now(), author="erasure")
+def _close(engine: Engine, effect: Effect, rules: RuleSet) -> None:
+    """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
+    texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
+    for fact_ids in _batches([*texts, *ends]):
+        _close_facts(engine, fact_ids, texts, ends)
+    for session_ids in _batches(effect.sessions):
+        _clean_summaries(engine, session_ids, rules)
+    for item_ids in _batches(effect.profiles):
+        _clean_profiles(engine, item_ids, rules)
+
+
+@retry_on_conflict
+def _close_facts(engine: Engine, ids: Sequence[int], texts: dict[int, str], ends: dict[int, datetime]) -> None:
+    rows = select(FactRow.id, FactRow.text, OwnerRow.id, OwnerRow.tenant).join(OwnerRow)
+    with engine.database.write() as tx:
+        for fact_id, text, owner_id, tenant in tx.execute(rows.where(FactRow.id.in_(ids), valid_at(None))).all():
+            if fact_id in ends:
+                change_fact(tx, fact_id, engine.now(), expires_at=ends[fact_id])
+                schedule_end(engine, tx, owner_id, tenant, ends[fact_id])
+            elif text == texts[fact_id]:
+                invalidate(tx, fact_id, engine.now(), "excluded")
+
+
+@retry_on_conflict
+def _clean_summaries(engine: Engine, session_ids: Sequence[int], rules: RuleSet) -> None:
+    which = SessionRow.id.in_(session_ids)
+    with engine.database.write() as tx:
+        for row in rewrite_newest(tx, which, rules.kept_of, "erasure", engine.settings, engine.now()):
+            outdate_session(tx, row.owner_id, row.public_id, engine.now())
+
+
+@retry_on_conflict
+def _clean_profiles(engine: Engine, item_ids: Sequence[int], rules: RuleSet) -> None:
+    with engine.database.write() as tx:
+        for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
+            put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
+            documents.write(tx, row.owner_id, put, engine.now(), author="erasure")
 
 
 def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -10,24 +10,26 @@ Invariants:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, bindparam, func, select
 
-from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, lock_owner
+from memory.access.owners import find_or_make_owner, lock_owner
 from memory.errors import InvalidRequest, NotFound
-from memory.jobs import JobQueue
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.rule_set import EVERYTHING, Decision, RuleSet, check_word
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.store import documents
-from models import Database, FactRow, ItemRow, Transaction
+from models import FactRow, ItemRow, OwnerRow, Transaction
 from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Put
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 NAMESPACE, KEY = (OWN, "rules"), "rules"
 _BOOLEAN, _DAYS = {"type": "boolean"}, {"type": ["integer", "null"], "minimum": 1}
@@ -38,9 +40,18 @@ SHAPE = object_of(
     review=_BOOLEAN,
 )
 _I = ItemRow.__table__.c
-STORED = _I.owner_id.in_(OWNER_AND_TENANT), _I.namespace == documents.join_namespace(NAMESPACE), _I["key"] == KEY
-"""True of the items with the rules of an `owner` and of the `tenant`."""
-_STORED = select(_I.owner_id, _I.value).where(*STORED)
+_T = OwnerRow.__table__.alias().c
+
+
+def stored_rules(owner_id: ColumnElement[Any], tenant: ColumnElement[Any]) -> tuple[Any, Any]:
+    """Return two columns: the stored rules of an owner and of a tenant."""
+    tenant_id = select(_T.id).where(_T.tenant == tenant, _T.kind == "tenant").scalar_subquery()
+    stored = select(_I.value).where(_I.namespace == documents.join_namespace(NAMESPACE), _I["key"] == KEY)
+    own, of_tenant = (stored.where(_I.owner_id == who).scalar_subquery() for who in (owner_id, tenant_id))
+    return own.label("own_rules"), of_tenant.label("tenant_rules")
+
+
+_STORED = select(*stored_rules(bindparam("owner"), bindparam("tenant")))
 
 
 @dataclass(frozen=True)
@@ -62,125 +73,127 @@ class RulesVersion:
         return cls(stored.version, rules, stored.author, stored.created_at, of_tenant.narrowed(rules))
 
 
-def rules_in_force(stored: Mapping[int, Mapping[str, Any]], owner_id: int) -> RuleSet:
-    """Return the rules that hold for an owner. stored: their own and the tenant's, by the ids of who has them."""
-    of_tenant = next((rules for has_them, rules in stored.items() if has_them != owner_id), None)
-    return RuleSet.of(of_tenant).narrowed(RuleSet.of(stored.get(owner_id)))
+def rules_in_force(row: Any) -> RuleSet:
+    """Return the rules that hold for an owner. row: has the columns of `stored_rules`."""
+    return RuleSet.of(row.tenant_rules).narrowed(RuleSet.of(row.own_rules))
 
 
-@dataclass(frozen=True)
-class Rules:
-    """Stores rules for callers: those of the user, or without one the tenant's; closes facts at their end."""
+def rules_of(tx: Transaction, owner_id: int, tenant: str) -> RuleSet:
+    """Return the rules that hold for an owner."""
+    return rules_in_force(tx.execute(_STORED, {"owner": owner_id, "tenant": tenant}).one())
 
-    database: Database
-    job_queue: JobQueue
-    now: Callable[[], datetime]
 
-    def of(self, tx: Transaction, owner_id: int, tenant: str) -> RuleSet:
-        """Return the rules that hold for an owner."""
-        rows = tx.execute(_STORED, {"owner": owner_id, "tenant": tenant})
-        return rules_in_force(dict(rows.all()), owner_id)
+def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it came
+    tx: Transaction,
+    owner_id: int,
+    tenant: str,
+    fact: Mapping[str, Any],
+    *,
+    since: datetime,
+    by_model: bool = False,
+    has_new_category: bool = True,
+) -> Decision:
+    """Return what becomes of a fact that a caller states or changes.
 
-    def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it came
-        self,
-        tx: Transaction,
-        owner_id: int,
-        tenant: str,
-        fact: Mapping[str, Any],
-        *,
-        since: datetime,
-        by_model: bool = False,
-        has_new_category: bool = True,
-    ) -> Decision:
-        """Return what becomes of a fact that a caller states or changes.
+    Raises InvalidRequest for what is kept out, and for a new category that is unknown.
+    """
+    texts, ends = (fact["text"], fact.get("quote", "")), fact.get("expires_at")
+    decision = rules_of(tx, owner_id, tenant).decide(
+        fact["category"], *texts, since=since, ends=ends, by_model=by_model
+    )
+    if has_new_category and decision.category != fact["category"]:
+        text = f"There is no category {fact['category']!r}. Nothing was stored. Add it to the rules (`/api/rules`)."
+        raise InvalidRequest("unknown_category", text, param="category")
+    if decision.refused:
+        raise InvalidRequest("kept_out", f"By the rules of what is kept, {decision.refused}. Nothing was stored.")
+    return decision
 
-        Raises InvalidRequest for what is kept out, and for a new category that is unknown.
-        """
-        texts, ends = (fact["text"], fact.get("quote", "")), fact.get("expires_at")
-        decision = self.of(tx, owner_id, tenant).decide(
-            fact["category"], *texts, since=since, ends=ends, by_model=by_model
-        )
-        if has_new_category and decision.category != fact["category"]:
-            text = f"There is no category {fact['category']!r}. Nothing was stored. Add it to the rules (`/api/rules`)."
-            raise InvalidRequest("unknown_category", text, param="category")
-        if decision.refused:
-            raise InvalidRequest("kept_out", f"By the rules of what is kept, {decision.refused}. Nothing was stored.")
-        return decision
 
-    def get(self, caller: Caller) -> RulesVersion:
-        """Return the newest version of the caller's rules."""
-        with self.database.read() as tx:
-            of_tenant = self._of_tenant(tx, caller)
-            stored = documents.newest_version(tx, self._item(tx, caller))
-        return RulesVersion.of(stored, of_tenant) if stored is not None else RulesVersion(in_force=of_tenant)
+def get(engine: Engine, caller: Caller) -> RulesVersion:
+    """Return the newest version of the caller's rules."""
+    with engine.database.read() as tx:
+        of_tenant = _of_tenant(engine, tx, caller)
+        stored = documents.newest_version(tx, _item(engine, tx, caller))
+    return RulesVersion.of(stored, of_tenant) if stored is not None else RulesVersion(in_force=of_tenant)
 
-    def versions(self, caller: Caller) -> list[RulesVersion]:
-        """Return all versions, newest first."""
-        with self.database.read() as tx:
-            of_tenant, item = self._of_tenant(tx, caller), self._item(tx, caller)
-            history = documents.list_versions(tx, item.id) if item is not None else []
-            return [RulesVersion.of(version, of_tenant) for version in history]
 
-    def check(self, rules: RuleSet) -> None:
-        """Raise InvalidRequest for a word that can't be looked for, and for a category that has two rules."""
-        for word in rules.words:
-            check_word(word)
-        if len({category.name for category in rules.categories}) < len(rules.categories):
-            text = "A category stands there twice. Nothing was stored."
-            raise InvalidRequest("category_twice", text, param="categories")
+def versions(engine: Engine, caller: Caller) -> list[RulesVersion]:
+    """Return all versions, newest first."""
+    with engine.database.read() as tx:
+        of_tenant, item = _of_tenant(engine, tx, caller), _item(engine, tx, caller)
+        history = documents.list_versions(tx, item.id) if item is not None else []
+        return [RulesVersion.of(version, of_tenant) for version in history]
 
-    def put(self, caller: Caller, rules: RuleSet, expected: int | None = None) -> RulesVersion:
-        """Store a new version, as it was checked. Raises Conflict."""
-        with self.database.write() as tx:
-            owner = find_or_make_owner(tx, caller, self.now())
-            put = Put(NAMESPACE, KEY, rules.as_dict(), expected)
-            documents.write(tx, owner.id, put, self.now(), author="person")
-        return self.get(caller)
 
-    def rollback(self, caller: Caller, version: int) -> RulesVersion:
-        """Store an earlier version as the newest. Raises NotFound."""
-        with self.database.write() as tx:
-            owner = find_or_make_owner(tx, caller, self.now())
-            old = documents.get_version(tx, self._get_item(tx, caller), version)
-            documents.write(tx, owner.id, Put(NAMESPACE, KEY, old.value), self.now(), author="rollback")
-        return self.get(caller)
+def check_rules(rules: RuleSet) -> None:
+    """Raise InvalidRequest for a word that can't be looked for, and for a category that has two rules."""
+    for word in rules.words:
+        check_word(word)
+    if len({category.name for category in rules.categories}) < len(rules.categories):
+        text = "A category stands there twice. Nothing was stored."
+        raise InvalidRequest("category_twice", text, param="categories")
 
-    def find(self, tx: Transaction, caller: Caller) -> list[int]:
-        """Return the id of the item of the caller's own rules. Raises NotFound."""
-        return [self._get_item(tx, caller).id]
 
-    def _get_item(self, tx: Transaction, caller: Caller) -> Item:
-        item = self._item(tx, caller)
-        if item is None:
-            raise NotFound("rules_not_found", "There are no rules of this person or tenant.")
-        return item
+def put_rules(engine: Engine, caller: Caller, rules: RuleSet, expected: int | None = None) -> RulesVersion:
+    """Store a new version, as it was checked. Raises Conflict."""
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, caller, engine.now())
+        put = Put(NAMESPACE, KEY, rules.as_dict(), expected)
+        documents.write(tx, owner.id, put, engine.now(), author="person")
+    return get(engine, caller)
 
-    def _item(self, tx: Transaction, caller: Caller) -> Item | None:
-        return documents.read_own(tx, caller, NAMESPACE, KEY, self.now())
 
-    def _of_tenant(self, tx: Transaction, caller: Caller) -> RuleSet:
-        """Return the rules that a caller's own can only narrow."""
-        item = self._item(tx, Caller(caller.tenant)) if caller.owner is not None else None
-        return RuleSet.of(item.value) if item is not None else EVERYTHING
+def rollback(engine: Engine, caller: Caller, version: int) -> RulesVersion:
+    """Store an earlier version as the newest. Raises NotFound."""
+    with engine.database.write() as tx:
+        owner = find_or_make_owner(tx, caller, engine.now())
+        old = documents.get_version(tx, _get_item(engine, tx, caller), version)
+        documents.write(tx, owner.id, Put(NAMESPACE, KEY, old.value), engine.now(), author="rollback")
+    return get(engine, caller)
 
-    # -- ends of facts
 
-    def schedule_end(self, tx: Transaction, owner_id: int, tenant: str, *ends: datetime | None) -> None:
-        """Ask for the job that closes an owner's facts at the first of their ends, if they have any."""
-        first = min(filter(None, ends), default=None)
-        if first is not None:
-            delay = max(0.0, (first - self.now()).total_seconds())
-            self.job_queue.enqueue(tx, JobRequest("fact_ends", owner_id, tenant, owner_id, delay=delay))
+def find(engine: Engine, tx: Transaction, caller: Caller) -> list[int]:
+    """Return the id of the item of the caller's own rules. Raises NotFound."""
+    return [_get_item(engine, tx, caller).id]
 
-    def close_ended(self, job: Job) -> None:
-        """Run the job that closes an owner's facts that have reached their end. Idempotent."""
-        now, valid = self.now(), (FactRow.owner_id == job.owner_id, FactRow.valid_to.is_(None))
-        with self.database.write() as tx:
-            owner = lock_owner(tx, job.owner_id)
-            if owner is None:
-                return
-            ended = select(FactRow.id, FactRow.expires_at).where(*valid, FactRow.expires_at <= now)
-            for fact_id, end in tx.execute(ended).all():
-                invalidate(tx, fact_id, now, "ended", until=end)
-            following = tx.scalar(select(func.min(FactRow.expires_at)).where(*valid))
-            self.schedule_end(tx, owner.id, owner.tenant, following)
+
+def _get_item(engine: Engine, tx: Transaction, caller: Caller) -> Item:
+    item = _item(engine, tx, caller)
+    if item is None:
+        raise NotFound("rules_not_found", "There are no rules of this person or tenant.")
+    return item
+
+
+def _item(engine: Engine, tx: Transaction, caller: Caller) -> Item | None:
+    return documents.read_own(tx, caller, NAMESPACE, KEY, engine.now())
+
+
+def _of_tenant(engine: Engine, tx: Transaction, caller: Caller) -> RuleSet:
+    """Return the rules that a caller's own can only narrow."""
+    item = _item(engine, tx, Caller(caller.tenant)) if caller.owner is not None else None
+    return RuleSet.of(item.value) if item is not None else EVERYTHING
+
+
+# -- ends of facts
+
+
+def schedule_end(engine: Engine, tx: Transaction, owner_id: int, tenant: str, *ends: datetime | None) -> None:
+    """Ask for the job that closes an owner's facts at the first of their ends, if they have any."""
+    first = min(filter(None, ends), default=None)
+    if first is not None:
+        delay = max(0.0, (first - engine.now()).total_seconds())
+        engine.job_queue.enqueue(tx, JobRequest("fact_ends", owner_id, tenant, owner_id, delay=delay))
+
+
+def close_ended(engine: Engine, job: Job) -> None:
+    """Run the job that closes an owner's facts that have reached their end. Idempotent."""
+    now, valid = engine.now(), (FactRow.owner_id == job.owner_id, FactRow.valid_to.is_(None))
+    with engine.database.write() as tx:
+        owner = lock_owner(tx, job.owner_id)
+        if owner is None:
+            return
+        ended = select(FactRow.id, FactRow.expires_at).where(*valid, FactRow.expires_at <= now)
+        for fact_id, end in tx.execute(ended).all():
+            invalidate(tx, fact_id, now, "ended", until=end)
+        following = tx.scalar(select(func.min(FactRow.expires_at)).where(*valid))
+        schedule_end(engine, tx, owner.id, owner.tenant, following)

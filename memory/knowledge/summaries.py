@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import ColumnElement, Row, bindparam, delete, func, select
 
 from config import Settings
 from memory import tokens
-from memory.access.budgets import Budgets
 from memory.access.owners import get_session, get_user
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.jobs import JobQueue
 from memory.knowledge.grounding import stems, strip_framing, words_of
 from memory.knowledge.overview import outdate_session
 from memory.knowledge.summary_update import BATCH_TOKENS, SUMMARY_TOKENS_MAX, one_line_item
@@ -24,7 +22,6 @@ from memory.sessions.messages import VISIBLE, skip_unread
 from memory.sessions.sessions import name_after
 from models import (
     IS_NEWEST_SUMMARY,
-    Database,
     FactRow,
     JobRow,
     MessageRow,
@@ -38,6 +35,9 @@ from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
 
@@ -95,118 +95,120 @@ class SummaryState:
 _JOB = select(JobRow.id, JobRow.state, JobRow.error).where(JobRow.kind == "summary", JobRow.key == bindparam("key"))
 
 
-@dataclass(frozen=True)
-class Summaries:
-    """Reads and edits summaries on behalf of callers, and asks for updates."""
+def get(engine: Engine, caller: Caller, session_id: str) -> SummaryState:
+    """Return the newest version and the state. Raises NotFound."""
+    with engine.database.read() as tx:
+        return state_of(tx, get_session(tx, caller, session_id))
 
-    settings: Settings
-    database: Database
-    job_queue: JobQueue
-    budgets: Budgets
-    now: Callable[[], datetime]
 
-    def get(self, caller: Caller, session_id: str) -> SummaryState:
-        """Return the newest version and the state. Raises NotFound."""
-        with self.database.read() as tx:
-            return state_of(tx, get_session(tx, caller, session_id))
+def versions(
+    engine: Engine, caller: Caller, session_id: str, *, cursor: str | None, limit: int
+) -> Page[SummaryVersion]:
+    """Return all versions, newest first. Raises NotFound."""
+    with engine.database.read() as tx:
+        query = select(SummaryRow).where(SummaryRow.session_id == get_session(tx, caller, session_id).id)
+        rows = tx.scalars(rows_of_page(query, SummaryRow.version, cursor, limit))
+        return page_of(list(map(as_version, rows)), limit, lambda version: (version.version,))
 
-    def versions(self, caller: Caller, session_id: str, *, cursor: str | None, limit: int) -> Page[SummaryVersion]:
-        """Return all versions, newest first. Raises NotFound."""
-        with self.database.read() as tx:
-            query = select(SummaryRow).where(SummaryRow.session_id == get_session(tx, caller, session_id).id)
-            rows = tx.scalars(rows_of_page(query, SummaryRow.version, cursor, limit))
-            return page_of(list(map(as_version, rows)), limit, lambda version: (version.version,))
 
-    def edit(self, caller: Caller, session_id: str, sections: Sections, expected: int | None = None) -> SummaryState:
-        """Store the person's own summary; the next prompt shows it.  With `expected`, only over that version.
+def edit(
+    engine: Engine, caller: Caller, session_id: str, sections: Sections, expected: int | None = None
+) -> SummaryState:
+    """Store the person's own summary; the next prompt shows it.  With `expected`, only over that version.
 
-        Raises NotFound, Conflict, and InvalidRequest for a summary that is too long for every prompt to carry.
-        """
-        size = tokens.estimate(str(sections))
-        if size > SUMMARY_TOKENS_MAX:
-            raise InvalidRequest(
-                "summary_too_large",
-                f"A summary may have about {SUMMARY_TOKENS_MAX:,} tokens, since every prompt carries it; this one has "
-                f"{size:,}. Nothing was changed. Shorten it.",
-                param="sections",
+    Raises NotFound, Conflict, and InvalidRequest for a summary that is too long for every prompt to carry.
+    """
+    size = tokens.estimate(str(sections))
+    if size > SUMMARY_TOKENS_MAX:
+        raise InvalidRequest(
+            "summary_too_large",
+            f"A summary may have about {SUMMARY_TOKENS_MAX:,} tokens, since every prompt carries it; this one has "
+            f"{size:,}. Nothing was changed. Shorten it.",
+            param="sections",
+        )
+    with engine.database.write() as tx:
+        row = get_session(tx, caller, session_id)
+        if expected is not None and expected != row.summary_version:
+            raise Conflict(
+                "summary_changed",
+                f"The summary is at version {row.summary_version} by now, not {expected}. "
+                "Nothing was changed; read it again and apply your edit to that.",
             )
-        with self.database.write() as tx:
-            row = get_session(tx, caller, session_id)
-            if expected is not None and expected != row.summary_version:
-                raise Conflict(
-                    "summary_changed",
-                    f"The summary is at version {row.summary_version} by now, not {expected}. "
-                    "Nothing was changed; read it again and apply your edit to that.",
-                )
-            through = row.summary_through if row.summary_version else row.message_count
-            add_version(tx, row, sections, through, self.now(), author="person")
-            outdate_session(tx, row.owner_id, session_id, self.now())
-            use_newest_summary(tx, row, self.settings)
-            return state_of(tx, row)
+        through = row.summary_through if row.summary_version else row.message_count
+        add_version(tx, row, sections, through, engine.now(), author="person")
+        outdate_session(tx, row.owner_id, session_id, engine.now())
+        use_newest_summary(tx, row, engine.settings)
+        return state_of(tx, row)
 
-    def rollback(self, caller: Caller, session_id: str, version: int) -> SummaryState:
-        """Make an earlier version the newest again.
 
-        Prompts carry the messages it does not cover word for word, until the next update summarises them anew.
-        Raises NotFound, and Conflict for a version that was made from replaced messages.
-        """
-        with self.database.write() as tx:
-            row = get_session(tx, caller, session_id)
-            old = find_version(tx, row, version)
-            if old is None:
-                raise NotFound("version_not_found", f"The summary has no version {version}.", param="version")
-            if old.branch:
-                raise Conflict(
-                    "version_replaced",
-                    f"Version {version} was made from messages that have been replaced since, so it would bring them "
-                    "back. Nothing was changed. Choose another version, or write what you want to keep into the "
-                    "summary yourself.",
-                )
-            sections = Sections.from_dict(old.sections)
-            add_version(tx, row, sections, old.through, self.now(), author="rollback", restores=version)
-            outdate_session(tx, row.owner_id, session_id, self.now())
-            use_newest_summary(tx, row, self.settings)
-            return state_of(tx, row)
+def rollback(engine: Engine, caller: Caller, session_id: str, version: int) -> SummaryState:
+    """Make an earlier version the newest again.
 
-    def refresh(self, caller: Caller, session_id: str) -> SummaryState:
-        """Ask for an update now, also after a failure.  Raises NotFound, and LimitReached when the day is spent."""
-        with self.database.write() as tx:
-            row = get_session(tx, caller, session_id)
-            self.budgets.check(tx, row.owner_id)
-            self.job_queue.enqueue(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, force=True))
-            return state_of(tx, row)
+    Prompts carry the messages it does not cover word for word, until the next update summarises them anew.
+    Raises NotFound, and Conflict for a version that was made from replaced messages.
+    """
+    with engine.database.write() as tx:
+        row = get_session(tx, caller, session_id)
+        old = find_version(tx, row, version)
+        if old is None:
+            raise NotFound("version_not_found", f"The summary has no version {version}.", param="version")
+        if old.branch:
+            raise Conflict(
+                "version_replaced",
+                f"Version {version} was made from messages that have been replaced since, so it would bring them "
+                "back. Nothing was changed. Choose another version, or write what you want to keep into the "
+                "summary yourself.",
+            )
+        sections = Sections.from_dict(old.sections)
+        add_version(tx, row, sections, old.through, engine.now(), author="rollback", restores=version)
+        outdate_session(tx, row.owner_id, session_id, engine.now())
+        use_newest_summary(tx, row, engine.settings)
+        return state_of(tx, row)
 
-    # -- of all of a person's sessions, which may take many calls that cost money, so only when the person asks for it
 
-    def backlog(self, caller: Caller) -> Backlog:
-        """Return the backlog of the caller's user. Raises NotFound."""
-        with self.database.read() as tx:
-            return _backlog(tx, get_user(tx, caller))
+def refresh(engine: Engine, caller: Caller, session_id: str) -> SummaryState:
+    """Ask for an update now, also after a failure.  Raises NotFound, and LimitReached when the day is spent."""
+    with engine.database.write() as tx:
+        row = get_session(tx, caller, session_id)
+        engine.budgets.check(tx, row.owner_id)
+        engine.job_queue.enqueue(tx, JobRequest("summary", row.id, row.tenant, row.owner_id, row.id, force=True))
+        return state_of(tx, row)
 
-    def start_backlog(self, caller: Caller) -> Backlog:
-        """Enqueue a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
 
-        With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
-        """
-        with self.database.write() as tx:
-            owner = get_user(tx, caller)
-            self.budgets.check(tx, owner.id)
-            left = self.budgets.remaining(tx, owner.id)
-            requests = list[JobRequest]()
-            for session_id, messages in _unsummarised(tx, owner):
-                left -= _cost(messages)
-                if left < 0 and requests:
-                    break
-                requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, force=True))
-            self.job_queue.enqueue(tx, *requests)
-            return _backlog(tx, owner)
+# -- of all of a person's sessions, which may take many calls that cost money, so only when the person asks for it
 
-    def cancel_backlog(self, caller: Caller) -> Backlog:
-        """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
-        with self.database.write() as tx:
-            owner = get_user(tx, caller)
-            tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
-            return _backlog(tx, owner)
+
+def backlog(engine: Engine, caller: Caller) -> Backlog:
+    """Return the backlog of the caller's user. Raises NotFound."""
+    with engine.database.read() as tx:
+        return _backlog(tx, get_user(tx, caller))
+
+
+def start_backlog(engine: Engine, caller: Caller) -> Backlog:
+    """Enqueue a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
+
+    With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
+    """
+    with engine.database.write() as tx:
+        owner = get_user(tx, caller)
+        engine.budgets.check(tx, owner.id)
+        left = engine.budgets.remaining(tx, owner.id)
+        requests = list[JobRequest]()
+        for session_id, messages in _unsummarised(tx, owner):
+            left -= _cost(messages)
+            if left < 0 and requests:
+                break
+            requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, force=True))
+        engine.job_queue.enqueue(tx, *requests)
+        return _backlog(tx, owner)
+
+
+def cancel_backlog(engine: Engine, caller: Caller) -> Backlog:
+    """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
+    with engine.database.write() as tx:
+        owner = get_user(tx, caller)
+        tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
+        return _backlog(tx, owner)
 
 
 # -- versions, in the caller's transaction

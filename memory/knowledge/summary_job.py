@@ -12,51 +12,22 @@ Invariants:
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import (
-    Row,
-    Text,
-    and_,
-    bindparam,
-    case,
-    cast,
-    exists,
-    func,
-    insert,
-    literal,
-    null,
-    or_,
-    select,
-    true,
-    union_all,
-    update,
-)
+from sqlalchemy import Row, and_, bindparam, case, exists, func, insert, literal_column, or_, select, true, update
 
-from config import Settings
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
-from memory.conversation_types import ConversationTypes
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
-from memory.knowledge.consolidation import Consolidation
-from memory.knowledge.current_facts import CurrentFacts
-from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_writes import (
-    IN_ALL_SESSIONS,
-    add_proposed,
-    delete_with_history,
-    supersession_chain,
-)
-from memory.knowledge.learned_instructions import LearnedInstructions
-from memory.knowledge.overview_job import Overviews
-from memory.knowledge.profile import Profiles, remove_values
-from memory.knowledge.rules import STORED, Rules, rules_in_force
+from memory.knowledge import consolidation, learned_instructions, overview, profile
+from memory.knowledge.fact_reads import IN_ALL_SESSIONS, in_scope, supersession_chain
+from memory.knowledge.fact_writes import add_proposed, delete_with_history
+from memory.knowledge.rule_set import RuleSet
+from memory.knowledge.rules import rules_in_force, schedule_end, stored_rules
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import (
     BATCH_TOKENS,
@@ -66,17 +37,15 @@ from memory.knowledge.summary_update import (
     shortened,
     update_summary,
 )
-from memory.llm.mini_model import MiniModel, ParsedAnswer
+from memory.llm.mini_model import ParsedAnswer
 from memory.ops import logs
-from memory.ops.metrics import Metrics
-from memory.prompts.prompts import Prompt, Prompts
+from memory.prompts.prompts import Prompt
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.kept_out import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
 from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
 from memory.sessions.refusals import mark_refused, reason_of
-from memory.sessions.sessions import Sessions
+from memory.store.documents import unexpired
 from models import (
-    Database,
     FactRow,
     ItemRow,
     JobRow,
@@ -88,11 +57,15 @@ from models import (
     Transaction,
     has_row_locks,
 )
+from models.facts import Fact
 from models.jobs import Job
 from models.messages import Message
 from models.owners import Caller, Usage
 from models.sections import Sections
-from search_index import Document, SearchIndex
+from search_index import Document
+
+if TYPE_CHECKING:
+    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -128,19 +101,19 @@ _VERSIONS = select(PromptRow.name, func.max(PromptRow.version).label("version"))
     PromptRow.tenant == bindparam("tenant"), PromptRow.name.in_(bindparam("prompts", expanding=True))
 )
 _NEWEST = _VERSIONS.group_by(PromptRow.name).subquery()
-_TEXTS = union_all(
-    select(literal("prompt").label("kind"), PromptRow.name, PromptRow.version, PromptRow.text)
+_PROMPTS = (
+    select(PromptRow.name, PromptRow.version, PromptRow.text)
     .join(_NEWEST, and_(PromptRow.name == _NEWEST.c.name, PromptRow.version == _NEWEST.c.version))
-    .where(PromptRow.tenant == bindparam("tenant")),
-    select(literal("type"), _I["key"], literal(0), cast(null(), Text)).where(
-        _I.owner_id.in_(OWNER_AND_TENANT),
-        _I.namespace == conversation_types.STORED_NAMESPACE,
-        or_(_I.expires_at.is_(None), _I.expires_at > bindparam("now", type_=_I.expires_at.type)),
-    ),
-    select(literal("rules"), _I["key"], _I.owner_id, cast(_I.value, Text)).where(*STORED),
-).subquery()
-"""The stored prompts of these names, the names of the types of the person and the tenant, and the rules of both."""
-
+    .where(PromptRow.tenant == bindparam("tenant"))
+    .subquery()
+)
+_TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
+    _I.owner_id.in_(OWNER_AND_TENANT),
+    _I.namespace == conversation_types.STORED_NAMESPACE,
+    unexpired(bindparam("now", type_=_I.expires_at.type)),
+)
+# By name: SQLAlchemy writes the columns of SQLite's RETURNING without their table.
+_RULES = stored_rules(literal_column("sessions.owner_id"), literal_column("sessions.tenant"))
 _FIRST_MESSAGE = select(_M.content).where(_M.session_id == _S.id, *QUOTABLE, _M.role == "user").order_by(_M.position)
 
 
@@ -162,14 +135,20 @@ _READ = (
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
         _FIRST_MESSAGE.limit(1).correlate(SessionRow.__table__).scalar_subquery().label("first_message"),
         _NEW_FACTS.label("has_new_facts"),
-        *(_TEXTS.c.kind, _TEXTS.c.name, _TEXTS.c.version, _TEXTS.c.text),
+        exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
+        _TYPES.scalar_subquery().label("types"),
+        *_RULES,
+        *(_PROMPTS.c.name, _PROMPTS.c.version, _PROMPTS.c.text),
     )
     .join(OwnerRow.__table__, _O.id == _S.owner_id)
     .outerjoin(SummaryRow, and_(SummaryRow.session_id == _S.id, SummaryRow.version == _S.summary_version))
-    .outerjoin(_TEXTS, true())
+    .outerjoin(_PROMPTS, true())
     .where(_S.id == bindparam("session"))
 )
-"""A session with its newest summary, in a row for each of _TEXTS or one without."""
+"""A session with its newest summary, the rules that hold and the names of the stored types of its conversations.
+
+There is a row for each stored prompt of these names, or one without.
+"""
 
 _STILL_VISIBLE = select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE).scalar_subquery()
 _NEXT_UNREAD = (
@@ -190,9 +169,9 @@ _ADVANCE = (
         title=case((_S.title == bindparam("old_title"), bindparam("new_title")), else_=_S.title),
         recognised_type=case((_NAMED.is_not(None), _NAMED), else_=_S.recognised_type),
     )
-    .returning(_S.summary_through)
+    .returning(_S.summary_through, *_RULES)
 )
-"""Advance a session to the next version, if nothing that the update was made from has changed."""
+"""Advance a session to the next version, if nothing that the update was made from has changed. Rules may have."""
 _INSERT = insert(SummaryRow.__table__)
 
 
@@ -222,230 +201,206 @@ class Batch:
         return replace(self, source=replace(self.source, messages=messages), most=len(messages))
 
 
-@dataclass(frozen=True)
-class SummaryJob:
-    """Has the mini model update summaries."""
+def run(engine: Engine, job: Job) -> bool:
+    """Summarise the first messages that no summary covers, as many as one call can read.
 
-    settings: Settings
-    database: Database
-    prompts: Prompts
-    types: ConversationTypes
-    current_facts: CurrentFacts
-    rules: Rules
-    ranking: Ranking
-    sessions: Sessions
-    profiles: Profiles
-    consolidation: Consolidation
-    overviews: Overviews
-    learned: LearnedInstructions
-    index: SearchIndex
-    mini: MiniModel
-    metrics: Metrics
-    now: Callable[[], datetime]
-
-    def run(self, job: Job) -> bool:
-        """Summarise the first messages that no summary covers, as many as one call can read.
-
-        A model that fails on so many reads half of them, down to one. A message that the server refuses even alone is
-        left out. One that is too long alone is shortened. The job's next parts are not larger than what worked.
-        Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
-        Idempotent. Return whether there are more. Raises ModelError.
-        """
-        default = self.settings.summary_prompt  # also for a prompt that was deleted since
-        payload = job.payload or {}
-        with self.database.read() as tx:
-            rows = self._read(tx, job.session_id, job.owner_id, job.tenant, payload.get("prompt") or default, default)
-            if not rows:
-                return False
-            prompts, previous = _stored_prompts(rows), rows[0]
-            prompt = self.prompts.choose(tx, Caller(job.tenant), prompts, payload.get("prompt") or default, default)
-            batch = self._make_batch(tx, rows, prompt, previous.sections, previous.through or 0, payload.get(_MOST))
-        if batch is None:
+    A model that fails on so many reads half of them, down to one. A message that the server refuses even alone is
+    left out. One that is too long alone is shortened. The job's next parts are not larger than what worked.
+    Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
+    Idempotent. Return whether there are more. Raises ModelError.
+    """
+    default = engine.settings.summary_prompt  # also for a prompt that was deleted since
+    payload = job.payload or {}
+    with engine.database.read() as tx:
+        rows = _read(engine, tx, job.session_id, job.owner_id, job.tenant, payload.get("prompt") or default, default)
+        if not rows:
             return False
-        spent = list[Usage]()
+        prompts, previous = _stored_prompts(rows), rows[0]
+        prompt = engine.prompts.choose(tx, Caller(job.tenant), prompts, payload.get("prompt") or default, default)
+        start = previous.sections, previous.through or 0
+        batch = _make_batch(engine, tx, rows, prompt, start, payload.get(_MOST, BATCH_MESSAGES))
+    if batch is None:
+        return False
+    spent = list[Usage]()
+    try:
+        batch, answer = _update_fewer(engine, batch, spent)
+        stored = _store(engine, job, batch, answer, spent)
+    finally:
+        engine.mini.budgets.add_usage_now(rows[0].owner_id, spent)
+    return not stored or batch.through < batch.last
+
+
+def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
+    """Return the summary that a prompt gives the conversation.
+
+    prompt: its name; without it and a `text`, the prompt in use.
+    Whoever edits a prompt compares it with the stored summary, so the prompt reads as much of the conversation as
+    one call can: from its beginning, or from the earliest version after which one call can read the rest.
+
+    Raises NotFound, InvalidRequest for a text that can't be a prompt and for a session without messages,
+    LimitReached when the owner's day is spent, and ModelError.
+    """
+    with engine.database.read() as tx:
+        row = get_session(tx, caller, session_id)
+        engine.mini.budgets.check(tx, row.owner_id)
+        if text is None:
+            instruction = engine.prompts.find_summary(tx, caller, prompt or engine.settings.summary_prompt)
+        else:
+            engine.prompts.check(GIVEN, text)
+            instruction = Prompt(GIVEN, 0, text, source="given")
+        since = _starting_point(tx, row)
+        rows = _read(engine, tx, row.id, row.owner_id, row.tenant)
+        start = (since.sections, since.through) if since else (None, 0)
+        batch = _make_batch(engine, tx, rows, instruction, start, BATCH_MESSAGES)
+    if batch is None:
+        raise InvalidRequest(
+            "nothing_to_summarise",
+            f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
+        )
+    spent = list[Usage]()
+    try:
+        answer = _update(engine, batch, spent)
+    finally:
+        engine.mini.budgets.add_usage_now(row.owner_id, spent)
+    return Preview(
+        sections=answer.value.sections,
+        tokens=tokens.estimate(str(answer.value.sections)),
+        model=answer.model,
+        prompt=instruction.label if text is None else None,
+        usage=_usage(answer),
+        since=since.version if since else 0,
+        through=batch.through,
+        current_version=row.summary_version,
+    )
+
+
+# -- reading
+
+
+def _read(
+    engine: Engine, tx: Transaction, session_id: int | None, owner_id: int | None, tenant: str, *names: str
+) -> Sequence[Any]:
+    """Return the rows of _READ for prompts of these names; none where the session was erased."""
+    params = {"session": session_id, "owner": owner_id, "tenant": tenant, "now": engine.now()}
+    return tx.execute(_READ, {**params, "prompts": [*names, "repair"]}).all()
+
+
+def _make_batch(
+    engine: Engine,
+    tx: Transaction,
+    rows: Sequence[Row[Any]],
+    prompt: Prompt,
+    start: tuple[Mapping[str, Any] | None, int],
+    most: int,
+) -> Batch | None:
+    """Return the next messages, so many at most; None when there are none.
+
+    start: the summary to go on from, and the position of the last message that it covers.
+    """
+    session, rules, (sections, through) = rows[0], rules_in_force(rows[0]), start
+    messages, last = _read_messages(tx, session.id, through, most), session.message_count
+    if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > engine.now():
+        last = messages.pop().position - 1  # a turn is about to answer it
+    if not messages:
+        return None
+    of_session = session.owner_id, session.id, session.facts_revision
+    known = engine.current_facts.read(tx, *of_session) if session.has_facts else ()
+    text = " ".join(message.content for message in messages)
+    source = SummaryInput(
+        rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
+        tuple(messages),
+        engine.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
+        [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
+        links=engine.settings.links == "on",
+        types=() if session.type else engine.types.choices(session.types.split(",") if session.types else ()),
+        instructions=learned_instructions.may_be_in(engine, messages),
+        rules=rules,
+    )
+    repair = engine.prompts.choose(tx, Caller(session.tenant), _stored_prompts(rows), "repair")
+    return Batch(session, last, source, prompt, repair, most)
+
+
+# -- the model
+
+
+def _update(engine: Engine, batch: Batch, spent: list[Usage]) -> ParsedAnswer[SummaryUpdate]:
+    ask = partial(engine.mini.ask, batch.session.owner_id, spent=spent)
+    return update_summary(ask, batch.prompt, batch.repair, batch.source)
+
+
+def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
+    """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
+
+    The summary covers unread a single message that the model server refuses.
+    """
+    while True:
         try:
-            batch, answer = self._update_fewer(batch, spent)
-            stored = self._store(job, batch, answer, spent)
-        finally:
-            self.mini.budgets.add_usage_now(rows[0].owner_id, spent)
-        return not stored or batch.through < batch.last
-
-    def preview(self, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
-        """Return the summary that a prompt gives the conversation.
-
-        prompt: its name; without it and a `text`, the prompt in use.
-        Whoever edits a prompt compares it with the stored summary, so the prompt reads as much of the conversation as
-        one call can: from its beginning, or from the earliest version after which one call can read the rest.
-
-        Raises NotFound, InvalidRequest for a text that can't be a prompt and for a session without messages,
-        LimitReached when the owner's day is spent, and ModelError.
-        """
-        with self.database.read() as tx:
-            row = get_session(tx, caller, session_id)
-            self.mini.budgets.check(tx, row.owner_id)
-            if text is None:
-                instruction = self.prompts.find_summary(tx, caller, prompt or self.settings.summary_prompt)
+            return batch, _update(engine, batch, spent)
+        except ModelError as error:
+            messages = batch.source.messages
+            if error.code not in TOO_MUCH:
+                raise
+            if len(messages) > 1:
+                batch = batch.of(messages[: len(messages) // 2])
+            elif error.code == CONTENT_REFUSED:
+                place = logs.fields(position=batch.through)
+                log.warning("a message is left out: the model server refuses it", extra=place)
+                unchanged = SummaryUpdate(batch.source.previous)
+                answer = ParsedAnswer(unchanged, engine.mini.model_server.models.mini.name, ())
+                return replace(batch, most=BATCH_MESSAGES, refused=error), answer
+            elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
+                batch = replace(batch.of([shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
             else:
-                self.prompts.check(GIVEN, text)
-                instruction = Prompt(GIVEN, 0, text, source="given")
-            since = _starting_point(tx, row)
-            rows = self._read(tx, row.id, row.owner_id, row.tenant)
-            sections, through = (since.sections, since.through) if since else (None, 0)
-            batch = self._make_batch(tx, rows, instruction, sections, through)
-        if batch is None:
-            raise InvalidRequest(
-                "nothing_to_summarise",
-                f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
-            )
-        spent = list[Usage]()
-        try:
-            answer = self._update(batch, spent)
-        finally:
-            self.mini.budgets.add_usage_now(row.owner_id, spent)
-        return Preview(
-            sections=answer.value.sections,
-            tokens=tokens.estimate(str(answer.value.sections)),
-            model=answer.model,
-            prompt=instruction.label if text is None else None,
-            usage=_usage(answer),
-            since=since.version if since else 0,
-            through=batch.through,
-            current_version=row.summary_version,
-        )
+                raise
 
-    # -- reading
 
-    def _read(
-        self, tx: Transaction, session_id: int | None, owner_id: int | None, tenant: str, *names: str
-    ) -> Sequence[Any]:
-        """Return the rows of _READ for prompts of these names; none where the session was erased."""
-        params = {"session": session_id, "owner": owner_id, "tenant": tenant, "now": self.now()}
-        return tx.execute(_READ, {**params, "prompts": [*names, "repair"]}).all()
+# -- storing
 
-    def _make_batch(
-        self,
-        tx: Transaction,
-        rows: Sequence[Row[Any]],
-        prompt: Prompt,
-        sections: Mapping[str, Any] | None,
-        through: int,
-        most: int | None = None,
-    ) -> Batch | None:
-        """Return the next messages after position `through`, so many at most; None when there are none."""
-        session, most = rows[0], most or BATCH_MESSAGES
-        stored = {row.version: json.loads(row.text) for row in rows if row.kind == "rules"}
-        rules = rules_in_force(stored, session.owner_id)
-        messages, last = _read_messages(tx, session.id, through, most), session.message_count
-        if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > self.now():
-            last = messages.pop().position - 1  # a turn is about to answer it
-        if not messages:
-            return None
-        known = self.current_facts.read(tx, session.owner_id, session.id, session.facts_revision)
-        text = " ".join(message.content for message in messages)
-        source = SummaryInput(
-            rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
-            tuple(messages),
-            self.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, self.now()),
-            [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
-            links=self.settings.links == "on",
-            types=() if session.type else self.types.choices(row.name for row in rows if row.kind == "type"),
-            instructions=self.learned.may_be_in(messages),
-            rules=rules,
-        )
-        repair = self.prompts.choose(tx, Caller(session.tenant), _stored_prompts(rows), "repair")
-        return Batch(session, last, source, prompt, repair, most)
 
-    # -- the model
-
-    def _update(self, batch: Batch, spent: list[Usage]) -> ParsedAnswer[SummaryUpdate]:
-        ask = partial(self.mini.ask, batch.session.owner_id, spent=spent)
-        return update_summary(ask, batch.prompt, batch.repair, batch.source)
-
-    def _update_fewer(self, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
-        """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
-
-        The summary covers unread a single message that the model server refuses.
-        """
-        while True:
-            try:
-                return batch, self._update(batch, spent)
-            except ModelError as error:
-                messages = batch.source.messages
-                if error.code not in TOO_MUCH:
-                    raise
-                if len(messages) > 1:
-                    batch = batch.of(messages[: len(messages) // 2])
-                elif error.code == CONTENT_REFUSED:
-                    place = logs.fields(position=batch.through)
-                    log.warning("a message is left out: the model server refuses it", extra=place)
-                    unchanged = SummaryUpdate(batch.source.previous)
-                    answer = ParsedAnswer(unchanged, self.mini.model_server.models.mini.name, ())
-                    return replace(batch, most=BATCH_MESSAGES, refused=error), answer
-                elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
-                    batch = replace(batch.of([shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
-                else:
-                    raise
-
-    # -- storing
-
-    def _store(self, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
-        """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
-        session, source, result, now = batch.session, batch.source, answer.value, self.now()
-        with self.database.write(durable=False) as tx:  # after a power cut the job runs once more
-            if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
-                lock_owner(tx, session.owner_id)
-            row = tx.execute(_ADVANCE, _changes_of(batch, result)).first()
-            if row is None:
-                log.info("the session changed while its summary was being updated; doing it again")
-                return False
-            rules = self.rules.of(tx, session.owner_id, session.tenant)  # they may have changed meanwhile
-            drafts = [draft if source.links else replace(draft, links=()) for draft in result.facts]
-            drafts += drafts_asked_for(source.messages, drafts)
-            known = self.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
-            grounding = source.grounding(session.facts_through)
-            counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, now)
-            self.rules.schedule_end(tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
-            self.learned.propose(tx, session, result.instructions, source.messages)
-            sections = rules.kept_of(replace_texts(result.sections, corrected))
-            version = {"session_id": session.id, "version": session.summary_version + 1, "through": row.summary_through}
-            version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "created_at": now}
-            version |= {"author": "model", "model": answer.model, "prompt": batch.prompt.label, "branch": 0}
-            tx.execute(_INSERT, {**version, "usage": {**_usage(answer), "facts": counts}, "restores": None})
-            self.mini.budgets.add_usage(tx, session.owner_id, spent)
-            if batch.refused is not None:
-                ids = [message.id for message in source.messages]
-                mark_refused(tx, ids, batch.refused.code, reason_of(batch.refused), now)
-                self.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
-            forgotten = result.forgotten(source)
-            if forgotten:
-                _forget(tx, session.owner_id, forgotten, source.requests_to_forget, now)
-                self._rename(tx, batch, result)
-            if corrected or forgotten:  # a true prefix matters more than a stable one
-                use_newest_summary(tx, tx.get_one(SessionRow, session.id), self.settings)
-            if counts["added"] or session.has_new_facts or self.settings.overview.is_scheduled:
-                owner = tx.get_one(OwnerRow, session.owner_id)
-                self.overviews.enqueue_update(tx, owner)
-                self.profiles.enqueue_update(tx, owner)
-                self.consolidation.enqueue_run(tx, owner)
-            _remember_most(tx, job, batch)
-        spent.clear()
-        self.metrics.count_facts(counts)
-        outcomes = {f"facts_{outcome}": count for outcome, count in counts.items()}
-        fields = logs.fields(version=version["version"], through=batch.through, model=answer.model, **outcomes)
-        log.info("summary", extra=fields)
-        # Once the prompt shows the summary instead of these messages, a turn searches them.
-        self.index.analyse_ahead(
-            Document(message.id, session.id, message.role, message.created_at, message.content, message.name)
-            for message in source.messages
-        )
-        return True
-
-    def _rename(self, tx: Transaction, batch: Batch, result: SummaryUpdate) -> None:
-        """Give a session that was named after what is forgotten now the name of its new topic."""
-        row = tx.get_one(SessionRow, batch.session.id)
-        if row.title in (title_from(batch.source.previous.topic), title_from(batch.session.first_message or "")):
-            row.title = title_from(result.sections.topic)
-        self.sessions.enqueue_follow_ups(tx, row, summarise=False)
+def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
+    """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
+    session, result, version = batch.session, answer.value, batch.session.summary_version + 1
+    with engine.database.write(durable=False) as tx:  # after a power cut the job runs once more
+        if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
+            lock_owner(tx, session.owner_id)
+        advanced = tx.execute(_ADVANCE, _changes_of(batch, result)).first()
+        if advanced is None:
+            log.info("the session changed while its summary was being updated; doing it again")
+            return False
+        rules = rules_in_force(advanced)
+        counts, corrected = _store_facts(engine, tx, batch, result, rules)
+        learned_instructions.propose(engine, tx, session, result.instructions, batch.source.messages)
+        sections = rules.kept_of(replace_texts(result.sections, corrected))
+        of_version = {"session_id": session.id, "version": version, "through": advanced.summary_through, "branch": 0}
+        of_version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "restores": None}
+        of_version |= {"author": "model", "model": answer.model, "prompt": batch.prompt.label}
+        of_version |= {"usage": {**_usage(answer), "facts": counts}, "created_at": engine.now()}
+        tx.execute(_INSERT, of_version)
+        engine.mini.budgets.add_usage(tx, session.owner_id, spent)
+        if batch.refused is not None:
+            _leave_out(engine, tx, batch, batch.refused)
+        forgotten = result.forgotten(batch.source)
+        if forgotten:
+            _forget(engine, tx, batch, forgotten)
+            _rename(engine, tx, batch, result)
+        if corrected or forgotten:  # a true prefix matters more than a stable one
+            use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
+        if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
+            owner = tx.get_one(OwnerRow, session.owner_id)
+            overview.enqueue_update(engine, tx, owner)
+            profile.enqueue_update(engine, tx, owner)
+            consolidation.enqueue_run(engine, tx, owner)
+        _remember_most(tx, job, batch)
+    spent.clear()
+    engine.metrics.count_facts(counts)
+    outcomes = {f"facts_{outcome}": count for outcome, count in counts.items()}
+    log.info("summary", extra=logs.fields(version=version, through=batch.through, model=answer.model, **outcomes))
+    # Once the prompt shows the summary instead of these messages, a turn searches them.
+    engine.index.analyse_ahead(
+        Document(message.id, session.id, message.role, message.created_at, message.content, message.name)
+        for message in batch.source.messages
+    )
+    return True
 
 
 def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
@@ -464,8 +419,43 @@ def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
     }
 
 
-def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, Prompt]:
-    return {row.name: Prompt(row.name, row.version, row.text, "stored") for row in rows if row.kind == "prompt"}
+def _store_facts(
+    engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate, rules: RuleSet
+) -> tuple[dict[str, int], Mapping[Fact, str]]:
+    """Store the facts of an answer; return the counts and the corrected facts, as `add_proposed` does."""
+    session, source = batch.session, batch.source
+    drafts = [draft if source.links else replace(draft, links=()) for draft in result.facts]
+    drafts += drafts_asked_for(source.messages, drafts)
+    known = engine.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
+    grounding = source.grounding(session.facts_through)
+    counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, engine.now())
+    schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
+    return counts, corrected
+
+
+def _leave_out(engine: Engine, tx: Transaction, batch: Batch, error: ModelError) -> None:
+    """Leave a message that the model server refuses out of memory."""
+    mark_refused(tx, [message.id for message in batch.source.messages], error.code, reason_of(error), engine.now())
+    engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, batch.session.id), summarise=False)
+
+
+def _forget(engine: Engine, tx: Transaction, batch: Batch, fact_ids: Collection[int]) -> None:
+    """Delete facts that the person asks to forget, and keep out of memory the messages that say them and ask for it."""
+    owner_id, now = batch.session.owner_id, engine.now()
+    chain = supersession_chain(tx, fact_ids)
+    rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain), FactRow.owner_id == owner_id)).all()
+    profile.remove_values(tx, owner_id, rows, now)
+    sources = (row.source_message_id for row in rows if row.source_message_id is not None)
+    keep_out(tx, [*batch.source.requests_to_forget, *sources])
+    delete_with_history(tx, [row.id for row in rows], now)
+
+
+def _rename(engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate) -> None:
+    """Give a session that was named after what is forgotten now the name of its new topic."""
+    row = tx.get_one(SessionRow, batch.session.id)
+    if row.title in (title_from(batch.source.previous.topic), title_from(batch.session.first_message or "")):
+        row.title = title_from(result.sections.topic)
+    engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
 
 
 def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
@@ -476,18 +466,8 @@ def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
         tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=payload))
 
 
-def _forget(
-    tx: Transaction, owner_id: int, fact_ids: Collection[int], requests: Collection[int], now: datetime
-) -> None:
-    """Delete facts that the person asked to forget, and keep the messages that say them out of memory.
-
-    requests: the ids of the messages that ask for it.
-    """
-    chain = supersession_chain(tx, fact_ids)
-    rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain), FactRow.owner_id == owner_id)).all()
-    remove_values(tx, owner_id, rows, now)
-    keep_out(tx, [*requests, *(row.source_message_id for row in rows if row.source_message_id is not None)])
-    delete_with_history(tx, [row.id for row in rows], now)
+def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, Prompt]:
+    return {row.name: Prompt(row.name, row.version, row.text, "stored") for row in rows if row.name is not None}
 
 
 def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from sqlalchemy import (
     update,
 )
 
-from memory.knowledge.facts import Facts
+from memory.knowledge.fact_ranking import Ranking
+from memory.knowledge.facts import count_relevant
 from memory.sessions.messages import INDEXED
 from models import Database, JobRow, MessageRow, OwnerRow
 from models.jobs import Job
@@ -140,9 +141,9 @@ class Verified:
 class Indexing:
     """Feeds, clears, verifies and rebuilds."""
 
-    def __init__(self, database: Database, index: SearchIndex, facts: Facts) -> None:
+    def __init__(self, database: Database, index: SearchIndex, ranking: Ranking) -> None:
         self._database = database
-        self._facts = facts
+        self._ranking = ranking
         self._index = index
 
     def index_batch(self, job: Job) -> bool:
@@ -174,7 +175,7 @@ class Indexing:
             self._index.clear_caches()
         noted = [document.message_id for document in batch.documents]
         with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
-            self._facts.count_recalls(tx, noted)
+            count_relevant(tx, self._ranking, noted)
             tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})
         replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
         return len(noted), len(noted) + len(batch.deleted_ids) == BATCH_MESSAGES or replaced

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from memory.access.owners import get_session
 from memory.knowledge.entities import EntityResolver, key
-from memory.knowledge.fact_writes import valid_at
+from memory.knowledge.fact_reads import valid_at
 from memory.knowledge.graph import LINKED, LINKED_FACTS_MAX
 from memory.recall.endings import PRIVATE
 from memory.recall.search import facts_and_summaries

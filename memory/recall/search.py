@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import owner_and_session
 from memory.jobs import JobQueue
-from memory.knowledge.fact_writes import NOW, valid_at
+from memory.knowledge.fact_reads import NOW, valid_at
 from memory.knowledge.graph import sources_about
 from memory.ops import logs
 from memory.recall import triggers

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, delete, func, insert, or_, select, update
 
 from memory.access.owners import find_owner, get_row, visible_to
 from memory.errors import Conflict, NotFound
@@ -39,7 +39,7 @@ def as_item(row: Sequence[Any]) -> Item:
     return Item(id, tuple(namespace.split(".")), *rest)
 
 
-def unexpired(now: datetime) -> ColumnElement[bool]:
+def unexpired(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     """Return the condition of items that have not expired."""
     return or_(_I.expires_at.is_(None), _I.expires_at > now)
 

@@ -24,7 +24,7 @@ from sqlalchemy.orm import aliased, defer
 
 from memory.access.owners import get_user
 from memory.engine import Engine
-from memory.knowledge.fact_writes import as_relations
+from memory.knowledge.fact_reads import as_relations
 from memory.knowledge.summaries import SummaryVersion, as_version
 from memory.store.documents import ITEMS, as_item, histories, resting_on, sources_of, unexpired
 from memory.turn.request import TurnUsage

@@ -196,7 +196,7 @@ class Import:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
             owner = self._owner(tx)
-            owner_id, kept = owner.id, self.engine.rules.of(tx, owner.id, owner.tenant)
+            owner_id, kept = owner.id, rules.rules_of(tx, owner.id, owner.tenant)
             times = FactRow.created_at.in_({fact.created_at for fact in facts})
             texts = FactRow.text.in_({fact.text for fact in facts if fact.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
@@ -232,7 +232,7 @@ class Import:
                     for revision in fact.revisions
                 )
             ends = [row.expires_at for _, row in new if row.valid_to is None]
-            self.engine.rules.schedule_end(tx, owner.id, owner.tenant, *ends)
+            rules.schedule_end(self.engine, tx, owner.id, owner.tenant, *ends)
         self.created["facts"] += len(new)
         self.known["facts"] += len(facts) - len(new)
 

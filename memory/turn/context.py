@@ -15,7 +15,7 @@ from config import Settings
 from memory import tokens
 from memory.engine import Engine
 from memory.errors import TooLarge
-from memory.examples import Example
+from memory.examples import Example, similar
 from memory.llm import LanguageModel
 from memory.quoting import to_prompt_message
 from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, RecallResult
@@ -237,10 +237,10 @@ def _select(  # noqa: PLR0913 - each is one thing that was found
     # A fact that the person edited, which holds from then on, says something else than its message.
     unseen = [fact for fact in prefix.other_facts if (fact.source_message_id, fact.valid_from) not in visible]
     is_personal, budget = about(question) is not None, settings.fact_tokens
-    facts = engine.facts.ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
+    facts = engine.ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
     examples: tuple[Example, ...] = ()
     if settings.example_tokens and prefix.has_examples and not plan.is_idle(context.scope.visible_texts):
-        examples = engine.examples.similar(turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
+        examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
     return {"facts": facts, "recalled": recalled, "examples": examples, "found_elsewhere": others}
 
 

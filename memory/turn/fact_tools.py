@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory.access.owners import lock_session
 from memory.engine import Engine
 from memory.errors import RecapError
+from memory.knowledge import facts
 from memory.knowledge.grounding import Ungrounded, contains_quote, strip_framing, words_of
 from memory.languages import content_terms, shared
 from memory.llm import Tool, object_schema
@@ -121,7 +122,7 @@ class FactTools:
             supersedes=(old.id,) if old is not None else (),
         )
         try:
-            new, replaced = self._engine.facts.add_said(tx, row, draft, self._messages, known)
+            new, replaced = facts.add_said(self._engine, tx, row, draft, self._messages, known)
         except Ungrounded as reason:
             raise ToolError(f"{reason}; nothing was changed.") from None
         if new is None:
@@ -144,7 +145,7 @@ class FactTools:
         if fact not in self._named(known, requests):
             raise ToolError("the person asks to forget something else; forget no more than they name.")
         caller = self._turn.request.caller
-        self._engine.facts.forget(tx, caller, [fact.id])
+        facts.forget(self._engine, tx, caller, [fact.id])
         keep_out(tx, [source.id, *filter(None, [fact.source_message_id])])
         self._engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         again = {name: getattr(fact, name) for name in ("text", "category", "importance", "pinned")}
@@ -175,7 +176,7 @@ class FactTools:
         for fact in known:
             if wanted and wanted in map(strip_framing, words_of(fact)):
                 return fact
-        ranking = self._engine.facts.ranking
+        ranking = self._engine.ranking
         nearest = ranking.by_relevance(ranking.scored(known, text, self._engine.now()))[:NEAREST]
         others = "; ".join(f'"{escape(one_line(fact.text))}"' for fact in nearest)
         raise ToolError(f"no known fact has these words, the nearest are: {others or 'none'}.")

@@ -86,7 +86,7 @@ def select_others(
 ) -> tuple[OtherMemory, ...]:
     """Return the facts and excerpts of the others that suit the message.  May call the mini model."""
     plan, budget = _share(plan, found), fact_tokens // len(found)
-    ranking, is_personal, shown = engine.facts.ranking, about(question) is not None, list[OtherMemory]()
+    ranking, is_personal, shown = engine.ranking, about(question) is not None, list[OtherMemory]()
     for other, facts, findings in found:
         result = engine.recall.select(findings, plan)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()

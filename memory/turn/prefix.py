@@ -24,7 +24,7 @@ from memory import conversation_types, examples, instructions, tokens
 from memory.access.owners import OWNER_AND_TENANT
 from memory.engine import Engine
 from memory.knowledge import overview, profile
-from memory.knowledge.fact_writes import NOW, in_scope, valid_at
+from memory.knowledge.fact_reads import NOW, in_scope, valid_at
 from memory.knowledge.graph import LINKED
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
@@ -190,7 +190,7 @@ def read_prefix(
     fact_ids, choice = session.head_facts or [], None
     if is_choosing:
         budget = of_type.settings.fact_tokens
-        chosen = engine.facts.ranking.select_for_prefix(tuple(others.values()), budget, now)
+        chosen = engine.ranking.select_for_prefix(tuple(others.values()), budget, now)
         fact_ids = [fact.id for fact in chosen]
         choice = PrefixChoice(session.head_version, fact_ids, of_type.prefix_type, now)
     facts = tuple(others.pop(fact_id) for fact_id in fact_ids if fact_id in others)

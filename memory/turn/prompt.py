@@ -153,7 +153,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
         warning = () if prefix.is_explained or not lines else (QUOTED,)
         quoted = "\n".join([f'<memory now="{format_time(now)} UTC, {now:%A}">', *warning, *lines, "</memory>"])
     question = turn.new_messages[0].content
-    scored = engine.facts.ranking.scored(prefix.facts, question, now) if prefix.facts else ()
+    scored = engine.ranking.scored(prefix.facts, question, now) if prefix.facts else ()
     return quoted, MemoryReport(
         summary_version=session.summary_version,
         head_version=session.head_version,

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from sqlalchemy import case, or_, select
 
 from memory.examples import Example, shown
-from memory.knowledge.fact_writes import FACTS
+from memory.knowledge.fact_reads import FACTS
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
 from memory.recall.endings import read_gists

@@ -1,0 +1,114 @@
+"""Read facts, and keep those that are valid for a session in the process, until one of them changes.
+
+Invariants:
+- What is kept is used only under the revision that the same transaction reads of the owner, and until the first of
+  the facts ends, so a change, an erasure or a roll-back in any process shows at once [test_current_facts].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
+
+from models import FactRow, OwnerRow, SessionRow, Transaction
+from models.facts import Fact, Relation
+from search_index.caches import ByteLRU
+
+CURRENT_FACTS_MAX = 500  # facts of one session and its person that are read at once, the most important first
+CACHE_BYTES = 8 << 20
+FACT_BYTES = 700  # of a fact beside its words
+
+FACTS = select(
+    *(
+        SessionRow.public_id if field.name == "session_id" else getattr(FactRow, field.name)
+        for field in fields(Fact)
+        if field.name not in ("score", "merged_facts")
+    )
+).outerjoin(SessionRow, SessionRow.id == FactRow.session_id)
+"""Facts with the fields of a `Fact`, without its score."""
+
+NOW = bindparam("valid_now", type_=FactRow.valid_from.type, callable_=partial(datetime.now, UTC))
+"""The present, which a statement may be given as a parameter."""
+
+IN_ALL_SESSIONS = FactRow.scope == "user", FactRow.valid_to.is_(None)
+"""True of the facts that are valid now in all sessions of their person."""
+
+
+def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
+    """Return a condition for the facts that are valid now, or were at `as_of`; they have not reached their end."""
+    unended = or_(FactRow.expires_at.is_(None), FactRow.expires_at > (now if as_of is None else as_of))
+    if as_of is None:  # else without the clock, which may have been set back since a fact was stated
+        return and_(FactRow.valid_to.is_(None), unended)
+    return and_(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), unended, FactRow.valid_from <= as_of)
+
+
+def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
+    """Return a condition for the facts of a session and of its person; both are ids, or parameters for them."""
+    return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
+
+
+def as_relations(links: Sequence[Mapping[str, Any]] | None) -> tuple[Relation, ...]:
+    """Return the relations of a fact's column `links`."""
+    return tuple(Relation(**link) for link in links or ())
+
+
+def read_facts(tx: Transaction, *conditions: Any) -> list[Fact]:
+    """Return the facts that meet the conditions."""
+    return [Fact(*row) for row in tx.execute(FACTS.where(*conditions))]
+
+
+def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: ColumnElement[bool]) -> set[int]:
+    """Return the ids of these facts and of those that they took the place of, step by step.
+
+    conditions: for each fact that was replaced.
+    """
+    chain = step = set(fact_ids)
+    while step:
+        step = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(step), *conditions))) - chain
+        chain = chain | step
+    return chain
+
+
+# -- what is valid for a session
+
+_REVISION = select(OwnerRow.__table__.c.facts_revision).where(OwnerRow.__table__.c.id == bindparam("owner"))
+_CURRENT = (
+    FACTS.where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))
+    .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
+    .limit(CURRENT_FACTS_MAX)
+)
+
+
+class CurrentFacts:
+    """Reads what is valid now: a session's own facts and those of its person, at most CURRENT_FACTS_MAX."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._cache = ByteLRU(CACHE_BYTES)
+
+    def read(
+        self, tx: Transaction | Connection, owner_id: int, session_id: int, revision: int | None = None
+    ) -> tuple[Fact, ...]:
+        """Return the facts: pinned ones first, then the most important, then the newest.
+
+        session_id: of the row. revision: the owner's `facts_revision`, where this transaction has read it already.
+        `recalled_count` may be older than in the database (see `count_recalls`).
+        """
+        now = self._now()
+        key = {"owner": owner_id, "session": session_id, NOW.key: now}
+        if revision is None:
+            revision = tx.execute(_REVISION, key).scalar_one_or_none()
+        kept = self._cache.get((owner_id, session_id))
+        if kept is not None and kept[0] == revision and (kept[2] is None or kept[2] > now):
+            facts: tuple[Fact, ...] = kept[1]
+            return facts
+        facts = tuple(Fact(*row) for row in tx.execute(_CURRENT, key))
+        size = sum(FACT_BYTES + 2 * len(fact.text) + 2 * len(fact.quote) for fact in facts)
+        first_end = min((fact.expires_at for fact in facts if fact.expires_at is not None), default=None)
+        self._cache.put((owner_id, session_id), (revision, facts, first_end), size + FACT_BYTES)
+        return facts
