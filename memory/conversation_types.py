@@ -12,8 +12,6 @@ the recall mode `tools` stay as at the last compaction; budgets follow the curre
 session's type or a stored type, counts at once (test_conversation_types).
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

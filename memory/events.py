@@ -11,8 +11,6 @@ Invariants:
 - Nothing of an erased person is in the log but that they were erased [test_events].
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

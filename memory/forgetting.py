@@ -6,8 +6,6 @@ A value goes too if it names a message that is no source of its document: an imp
 (test_erasing, test_profile, test_overview).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict

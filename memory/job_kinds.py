@@ -1,7 +1,5 @@
 """Kinds of jobs: the function that runs each, and how many of a kind run at once."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from memory import feedback

@@ -11,8 +11,6 @@ Invariants:
 - A clock that is put back makes jobs due, never later [test_clock_back].
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import secrets

@@ -8,8 +8,6 @@ Invariants:
 - To a key that does not open it, a space looks like one that does not exist (test_owners_apart).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -6,8 +6,6 @@ as the one whom a link names as just that (user, sister, Ida).  Names are compar
 rewritten, so a name that turns out wrong, or is erased, merges nothing any more.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

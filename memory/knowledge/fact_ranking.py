@@ -1,7 +1,5 @@
 """Prioritise facts: choose those that a prompt shows, and say why. Nothing here reads the database."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

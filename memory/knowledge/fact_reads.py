@@ -5,8 +5,6 @@ Invariants:
   the facts ends, so a change, an erasure or a roll-back in any process shows at once [test_current_facts].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime

@@ -7,8 +7,6 @@ Invariants:
 - A deleted fact is as if it had never been taken: what it alone corrected is valid again [test_facts, test_erasing].
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence

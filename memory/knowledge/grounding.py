@@ -17,8 +17,6 @@ When in doubt a fact is let through: this is a net for plain inventions, not a j
 linear in what was said.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence, Set

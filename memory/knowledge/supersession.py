@@ -6,8 +6,6 @@ lives in two places; or the message corrects something, and both make one statem
 supersedes a fact of the same message, or one that was stated or edited later.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
