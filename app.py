@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import logging
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -64,10 +66,12 @@ def build_app(settings: Settings, model: Model | None = None, **config: Any) -> 
     """Return the application, its engine under `engine_of(app)`. The caller starts the background work."""
     try:
         settings.data_dir.mkdir(0o700, parents=True, exist_ok=True)  # people's words are in it
+        if not os.access(settings.data_dir, os.W_OK) and not any(settings.data_dir.iterdir()):  # else it can be read
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise SettingsError(
-            f"RECAP_DATA_DIR: the folder {settings.data_dir} can't be made ({error.strerror}). Make it, for the "
-            "account that Recap runs as, or name another."
+            f"RECAP_DATA_DIR: the folder {settings.data_dir} can't be made or written ({error.strerror}). Make it, "
+            "give it to the account that Recap runs as, or name another."
         ) from error
     logs.set_up(settings)
     app = Flask("recap", static_folder=None)

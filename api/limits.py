@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 RATE_LIMITER, CONCURRENCY = "recap-limits", "recap-concurrency"  # in `app.extensions`: the two limiters
 USUAL = "6000 per minute"  # where RATE_LIMIT is empty
 WRONG_KEYS = RateLimitItemPerMinute(20)  # a person mistypes a few, a program that guesses makes thousands
+ACCEPTED_MAX = 1_000  # keys at their addresses that a worker remembers as right
 LOCAL = "local"  # the network of this machine
 REDIS_SECONDS = 1  # that a request waits for the Redis before it is counted here
 STORAGE_DOWN = "RATE_LIMIT_STORAGE is unreachable: each worker counts for itself"
@@ -50,6 +51,7 @@ class RateLimiter:
         options = timeouts if address.startswith("redis") else {}
         self._shared = FixedWindowRateLimiter(storage_from_string(address, wrap_exceptions=True, **options))
         self._own = FixedWindowRateLimiter(MemoryStorage())
+        self._accepted = set[tuple[str | None, ...]]()  # addresses with the keys that were right there
         self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
 
     def check(self, principal: Principal | None) -> str | None:
@@ -81,10 +83,14 @@ class RateLimiter:
         return _opens_at(self._own, limit, counted_as)
 
     @contextmanager
-    def limit_key_guesses(self) -> Iterator[None]:
-        """Count a key that is refused within the block. Raises LimitReached after too many."""
+    def limit_key_guesses(self, *keys: str | None) -> Iterator[None]:
+        """Count a key that is refused within the block. Raises LimitReached after too many.
+
+        keys: what the block accepts or refuses. It is no guess where it was accepted before, so a program with an old
+        key does not turn others at its address away.
+        """
         address = _network(request.remote_addr)
-        if not self._own.test(WRONG_KEYS, address):
+        if (address, *keys) not in self._accepted and not self._own.test(WRONG_KEYS, address):
             if "X-Forwarded-For" in request.headers and not self._behind_known_proxies:
                 text = "all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES"
                 log.warning(text)
@@ -96,8 +102,13 @@ class RateLimiter:
         except TokenRefused:
             raise
         except Unauthenticated:
+            self._accepted.discard((address, *keys))
             self._own.hit(WRONG_KEYS, address)
             raise
+        if any(keys):
+            if len(self._accepted) >= ACCEPTED_MAX:
+                self._accepted.clear()
+            self._accepted.add((address, *keys))
 
 
 def _opens_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, counted_as: str) -> float | None:

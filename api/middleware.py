@@ -132,9 +132,10 @@ def _require_readable() -> None:
 def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: ConcurrencyLimiter) -> None:
     """Raise RecapError for a request without the right key, or above a limit."""
     settings = engine.settings
-    sends_key = "Authorization" in request.headers or ANTHROPIC_KEY in request.headers
-    with limits.limit_key_guesses() if sends_key else nullcontext():
-        principal = None if getattr(view, "keyless", False) else authenticate(view, engine.keys, settings)
+    keyless = getattr(view, "keyless", False)
+    keys = request.headers.get("Authorization"), request.headers.get(ANTHROPIC_KEY)
+    with limits.limit_key_guesses(*() if keyless else keys) if any(keys) else nullcontext():
+        principal = None if keyless else authenticate(view, engine.keys, settings)
     # Without a key, the caller is this machine itself, which is limited only if the settings say so.
     limited = settings.rate_limit or settings.allow_anonymous or principal is not ANONYMOUS
     counted_as = limits.check(principal) if limited else None

@@ -19,9 +19,9 @@ from flask import current_app
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.errors import command_failed
+from memory.errors import command_failed, schema_differs
 from models import Base, retry_on_conflict
-from models.schema import revision_of, why_too_old
+from models.schema import revision_of, revisions
 from models.sqlite_file import is_in_memory
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
@@ -75,9 +75,9 @@ def migrate() -> None:
             compare_type=True,
             render_as_batch=connection.dialect.name == "sqlite",  # SQLite can't alter most things in place
         )
-        too_old = why_too_old(revision_of(connection))
-        if too_old is not None:
-            raise RuntimeError(f"The database can't be upgraded: {too_old}. Nothing was changed.")
+        revision = revision_of(connection)
+        if revision is not None and revision not in revisions():
+            raise RuntimeError(f"The database can't be upgraded: {schema_differs(revision)}. Nothing was changed.")
         context.run_migrations()
 
 

@@ -131,6 +131,18 @@ def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app):
     good(client.get("/health/live", **from_address(guesser, **bearer(ADA))))
 
 
+def test_a_program_with_an_old_key_does_not_turn_others_at_its_address_away(make_app):
+    client = make_app(api_keys=KEYS, rate_limit="off").test_client()
+    office = "203.0.113.7"
+    good(client.get("/api/sessions", **from_address(office, **bearer(ADA))))
+    good(client.get("/health/live", **from_address(office, **{"x-api-key": ADA})))  # which looks at no key
+    for _ in range(20):
+        error(client.get("/api/sessions", **from_address(office, **bearer("key-of-acme-that-was-revoked"))), 401)
+    good(client.get("/api/sessions", **from_address(office, **bearer(ADA))))
+    for guess in ({"x-api-key": ADA}, bearer("key-of-acme-that-is-tried"), {**bearer(ADA), "x-api-key": "another"}):
+        failed(client.get("/api/sessions", **from_address(office, **guess)), 429, "too_many_wrong_keys")
+
+
 def test_requests_without_a_key_and_refusals_of_the_model_server_are_no_guesses(make_app, model_server):
     client = make_app(**at(model_server, api_keys=KEYS)).test_client()
     for _ in range(21):

@@ -123,6 +123,16 @@ def test_an_upgrade_of_a_database_that_is_too_old_changes_nothing_and_says_what_
     assert "its schema is 0019, too old" in caplog.text and UPGRADE in caplog.text and "Upgrading" in caplog.text
 
 
+def test_an_older_recap_does_not_serve_a_newer_database_and_says_what_to_do(tmp_path, migrated, caplog):
+    with an_app(tmp_path, migrated) as app, app.app_context():
+        execute(tmp_path / "recap.db", "UPDATE alembic_version SET version_num = '9999'")
+        before = content(tmp_path)
+        with pytest.raises(SystemExit):
+            upgrade_schema(app)
+    assert content(tmp_path) == before
+    assert "does not know: run the version of Recap that made it" in caplog.text
+
+
 def test_a_schema_of_another_version_is_answered_with_what_to_do(tmp_path, migrated):
     with an_app(tmp_path, migrated) as app:
         client = app.test_client()
@@ -156,7 +166,7 @@ def test_a_database_without_tables_is_answered_with_what_to_do(tmp_path):
 
 def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence(tmp_path, caplog):
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError, match=r"RECAP_DATA_DIR: the folder .*/data can't be made .Not a directory"):
+    with pytest.raises(SettingsError, match=r"RECAP_DATA_DIR: the folder .*/data can't be made or written .Not a dir"):
         build_app(Settings(data_dir=tmp_path / "file" / "data"))
     nowhere = f"sqlite:///{tmp_path}/nowhere/recap.db"
     with an_app(tmp_path, database_url=nowhere) as app, pytest.raises(SystemExit):
