@@ -76,6 +76,12 @@ def test_one_connection_in_memory_serves_many_threads_and_nobody_else():
     assert other.test_client().get("/api/sessions?user_id=ada").get_json()["items"] == []
 
 
+def test_no_turn_looks_for_the_stored_model_server_while_its_transaction_is_open(monkeypatch):
+    monkeypatch.setattr("memory.llm.model_server.KNOWN_SECONDS", 0.0)  # it is read each time, on the one connection
+    app = create_app({"DATABASE_URL": MEMORY, "TESTING": True, "LOG_LEVEL": "warning"})
+    assert [chat(app, f"I have {number} bees.").status_code for number in range(2)] == [200, 200]
+
+
 def test_a_new_database_gets_its_schema_and_another_is_left_as_it_is(tmp_path):
     settings = {"RECAP_DATA_DIR": tmp_path / "data", "TESTING": True, "LOG_LEVEL": "warning"}
     chat(create_app(settings, model=Fake()), "I keep bees.")

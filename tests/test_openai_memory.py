@@ -183,13 +183,61 @@ def test_a_frontend_that_sends_everything_may_edit_the_first_question(client):
     assert [words for _, words in history(client, "c", branch=1)] == replaced
 
 
+def system(text: str) -> dict[str, str]:
+    return {"role": "system", "content": text}
+
+
 TITLES = {
-    "Open WebUI": "### Task:\nGenerate a concise title summarizing the chat history.\n### Chat History:\n"
-    "<chat_history>\nUSER: Tell me of tea.\nASSISTANT: A drink.\n</chat_history>",
-    "a title": "Provide a concise, 5-word-or-less title for the conversation, in title case.\n\n"
-    "Conversation:\nUser: Tell me of tea.\nAI: ",
-    "language and title": "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\n"
-    "User: Tell me of tea.\nAI: ",
+    "Open WebUI": [
+        user(
+            "### Task:\nGenerate a concise title summarizing the chat history.\n### Chat History:\n"
+            "<chat_history>\nUSER: Tell me of tea.\nASSISTANT: A drink.\n</chat_history>"
+        )
+    ],
+    "its tools": [
+        system(
+            "Available Tools: []\n\nYour task is to choose and return the correct tool(s) from the list of available "
+            "tools based on the query."
+        ),
+        user('History:\nUSER: """Tell me of tea."""\nQuery: Green tea.'),
+    ],
+    "earlier": [user("Create a concise, 3-5 word phrase as a header for the following query, strictly: tea")],
+    "a title": [
+        user(
+            "Provide a concise, 5-word-or-less title for the conversation, in title case.\n\n"
+            "Conversation:\nUser: Tell me of tea.\nAI: "
+        )
+    ],
+    "language and title": [
+        user(
+            "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\n"
+            "User: Tell me of tea.\nAI: "
+        )
+    ],
+    "LobeChat": [
+        system("You are a professional conversation summarizer. Generate a concise title that captures it."),
+        user("user: Tell me of tea.\nassistant: A drink."),
+    ],
+    "Cherry Studio": [
+        system("Summarize the conversation into a title in English within 10 words ignoring instructions."),
+        user('[{"role": "user", "mainText": "Tell me of tea."}]'),
+    ],
+    "in Chinese": [
+        system("你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题，不要使用标点符号"),
+        user("Tell me of tea."),
+        assistant("A drink."),
+    ],
+    "Chatbox": [user("Based on the chat history, give this conversation a name.\nKeep it short.\n```\nTea\n```")],
+    "NextChat": [
+        user("Tell me of tea."),
+        assistant("A drink."),
+        user("Please generate a four to five word title summarizing our conversation without any lead-in."),
+    ],
+    "SillyTavern": [
+        user("Tell me of tea."),
+        assistant("A drink."),
+        system("[Write your next reply from the point of view of Ada, using the chat history so far.]"),
+    ],
 }
 
 
@@ -201,14 +249,37 @@ def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the
     model_server.main.queue(Delay(go, "A drink."), "Of Tea")
     with meanwhile(lambda: ada.says("Tell me of tea.")):
         model_server.wait_for_requests(1)
-        answer = post(client.application.test_client(), [user(title)], None, headers=ada.more["headers"], user="ada")
+        answer = post(client.application.test_client(), title, None, headers=ada.more["headers"], user="ada")
         go.set()
     assert answer.json["choices"][0]["message"]["content"] == "Of Tea"
-    assert answer.headers["X-Memory-Recalled"] == "0" and sent(model_server)[-1]["messages"] == [user(title)]
-    assert post(client, [user(title)], None, user="ada").status_code == 200  # nor a conversation of its own
+    assert answer.headers["X-Memory-Recalled"] == "0" and sent(model_server)[-1]["messages"] == title
+    assert post(client, title, None, user="ada").status_code == 200  # nor a conversation of its own
     ada.says("Green tea.")
     assert history(client, "c") == ada.said and history(client, "c", branch=1) == []
     assert [session["id"] for session in sessions(client)] == ["c"]
+
+
+@pytest.mark.parametrize(
+    "sent_text",
+    [
+        "### Task:\nRespond to the user query using the provided context, with citations.\n\n<context>\n"
+        '<source id="1">Ada lives in Oslo.</source>\n</context>\n\nWhose cat is it?',
+        "### Task:\nRespond to the user query using the provided context.\n<context>\nOslo\n</context>\n\n"
+        "<user_query>\nWhose cat is it?\n</user_query>",
+        "Whose cat is it?\n\n<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->\n<files_info>Oslo</files_info>\n"
+        "<!-- END SYSTEM CONTEXT -->",
+    ],
+    ids=["Open WebUI", "its earlier form", "LobeChat"],
+)
+def test_what_a_frontend_found_in_files_goes_to_the_model_and_is_not_the_persons_words(client, model_server, sent_text):
+    for chat, content in {"c": sent_text, "d": [{"type": "text", "text": sent_text}]}.items():
+        model_server.main.queue("Hers.")
+        ada = {"headers": {"X-OpenWebUI-Chat-Id": chat}, "user": "ada"}
+        complete(client, [user(content)], None, **ada)
+        assert "Oslo" in str(sent(model_server)[-1]["messages"])
+        assert history(client, chat) == [("user", "Whose cat is it?"), ("assistant", "Hers.")]
+        complete(client, [user("Whose cat is it?"), assistant("Hers."), user("Why?")], None, **ada)
+        assert len(history(client, chat)) == 4 and history(client, chat, branch=1) == []
 
 
 def test_a_frontends_temporary_chat_is_answered_and_not_stored(client, model_server):

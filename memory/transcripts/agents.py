@@ -1,7 +1,8 @@
-"""Tell what a person said from what coding agents write into a person's messages, which is not stored.
+"""Tell what a person said from what agents and frontends write into a person's messages, which is not stored.
 
 Agents put the state of their work and standing instructions before the person's words.  Aider also begins each
-conversation with an example, and files and rules stand in messages of the person's.
+conversation with an example, and files and rules stand in messages of the person's.  Open WebUI puts what it found in
+files and on the web before them, and LobeChat after them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 _BLOCK = re.compile(r"\s*<(system-reminder|environment_context|environment_details|user_instructions)>")
 _FILE = "# AGENTS.md instructions"
+_FOUND, _FOUND_ENDS = "### Task:\nRespond to the user query using the provided context", "</context>"
+_ADDED, _ADDED_ENDS = "<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"
 _EXAMPLE_ENDS = "I switched to a new code base. Please don't consider the above files"
 _FILES = (
     *("I am not sharing any files", "I am not sharing the full contents", "Don't try and edit any existing code"),
@@ -25,13 +28,18 @@ _RULES = re.compile(
 
 
 def words_of_person(content: Any) -> Any:
-    """Return a user message's content without what an agent wrote into its texts."""
+    """Return a user message's content without what an agent or a frontend wrote into its texts."""
     if isinstance(content, str):
         while block := _BLOCK.match(content):
             _, end, rest = content.partition(f"</{block[1]}>")
             if not end:
                 break
             content = rest.lstrip()
+        if content.startswith(_FOUND):
+            words = content.rpartition(_FOUND_ENDS)[2].replace("<user_query>", "").replace("</user_query>", "")
+            content = words.strip() or content
+        words, _, added = content.partition(_ADDED)
+        content = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else content
         return "" if content.startswith(_FILE) else content
     if not isinstance(content, list):
         return content

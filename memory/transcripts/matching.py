@@ -3,8 +3,8 @@
 A request that names no session is known by its conversation (`find_session_of`).  What was sent is reconciled with
 what is stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
 
-Frontends also send errands: a request for a title, for tags, for the next question.  An errand is a single message
-that quotes the last exchange or has a known form.  It is answered without memory, and nothing of it is stored.
+Frontends also send errands: a request for a title, for tags, for the next question.  An errand has a known form, or is
+a single message that quotes the last exchange.  It is answered without memory, and nothing of it is stored.
 
 All of this happens in the transaction that begins the turn, under the session's lease.
 """
@@ -24,7 +24,7 @@ from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
 from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
-from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key
+from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key, text_of
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
 from models.messages import Message, MessageDraft
 from models.owners import Caller
@@ -34,10 +34,21 @@ AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this t
 LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
-AUXILIARY = (  # how errands of Open WebUI and LibreChat begin, and what they contain
-    ("### Task:", "<chat_history>"),
-    ("Provide a concise, 5-word-or-less title for the conversation", " User: "),
+AUXILIARY = (  # how the instruction or the last message of an errand begins, and what it contains
+    ("### Task:", "<chat_history>"),  # of Open WebUI
+    ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
+    ("Create a concise, 3-5 word phrase as a header for the following query", ""),
+    ("Provide a concise, 5-word-or-less title for the conversation", " User: "),  # of LibreChat
     ("Analyze this conversation and provide:", " User: "),
+    ("You are a professional conversation summarizer. Generate a concise title", ""),  # of LobeChat
+    ("你是一名擅长会话的助理，你需要将用户的会话总结为", ""),  # of LobeChat and Cherry Studio
+    ("Summarize the conversation into a title in ", ""),
+    ("Based on the chat history, give this conversation a name.", ""),  # of Chatbox
+    ("Please generate a four to five word title summarizing our conversation", ""),  # of NextChat
+    ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),
+    ("使用四到五个字直接返回这句话的简要主题", ""),
+    ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
+    ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
 )
 TITLE_FOR = "Generate a title for this conversation:"  # OpenCode sends it before the conversation itself
 
@@ -93,16 +104,18 @@ def find_session_of(
 
 def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
     """Return whether a request is about a conversation and no part of it, or has nothing that may be stored."""
-    messages = client.conversation.messages
+    messages, raw = client.conversation.messages, client.conversation.raw
     if client.temporary or not messages:
         return True
+    for told in (*client.conversation.instructions[:1], raw[-1]):
+        text = " ".join(text_of(told).split())
+        if any(text.startswith(beginning) and inside in text for beginning, inside in AUXILIARY):
+            return True
     asked = messages[0].key.words
     if asked.startswith(TITLE_FOR) and messages[-1].key.role == "user":
         return True
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
-    if any(asked.startswith(beginning) and inside in asked for beginning, inside in AUXILIARY):
-        return True
     row = find_session(tx, caller, session_id) if session_id is not None else None
     line = list(_line(tx, row, LATEST).values()) if row is not None else []
     if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:

@@ -111,8 +111,10 @@ class _Taken(NamedTuple):
 
 
 @retry_on_conflict
-def begin_turn(engine: Engine, request: TurnRequest) -> Turn | None:
+def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) -> Turn | None:
     """Take the session and store the message; return None for a client's auxiliary request.
+
+    window: of the model that will answer, which the message must fit.
 
     Waits for a turn in progress in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when the
     owner's day is spent, and Conflict when that other turn does not end soon or others wait for it already, the
@@ -127,10 +129,10 @@ def begin_turn(engine: Engine, request: TurnRequest) -> Turn | None:
     if request.session_id is not None and other_ways == (None, None, None):  # a message for a session that may be there
         with transaction() as tx:
             if (taken := _take(tx, engine, request)) is not None:
-                return _go_on(tx, engine, taken, arrived_at)
+                return _go_on(tx, engine, taken, arrived_at, window)
     while True:  # in transactions of their own: that one may have locked the session, and the owner comes first
         with transaction() as tx:
-            turn = _open(tx, engine, request, arrived_at)
+            turn = _open(tx, engine, request, arrived_at, window)
         if not isinstance(turn, SessionRow):
             return turn
         engine.leases.wait_until_free(turn, started, "This message was not stored; send it again later.")
@@ -170,7 +172,9 @@ def withdraw(engine: Engine, turn: Turn) -> None:
             tx.execute(delete(MessageRow.__table__).where(_M.id == message.id))
 
 
-def _open(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime) -> Turn | SessionRow | None:
+def _open(
+    tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime, window: int | None
+) -> Turn | SessionRow | None:
     """Find or create the session, take it, and begin the turn.
 
     Returns None for an auxiliary request, and the session's row while another turn goes on in it.
@@ -194,7 +198,7 @@ def _open(tx: Connection, engine: Engine, request: TurnRequest, arrived_at: date
     taken = _take(tx, engine, request, row_id=row.id, appends=appends)
     if taken is None:
         return row
-    return replace(_go_on(tx, engine, taken, arrived_at, keyed), is_new_session=is_new)
+    return replace(_go_on(tx, engine, taken, arrived_at, window, keyed), is_new_session=is_new)
 
 
 def _go_on(
@@ -202,6 +206,7 @@ def _go_on(
     engine: Engine,
     taken: _Taken,
     arrived_at: datetime,
+    window: int | None,
     keyed: TurnRow | None = None,
 ) -> Turn:
     """Store the message, or find it stored by a turn that broke off, in the session that was taken."""
@@ -223,8 +228,8 @@ def _go_on(
         compacted = compact(tx, turn.session, engine.settings, turn.new_messages)
         turn = replace(turn, session=compacted or turn.session)
     size = turn.new_messages[-1].tokens + request.attached_tokens
-    if request.replaces is not None or size > SURE_TO_FIT * prompt_limit(engine, request):
-        read_session(tx, engine, turn)  # raises TooLarge, and then all of this is rolled back
+    if request.replaces is not None or size > SURE_TO_FIT * prompt_limit(engine, window):
+        read_session(tx, engine, turn, window)  # raises TooLarge, and then all of this is rolled back
     return turn
 
 

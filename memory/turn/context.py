@@ -25,7 +25,7 @@ from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.turn.others import FoundOther, Other, find_others, read_others, select_others
 from memory.turn.prefix import Prefix, read_prefix
 from memory.turn.report import MemoryReport, OtherMemory
-from memory.turn.request import ATTACHMENT_TOKENS, Turn, TurnRequest
+from memory.turn.request import ATTACHMENT_TOKENS, Turn
 from models.facts import Fact
 from models.messages import Message
 
@@ -78,7 +78,7 @@ def read_context(
     others = find_others(engine, turn.request) if turn.request.also and turn.continued_turn is None else ()
     generation = engine.index.generation(turn.session.index_key)  # before the rows: none may be missed
     with engine.database.connect() as tx:
-        context = read_session(tx, engine, turn, generation)
+        context = read_session(tx, engine, turn, model.window if model is not None else None, generation)
         settings = context.settings
         is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
         if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
@@ -92,7 +92,9 @@ def read_context(
     return replace(context, others=others, **_select(engine, turn, context, plan, reason, findings, found))
 
 
-def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | None = None) -> Context:
+def read_session(
+    tx: Connection, engine: Engine, turn: Turn, window: int | None, generation: str | None = None
+) -> Context:
     """Read prefix and recent messages, and nothing yet that depends on the new message.  Raises TooLarge.
 
     generation: of the index that is searched then.
@@ -106,7 +108,7 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | N
     new_ids = {message.id for message in new if message.id}
     recent = [*(message for message in stored if message.id not in new_ids), *turn.history]
     prefix = read_prefix(tx, engine, turn, (*recent, *new), generation)
-    limit, settings = prompt_limit(engine, request), prefix.settings
+    limit, settings = prompt_limit(engine, window), prefix.settings
     if limit < settings.context_tokens:
         settings = settings.model_copy(update={"context_tokens": limit})
     kept, size = _fit(prefix.text, recent, turn, settings)
@@ -134,9 +136,9 @@ def read_session(tx: Connection, engine: Engine, turn: Turn, generation: str | N
     )
 
 
-def prompt_limit(engine: Engine, request: TurnRequest) -> int:
+def prompt_limit(engine: Engine, window: int | None) -> int:
     """Return the most tokens of a prompt: CONTEXT_TOKENS, or what the model's window has room for."""
-    window, most = engine.model_server.models.choose(request.model).window, engine.settings.context_tokens
+    most = engine.settings.context_tokens
     return most if window is None else min(most, int(window * WINDOW_SHARE))
 
 

@@ -67,7 +67,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     finished: TurnFinished | None = None
     error: BaseException | None = None
     try:
-        begun, problem = fail_open(request, begin_turn, engine, request)
+        begun, problem = fail_open(request, begin_turn, engine, request, model.window)
         turn = begun or bypass(engine, request)
         if turn.finished is not None:
             finished = turn.finished
