@@ -15,7 +15,6 @@ from memory.quoting import BLOCKS
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import Excluded, Sections
-from tests.application import soon_over
 from tests.builtin import (
     ADA,
     MODEL,
@@ -337,30 +336,6 @@ def test_every_message_is_digested_and_answered(drawn, items, known, question):
     answered, _ = complete(MODEL, asked)
     answered.encode()
     assert answered and complete(MODEL, replace(asked, stream=True))[0] == answered
-
-
-HOSTILE = [
-    "I ",
-    "and I ",
-    " ",
-    ".",
-    "X is out because ",
-    "我，",
-    "it must not ",
-    '"',
-    " - ",
-    "```\n",
-    "I need 5 apples\n",
-]
-HOSTILE += ["My name is A", "I live in Ab Cd ", "in on at not ", "1 to 2 "]
-
-
-@pytest.mark.parametrize("repeated", HOSTILE)
-def test_long_and_hostile_texts_are_read_in_no_time(repeated):
-    text = repeated * (100_000 // len(repeated))
-    with soon_over():
-        digest([text])
-        reply(text, [text])
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, same_text
 from models.facts import FactDraft
 from models.messages import Message
-from tests.application import soon_over
 from tests.http import append, chat, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import Body, prompts
@@ -39,11 +38,6 @@ NUMBER, OPPOSITE, NAME = (
     "its source says the opposite",
     "it has a name that was not said",
 )
-
-
-def test_a_message_of_accents_is_checked_in_no_more_than_seconds():
-    with soon_over():
-        assert problem("Lives in Bergen", "I live in Bergen, o" + "\u0315\u0300" * 50_000, "I live in Bergen") is None
 
 
 @pytest.mark.parametrize(

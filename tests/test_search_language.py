@@ -13,7 +13,6 @@ from cli import register_commands
 from config import Settings, SettingsError
 from memory.languages import analysis_in
 from search_index.analysis import LANGUAGES, MAX_TERM
-from tests.application import soon_over
 from tests.http import append, chat, find, said
 from tests.search_index import folders
 
@@ -164,15 +163,6 @@ def test_the_same_text_in_another_unicode_form_is_the_same(text):
 def test_case_of_whole_words_does_not_matter(words):
     lower = " ".join(words).casefold()
     assert ENGLISH.terms(lower.upper()) == ENGLISH.terms(lower.upper().lower())
-
-
-@pytest.mark.parametrize(
-    "piece", ["word ", "a.", "aB", "1,", "漢", "é", "'s", "C++", "\u0301\u0316", "\x00", "x", "İ", "x\u0301-"]
-)
-def test_a_megabyte_takes_no_more_than_seconds(piece):
-    text = "é" + piece * (1_000_000 // len(piece))
-    with soon_over():
-        ENGLISH.terms(text, singles=True)
 
 
 # -- over HTTP

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from memory.recall.times import TimeRange, time_ranges
 from schemas.fields import zone_of
-from tests.application import soon_over
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")
 ZONES = [TALLINN, NEW_YORK, ZoneInfo("UTC")]
@@ -202,14 +201,6 @@ def test_holds_for_any_text(text, now):
         assert one.after.tzinfo is UTC and one.before.tzinfo is UTC
         assert end <= one.start < one.end and one.phrase == text[one.start : one.end]
         end = one.end
-
-
-@pytest.mark.parametrize(
-    "unit", ["in may ", "on monday ", " ", "2023-", "12/", "1", "上", "三", "一月", "a few ", "the first half of "]
-)
-def test_takes_time_in_proportion(unit):
-    with soon_over():  # quadratic takes minutes
-        time_ranges(unit * (100_000 // len(unit)), FRIDAY.replace(tzinfo=TALLINN), TALLINN)
 
 
 WORDS = """

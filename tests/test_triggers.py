@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from memory.languages import LANGUAGES, Language, TextPattern, alternatives, analysis_in, pattern
 from memory.recall.triggers import MessageReading, Trigger, about, asking, keywords, stands_alone
-from tests.application import soon_over
 
 ENGLISH = analysis_in("en")
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
@@ -196,20 +195,6 @@ def test_a_pattern_that_passes_over_texts_finds_the_same(part, text):
     for name in ("search", "match"):
         match, other = getattr(whole, name)(text), getattr(quick, name)(text)
         assert (match and match.span()) == (other and other.span())
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["a", "a ", "good morning ", "不是", "好的", "啊", "谢谢你", "ha", "the ", "my ", "i ", "we have already ", "what ",
-     "\u0301", "(", "'", ":)", "之前", "so ", "the bug ", "that i ", "hi, ", "😀", "he ",
-     "Ab ", "a/", "a.", "_", "1,", "数据库的", "~/", "a-", "::", "http://", "カ", "x1 ", "12ab"],
-)  # fmt: skip
-def test_hostile_text_costs_little(piece):
-    text = (piece * 100_000)[:100_000] + "x"
-    with soon_over():
-        read(text, [text] * 3)
-        read(text[:250] + "x", [text[:500]])
-        keywords(text, ENGLISH)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""Long texts of one piece over and over: what reads people's words takes time in proportion to them, not to its square.
+
+(Quotations are in test_rendering, models' answers in test_summary_update and test_thoughts.)
+"""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memory.knowledge.grounding import Grounding
+from memory.languages import analysis_in
+from memory.recall.times import time_ranges
+from memory.recall.triggers import MessageReading, keywords
+from models.facts import FactDraft
+from models.messages import Message
+from tests.application import soon_over
+from tests.builtin import digest, reply
+
+ENGLISH = analysis_in("en")
+NOW = datetime(2026, 11, 20, 14, 30, tzinfo=UTC)
+
+
+def index(piece: str) -> None:
+    ENGLISH.terms("é" + piece * (1_000_000 // len(piece)), singles=True)
+
+
+def look_for_times(piece: str) -> None:
+    time_ranges(piece * (100_000 // len(piece)), NOW, UTC)
+
+
+def look_back(piece: str) -> None:
+    text = (piece * 100_000)[:100_000] + "x"
+    for message, visible in ((text, [text] * 3), (text[:250] + "x", [text[:500]])):
+        MessageReading(message, NOW, UTC, ENGLISH).trigger(visible)
+    keywords(text, ENGLISH)
+
+
+def ground(piece: str) -> None:
+    said = "I live in Bergen, o" + piece * 50_000
+    Grounding([Message(1, "s", 1, "user", said, NOW, 1)]).check(FactDraft("Lives in Bergen", 1, "I live in Bergen"))
+
+
+def answer(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    digest([text])
+    reply(text, [text])
+
+
+PIECES = {  # of each reader
+    index: "word |a.|aB|1,|漢|é|'s|C++|\u0301\u0316|\x00|x|İ|x\u0301-",
+    look_for_times: "in may |on monday | |2023-|12/|1|上|三|一月|a few |the first half of ",
+    look_back: "a|a |good morning |不是|好的|啊|谢谢你|ha|the |my |i |we have already |what |\u0301|(|'|:)|之前|so "
+    "|the bug |that i |hi, |😀|he |Ab |a/|a.|_|1,|数据库的|~/|a-|::|http://|カ|x1 |12ab",
+    ground: "\u0315\u0300",
+    answer: 'I |and I | |.|X is out because |我，|it must not |"| - |```\n|I need 5 apples\n|My name is A'
+    "|I live in Ab Cd |in on at not |1 to 2 ",
+}
+
+
+@pytest.mark.parametrize(
+    ("read", "piece"), [(read, piece) for read, pieces in PIECES.items() for piece in pieces.split("|")]
+)
+def test_a_long_text_of_one_piece_is_read_in_seconds(read, piece):
+    with soon_over():
+        read(piece)
