@@ -205,7 +205,8 @@ def _message(document: Document) -> Message:
     """Return the message as it stands in an excerpt; its position is its id."""
     at, session = document.created_at.replace(tzinfo=UTC), f"{document.session_id:032x}"  # as long as Recap's ids
     number = document.message_id
-    return Message(number, session, number, document.role, document.content, at, 0, document.name)
+    size = tokens.estimate_message(document.content)
+    return Message(number, session, number, document.role, document.content, at, size, document.name)
 
 
 def _share(evidence: frozenset[int], found: Sequence[int] | set[int]) -> float:

@@ -103,7 +103,8 @@ class Analysis:
             for word in listed:
                 self._foreign[word].append(code)
         self._terms_of = cached(16_384)(self._analysed)
-        self.languages_of = cached(64)(self._languages_of)  # a turn asks several times
+        # A turn asks several times.
+        self.languages_of, self.content = cached(64)(self._languages_of), cached(64)(self._content)
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """Return the terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
@@ -146,10 +147,9 @@ class Analysis:
         """`text` without the words that have one of `terms`."""
         return _WRITTEN.sub(lambda word: word[0] if self.words(word[0]).isdisjoint(terms) else "", text)
 
-    def content(self, text: str, without: Collection[str] = ()) -> str:
-        """Return the words of `text` but stop words and those with a term in `without`; if none is left, `text`."""
-        written = [(word, terms) for word in _WRITTEN.findall(text) if (terms := self.terms(word))]
-        return " ".join([word for word, terms in written if not without or set(without).isdisjoint(terms)]) or text
+    def _content(self, text: str) -> str:
+        """Return the words of `text` but stop words; if none is left, `text`."""
+        return " ".join(word for word in _WRITTEN.findall(text) if self.terms(word)) or text
 
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""
@@ -164,7 +164,7 @@ class Analysis:
 
         One such word of another language may be a word of this one.
         """
-        words = [word for written in _WRITTEN.findall(text) for word in self.folded(written).split("'")]
+        words = [word for written in _WRITTEN.findall(self.folded(text)) for word in written.split("'")]
         counts = Counter(code for word in words if word in self._foreign for code in self._foreign[word])
         most, own = max(counts.values(), default=0), sum(word in self._stop_words for word in words)
         if most < FOREIGN_WORDS or most <= own:

@@ -316,7 +316,7 @@ class SearchIndex:
         calibrated = self._embedder_for(prepared)
         if calibrated is not None and calibrated.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
-            vector, content = quantize(calibrated.embedder, [text, self._analysis.content(prepared.text, speakers)])
+            vector, content = quantize(calibrated.embedder, [text, self._analysis.content(text)])
         has_windows = not query.alone and self._profile.uses(*IN_WINDOWS)
         calibration = calibrated.calibration if calibrated is not None and content else None
         return ScoringContext(

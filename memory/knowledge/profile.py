@@ -384,6 +384,8 @@ class ProfileBlock:
 
     def states(self, fact: Fact) -> bool:
         """Return whether the prompt states a fact already: a value of the same message has half of its words."""
+        if not self.values:
+            return False
         since = fact.valid_from.isoformat()
         same = [f"{value.name} {value.value}" for value in self.values if value.source["since"] == since]
         words = set(stems(fact.text)) if same else set()

@@ -21,6 +21,7 @@ from models.messages import PASSAGE, Excerpt, Message
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
+LINE_TOKENS = 8  # of its time, speaker and line ends
 TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 LENGTH_POWER = 0.1  # of its tokens, by which a hit's score is divided: twice as long is worth a 15th less
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
@@ -115,23 +116,17 @@ def fit_budget(
     located_by_session: dict[int, list[LocatedMessage]] = {}
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
-    lines: dict[int, tuple[Message, str]] = {}  # as they are shown
-
-    def line_of(message: Message) -> tuple[Message, str]:
-        if message.id not in lines:
-            shown = truncate_message(message, found=message.id in best)
-            lines[message.id] = shown, message_line(shown)
-        return lines[message.id]
 
     def worth(message_id: int) -> float:
-        _, line = line_of(window[message_id].message)
-        return best[message_id].score / line_tokens(line, first=False) ** LENGTH_POWER
+        size = LINE_TOKENS + min(window[message_id].message.tokens, HIT_TOKENS)
+        return best[message_id].score / size**LENGTH_POWER
 
     for around in windows(window, sorted(best, key=worth, reverse=True), window_size).values():
         for near in around:
             if near.message.id in seen:
                 continue
-            message, line = line_of(near.message)
+            message = truncate_message(near.message, found=near.message.id in best)
+            line = message_line(message)
             day, on = message.created_at.date(), days.setdefault(near.session_id, set())
             cost = line_tokens(line, first=not on, same_day=on == {day})
             if cost > budget:

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, vocabulary
 from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
+from search_index.caches import cached
 
 SMALL_TALK_CHARS = 300  # no longer text is small talk
 KEYWORDS_SHOWN = 5  # in a reason
@@ -297,6 +298,7 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
                 yield word
 
 
+@cached(16_384)
 def _has_terms(word: str, analysis: Analysis) -> bool:
     """Return whether the index has the word: English stop words are left out of texts in any language."""
     return bool(analysis.terms(word)) and (analysis is _ENGLISH or bool(_ENGLISH.terms(word)))
