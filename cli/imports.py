@@ -37,6 +37,9 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
                 done = store_import(engine, caller, replace(document, sessions=sessions))
         counts = ", ".join(f"{count} {kind}" for kind, count in done.created.items() if count)
         click.echo(f"{path.name} ({document.format}): new are {counts or 'none'}.")
+        if document.skipped:
+            named = "; ".join(document.skipped_items)
+            click.echo(f"{document.skipped} entries could not be read and were left out: {named}.", err=True)
     _summarise(engine, caller, summarise)
 
 

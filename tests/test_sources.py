@@ -18,7 +18,7 @@ from app import engine_of
 from cli import register_commands
 from memory.transfer.export import SessionRecord
 from memory.transfer.sources import archive
-from memory.transfer.sources.files import SOURCES, ThirdPartyExport
+from memory.transfer.sources.files import SOURCES
 from tests.application import rows_of
 from tests.http import Body, error, good, read_all
 from tests.http import history as stored
@@ -284,7 +284,7 @@ def test_a_tree_without_an_end_is_walked_once(client):
             [activity("Watched tea", AT, header="YouTube", products=["YouTube"], titleUrl="x")],
             "record of another activity",
         ),
-        ([tea(), {"id": "x"}], "item 1 of it is no conversation"),
+        ([{"id": "x"}, 7], "item 0 of it is no conversation"),
         (
             zipped(**{"a.jpg": b"x", "user.json": {"chatgpt_plus_user": True}}),
             "without chats. It begins with: a.jpg, user.json",
@@ -294,7 +294,8 @@ def test_a_tree_without_an_end_is_walked_once(client):
             [claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})],
             "export is of several people: acct and bob",
         ),
-        (b"<html>", "is not valid JSON"),
+        (b"<html>", "choose JSON"),
+        (b"What", "is not valid JSON"),
         (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
         ({"facts": [1]}, "facts.0: Invalid input type"),
     ],
@@ -432,8 +433,8 @@ _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item, name, value):
     whole = {**item, name: value}
-    known = [(source, whole) for source in SOURCES if source.recognises(whole)]
-    for record in ThirdPartyExport(lambda: iter(known), datetime.now(UTC)).records():
+    known = [source for source in SOURCES if source.recognises(whole)]
+    for record in (record for source in known for record in source.records(whole, datetime.now(UTC))):
         for message in record.messages if isinstance(record, SessionRecord) else ():
             assert message.role in ("user", "assistant") and message.content and message.external_id
             json.dumps(message.content, ensure_ascii=False).encode()

@@ -457,6 +457,8 @@ export interface Imported {
   created: Record<string, number>;
   known: Record<string, number>;
   renamed: Record<string, any>;
+  skipped: number;
+  skipped_items: string[];
 }
 export interface Instruction {
   name: string;

@@ -60,6 +60,15 @@ class Imported(Schema):
         "How many sessions, messages, facts, items and documents were stored already, or rest on what was erased."
     )
     renamed = fields.Dict(metadata=describe("Sessions whose id was taken, and the id that each has here."))
+    skipped = fields.Integer(
+        attribute="document.skipped",
+        metadata=describe("How many items of another program's export were left out, as they are damaged or unknown."),
+    )
+    skipped_items = fields.List(
+        fields.String(),
+        attribute="document.skipped_items",
+        metadata=describe("The place and the title of the first of these, at most 20."),
+    )
 
 
 def read_import(file: IO[bytes], now: datetime) -> ImportDocument:
@@ -87,7 +96,7 @@ def _is_export(file: IO[bytes]) -> bool:
 
 
 def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
-    export = files.open_export(file, now)
+    export = files.ThirdPartyExport(file, now)
     kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
     for record in export.records():
         kinds[type(record)] += 1
@@ -100,6 +109,8 @@ def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
         (record for record in export.records() if isinstance(record, SessionRecord)),
         (record for record in export.records() if isinstance(record, FactRecord)) if kinds[FactRecord] else (),
         newest.values(),
+        skipped=export.skipped,
+        skipped_items=tuple(export.skipped_items),
     )
 
 

@@ -56,7 +56,7 @@ NOTHING_ELSE = "…"  # in the place of an answer of thoughts alone
 class ImportDocument:
     """Checked document. Its records are read once, while they are imported. length: the number of sessions.
 
-    remember: False for a person who has turned their memory off.
+    remember: False for a person who has turned their memory off. skipped: number of items that could not be read.
     """
 
     format: str
@@ -66,6 +66,8 @@ class ImportDocument:
     items: Iterable[ItemRecord]
     documents: Iterable[DocumentRecord] = ()
     remember: bool = True
+    skipped: int = 0
+    skipped_items: tuple[str, ...] = ()
 
 
 def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> Import:

@@ -516,6 +516,8 @@ class Imported(TypedDict):
     created: dict[str, int]
     known: dict[str, int]
     renamed: dict[str, Any]
+    skipped: int
+    skipped_items: list[str]
 
 
 class Instruction(TypedDict):

@@ -18,6 +18,7 @@ UNPACKED_BYTES_MAX = 1 << 31  # of its text
 DIRECTORY_BYTES_MAX = 1 << 23  # of its list of files, which is read at once
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
 _TEXT = re.compile(r"\.(json|jsonl|ndjson|md)$", re.IGNORECASE)
+_INNER = re.compile(r"(.*?\.zip)//(.*)", re.IGNORECASE)
 
 
 def is_zip(file: IO[bytes]) -> bool:
@@ -26,20 +27,29 @@ def is_zip(file: IO[bytes]) -> bool:
 
 
 class Archive:
-    """Files of a .zip. Raises InvalidRequest for a damaged one, now or while it is read."""
+    """Files of a .zip, and of each .zip in it. Raises InvalidRequest for a damaged one, now or while it is read."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], *, is_inner: bool = False) -> None:
         with _errors():
             self._zip = zipfile.ZipFile(_Bounded(file))
         files = self._zip.infolist()
-        text = [file for file in files if _TEXT.search(file.filename)]
-        self.names = sorted({file.filename for file in text})
+        sizes = {file.filename: file.file_size for file in files if _TEXT.search(file.filename)}
+        for inner in files if not is_inner else ():
+            if inner.filename.lower().endswith(".zip"):
+                with self.open(inner.filename) as part:
+                    names = Archive(part, is_inner=True).names  # each takes reading all that is before it
+                sizes |= {f"{inner.filename}//{name}": inner.file_size for name in names}
+        self.names: list[str] = sorted(sizes)
         self.begins = ", ".join(file.filename[:60] for file in files[:3])
-        if sum(file.file_size for file in text) > UNPACKED_BYTES_MAX:
+        if sum(sizes.values()) > UNPACKED_BYTES_MAX:
             raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
+        if inner := _INNER.fullmatch(name):
+            with self.open(inner[1]) as part, Archive(part, is_inner=True).open(inner[2]) as file:
+                yield file
+            return
         with _errors((*_DAMAGED, RuntimeError)):  # a password, or a compression that Python does not know
             part = self._zip.open(name)
         with _errors(), part:

@@ -59,15 +59,26 @@ def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 def _messages(
     conversation: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], began: datetime | None
 ) -> Iterator[MessageDraft]:
-    tip, at = conversation.get("current_node"), began
-    if not isinstance(tip, str) or tip not in nodes:
-        inner = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
-        tip = max((key for key in nodes if key not in inner), key=lambda key: _time(nodes[key]), default=None)
-    for node_id in branch({key: node.get("parent") for key, node in nodes.items()}, tip):
+    at = began
+    for node_id in _path(nodes, conversation.get("current_node")):
         message = mapping(nodes[node_id].get("message"))
         at = moment(message.get("create_time")) or at
         if _is_shown(message):
             yield from drafts(message["author"]["role"], _words(message), at, text(node_id))
+
+
+def _path(nodes: Mapping[str, Mapping[str, Any]], tip: Any) -> list[str]:
+    """Return the ids from the root to `tip`. Above a deleted node, and without a tip, the newest leaf counts."""
+    parents = {key: node.get("parent") for key, node in nodes.items()}
+    path = branch(parents, tip)
+    if path and (not isinstance(parents[path[0]], str) or parents[path[0]] in parents):
+        return path
+    taken = set(path)
+    taken.update(key for key, parent in parents.items() if isinstance(parent, str) and parent in taken)
+    rest = {key: node for key, node in nodes.items() if key not in taken}
+    inner = {parent for parent in map(parents.get, rest) if isinstance(parent, str)}
+    newest = max((key for key in rest if key not in inner), key=lambda key: _time(nodes[key]), default=None)
+    return path if newest is None else _path(rest, newest) + path
 
 
 def _time(node: Mapping[str, Any]) -> datetime:

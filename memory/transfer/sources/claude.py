@@ -28,6 +28,9 @@ from memory.transfer.sources.values import (
 from models.messages import MessageDraft
 
 _MEMORIES = ("conversations_memory", "project_memories")
+_UNSUPPORTED = re.compile(
+    r"\s*```\s*This block is not supported on your current device yet\.\s*```\s*"
+)  # a tool's call
 _HEADING = re.compile(r"#+ .*|\*\*[^*]+\*\*:?")
 _SENTENCES = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
 
@@ -68,7 +71,7 @@ def _messages(conversation: Mapping[str, Any]) -> Iterator[MessageDraft]:
 
 
 def _words(message: Mapping[str, Any]) -> str:
-    own = words(message.get("content")) or text(message.get("text"))
+    own = text(_UNSUPPORTED.sub("\n\n", words(message.get("content")) or text(message.get("text"))))
     attached = objects(message.get("attachments"))
     pasted = [text(file.get("extracted_content")) for file in attached if not (own and text(file.get("file_name")))]
     names = [file.get("file_name") for file in (*attached, *objects(message.get("files")))]

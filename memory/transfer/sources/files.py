@@ -5,7 +5,9 @@ Invariant: memory holds one chat at a time (test_sources).
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby, islice
@@ -13,12 +15,13 @@ from typing import IO, Any
 
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
-from memory.transfer.json_reader import NotJson, Parts, iter_items
+from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
 from memory.transfer.sources.archive import Archive, is_zip
-from memory.transfer.sources.values import Record, mapping, refused
+from memory.transfer.sources.values import Record, mapping, refused, text
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
+SKIPPED_MAX = 20  # items that are named
 _LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
 _PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
@@ -45,6 +48,7 @@ SOURCES = (
 )
 _BESIDE = "What was said is in conversations.json beside it"
 _ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
+_AS_JSON = "For chats with Gemini, choose JSON as the format of My Activity in Google Takeout"
 _OTHER_FILES = {  # of exports, by a field that only they have
     "chatgpt_plus_user": f"ChatGPT's user.json. {_BESIDE}",
     "is_anonymous": f"ChatGPT's shared_conversations.json. {_BESIDE}",
@@ -55,16 +59,20 @@ _OTHER_FILES = {  # of exports, by a field that only they have
 }
 
 
-@dataclass(frozen=True)
 class ThirdPartyExport:
-    """Items of another program's export. Each iteration reads the file from the start."""
+    """Export of another program. `records` may be called again: each time, it reads the file from the start.
 
-    items: Callable[[], Iterator[tuple[Source, Mapping[str, Any]]]]
-    now: datetime  # for records without a time
+    After the first time, `format` is the name of its source, `skipped` the number of items that no source knows, and
+    `skipped_items` names the first of them. Other files of a .zip do not count. now: for records without a time.
+    """
 
-    @property
-    def format(self) -> str:
-        return next((source.name for source, _ in self.items()), SOURCES[-1].name)
+    def __init__(self, file: IO[bytes], now: datetime) -> None:
+        self._file, self._now = file, now
+        self._archive = Archive(file) if is_zip(file) else None
+        self._names = self._archive.names if self._archive is not None else [""]
+        self._read = list[str]()  # files with an item that a source knows
+        self.format = SOURCES[-1].name
+        self.skipped, self.skipped_items = 0, list[str]()
 
     def records(self) -> Iterator[Record]:
         """Yield the records, with consecutive parts of a session joined, without empty sessions.
@@ -82,56 +90,59 @@ class ThirdPartyExport:
 
     def _each(self) -> Iterator[Record]:
         people = set[str]()
-        for source, item in self.items():
+        for source, item in self._known_items():
             ids = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
             people.update(person for person in ids if isinstance(person, str))
             if len(people) > 1:
                 names = " and ".join(sorted(people))[:300]
                 raise refused("several_people", f"This export is of several people: {names}. Import each one's alone")
-            yield from source.records(item, self.now)
+            yield from source.records(item, self._now)
+
+    def _known_items(self) -> Iterator[tuple[Source, Mapping[str, Any]]]:
+        self.skipped, self.skipped_items, self._read = 0, [], list[str]()
+        for name in self._names:
+            try:
+                yield from self._known_in(name)
+            except (NotJson, InvalidRequest) as error:
+                is_other_file = isinstance(error, NotJson) or error.code == "unknown_format"
+                if self._archive is None or name in self._read or not is_other_file:
+                    raise
+        if self._archive is not None:
+            self._names = self._read
+            if not self._read:
+                problem = f"This is a .zip without chats. It begins with: {self._archive.begins}. {_AS_JSON}"
+                raise refused("unknown_format", problem)
+
+    def _known_in(self, name: str) -> Iterator[tuple[Source, Mapping[str, Any]]]:
+        """Yield the items of one file, each with its source. Raises InvalidRequest if no source knows any of them."""
+        first, skipped = None, list[str]()
+        with self._archive.open(name) if self._archive is not None else nullcontext(self._file) as file:
+            for number, item in enumerate(_items(file)):
+                source = next((source for source in SOURCES if source.recognises(mapping(item))), None)
+                if source is None:
+                    first = first or _unknown(number, mapping(item))
+                    skipped.append(_name(name, number, mapping(item)) if len(skipped) < SKIPPED_MAX else "")
+                    continue
+                if name not in self._read:
+                    self.format = self.format if self._read else source.name
+                    self._read.append(name)
+                yield source, item
+        if first is not None and name not in self._read:
+            raise first
+        self.skipped += len(skipped)
+        self.skipped_items = [*self.skipped_items, *skipped][:SKIPPED_MAX]
 
 
-def open_export(file: IO[bytes], now: datetime) -> ThirdPartyExport:
-    """Return the export in a file. Raises InvalidRequest for a .zip that can't be read, or has nothing to import."""
-    if not is_zip(file):
-        return ThirdPartyExport(lambda: _items(file), now)
-    archive = Archive(file)
-    read = [name for name in archive.names if _is_known(archive, name)]
-    if not read:
-        raise refused("unknown_format", f"This is a .zip without chats. It begins with: {archive.begins}")
-
-    def items() -> Iterator[tuple[Source, Mapping[str, Any]]]:
-        for name in read:
-            with archive.open(name) as part:
-                yield from _items(part)
-
-    return ThirdPartyExport(items, now)
-
-
-def _is_known(archive: Archive, name: str) -> bool:
-    """Return whether a file begins with an item of a known source. Exports have other files beside."""
-    try:
-        with archive.open(name) as file:
-            return next(_items(file), None) is not None
-    except NotJson:
-        return False
-    except InvalidRequest as error:
-        if error.code != "unknown_format":
-            raise
-        return False
-
-
-def _items(file: IO[bytes]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-    """Yield the items of one file, each with its source.  Raises InvalidRequest for an unknown item, and NotJson."""
+def _items(file: IO[bytes]) -> Iterator[Any]:
+    """Yield the items of one file. Raises InvalidRequest and NotJson."""
+    file.seek(0)
+    if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # as PowerShell writes files
+        return _of_json(codecs.EncodedFile(file, "utf-8", "utf-16"))
+    if first_byte(file) == b"<":
+        raise refused("unknown_format", f"This is a web page. {_AS_JSON}")
     if langgraph.is_database(file):
-        items: Iterator[Any] = langgraph.threads(file)
-    else:
-        items = markdown.chats(file) if markdown.is_markdown(file) else _of_json(file)
-    for number, item in enumerate(items):
-        source = next((source for source in SOURCES if source.recognises(mapping(item))), None)
-        if source is None:
-            raise _unknown(number, mapping(item))
-        yield source, item
+        return langgraph.threads(file)
+    return markdown.chats(file) if markdown.is_markdown(file) else _of_json(file)
 
 
 def _of_json(file: IO[bytes]) -> Iterator[Any]:
@@ -163,6 +174,12 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
         "This is neither an export of Recap nor one that Recap knows of another program: item "
         f"{number} of it is no conversation, and has no memory of a person. docs/export.md lists the formats",
     )
+
+
+def _name(file: str, number: int, item: Mapping[str, Any]) -> str:
+    """Return how a person finds an item: its file in a .zip, its place, and its title."""
+    title = next((text(item[name])[:60] for name in ("title", "name") if text(item.get(name))), "")
+    return f"{file}, item {number}".removeprefix(", ") + (f": {title}" if title else "")
 
 
 def _join(parts: list[SessionRecord]) -> SessionRecord:

@@ -21,7 +21,8 @@ _LINES = ["p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6
 def recognises(item: Mapping[str, Any]) -> bool:
     """Return whether this is activity in Gemini, or in Bard as it was called."""
     products = f"{item.get('header')} {item.get('products')}"
-    return {"title", "time"} <= item.keys() and ("Gemini" in products or "Bard" in products)
+    is_of_gemini = "Gemini" in products or "Bard" in products
+    return is_of_gemini and "title" in item and moment(item.get("time")) is not None
 
 
 def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
@@ -29,7 +30,9 @@ def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
     answer = "\n".join(_words(text(item.get("html"))) for item in objects(activity.get("safeHtmlItem")))
     # An account in another language has another verb: with an answer, it is a question all the same.
     if at is not None and not _DID.match(title) and (answer or _ASKED.match(title)):
-        question, key = _ASKED.sub("", title, count=1), at.isoformat()
+        files = (text(file.get("name")).lstrip("- ") for file in objects(activity.get("subtitles")) if "url" in file)
+        question = "\n".join([_ASKED.sub("", title, count=1), *(f"[file: {name}]" for name in files)])
+        key = at.isoformat()
         messages = *drafts("user", question, at, key), *drafts("assistant", text(answer), at, f"{key}#answer")
         yield chat("gemini", [f"gemini-{at:%Y-%m-%d}"], f"Gemini, {at:%Y-%m-%d}", messages)
 

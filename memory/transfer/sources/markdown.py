@@ -33,11 +33,13 @@ def is_markdown(file: IO[bytes]) -> bool:
 def chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the chats of a file, as items for `chats`. Raises InvalidRequest without messages."""
     file.seek(0)
-    text, chat, has_messages = io.TextIOWrapper(file, "utf-8-sig", errors="replace"), _chat(""), False
+    text, chat = io.TextIOWrapper(file, "utf-8-sig", errors="replace"), _chat("")
+    has_messages = in_code = False
     try:
         for line in iter(lambda: text.readline(LINE_CHARS_MAX), ""):
-            title = _TITLE.fullmatch(line.rstrip())
-            if message := _message(line.rstrip()):
+            in_code ^= line.lstrip("> ").startswith("```")
+            title = None if in_code else _TITLE.fullmatch(line.rstrip())
+            if not in_code and (message := _message(line.rstrip())):
                 chat["messages"].append(message)
                 has_messages = True
             elif title:

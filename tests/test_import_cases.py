@@ -1,0 +1,286 @@
+"""Files as people have them, written before Recap read them: what a person expects of an import comes in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.http import Body, good, history
+from tests.test_chatgpt_import import conversation, node
+from tests.test_sources import activity, bring_in, claude_chat, zipped
+
+AT, LATER = "2026-05-01T10:00:00Z", "2026-05-01T10:00:09Z"
+TEA = [("user", "Which tea?"), ("assistant", "Sencha.")]
+LIST = [("user", "A list, please."), ("assistant", "One.\n```sh\n# install\nmake\n```\nTwo.")]
+
+
+def talk(key: str = "tea", *between: tuple[str, Body], **changes: Any) -> Body:
+    """A conversation of ChatGPT's in today's form: without children, with what stands between question and answer."""
+    chain = [
+        ("root", node(None, None)),
+        ("u", node(None, "user", "Which tea?")),
+        *between,
+        ("a", node(None, "assistant", "Sencha.")),
+    ]
+    above: str | None = None
+    nodes: dict[str, Body] = {}
+    for name, each in chain:
+        nodes[name] = {**each, "parent": above}
+        above = name
+    made = conversation("a", nodes, conversation_id=key, id=key, default_model_slug="gpt-5-thinking", **changes)
+    for each in made["mapping"].values():
+        del each["children"]
+        if each["message"] is not None:
+            each["message"].pop("metadata")
+    return made
+
+
+def part(kind: str, **fields: Any) -> Body:
+    return {"content_type": kind, **fields}
+
+
+def to_tool(kind: str, **fields: Any) -> Body:
+    return node(None, "assistant", recipient="python", content=part(kind, **fields))
+
+
+IMAGE = part("image_asset_pointer", asset_pointer="sediment://file_1", size_bytes=7, width=1, height=1)
+DRAWN = node(None, "tool", IMAGE, author={"role": "tool", "name": "dalle.text2im"})
+DRAWN["message"]["content"]["content_type"] = "multimodal_text"
+ASKED = node(None, "user", IMAGE, "What is this?", metadata={})
+ASKED["message"]["content"]["content_type"] = "multimodal_text"
+LOST = talk("lost", ("a0", node(None, "assistant", "Black or green?")), ("gone", node(None, "user", "")))
+LOST["mapping"].pop("gone")
+VOICE = talk(
+    "voice",
+    (
+        "spoken",
+        node(
+            None,
+            "user",
+            part("audio_transcription", text="Is it hot?", direction="in"),
+            part("real_time_user_audio_video_asset_pointer", audio_asset_pointer={}),
+        ),
+    ),
+)
+TOOLS = talk(
+    "tools",
+    ("t", node(None, "assistant", content=part("thoughts", thoughts=[{"summary": "Hm", "content": "Hm."}]))),
+    ("r", node(None, "assistant", content=part("reasoning_recap", content="Thought for 5s"))),
+    ("p", to_tool("code", language="python", text="print(1)")),
+    ("o", node(None, "tool", author={"role": "tool", "name": "python"}, content=part("execution_output", text="1"))),
+    ("k", node(None, "system", content=part("model_editable_context", model_set_context="Likes tea"))),
+)
+EMPTY = conversation("root", {"root": node(None, None)}, conversation_id="empty", title="New chat")
+JAPANESE = talk("ja", title="お茶 🍵")
+JAPANESE["mapping"]["u"]["message"]["content"]["parts"] = ["どのお茶? مرحبا 👩‍👩‍👧"]
+
+CLAUDE = claude_chat()
+BLOCK = "```\nThis block is not supported on your current device yet.\n```"
+CLAUDE_TOOLS = claude_chat(
+    uuid="c-tools",
+    chat_messages=[
+        {"uuid": "1", "sender": "human", "created_at": AT, "text": "Which tea?", "content": []},
+        {
+            "uuid": "2",
+            "sender": "assistant",
+            "created_at": LATER,
+            "text": f"I look.\n\n{BLOCK}\n\nSencha.",
+            "content": [],
+            "attachments": [],
+        },
+    ],
+)
+CODE = [
+    {"type": "summary", "summary": "Tea", "leafUuid": "2"},
+    {"type": "file-history-snapshot", "messageId": "1", "snapshot": {}},
+    {
+        "type": "user",
+        "sessionId": "cc-1",
+        "uuid": "1",
+        "parentUuid": None,
+        "timestamp": AT,
+        "message": {"role": "user", "content": "Which tea?"},
+    },
+    {
+        "type": "assistant",
+        "sessionId": "cc-1",
+        "uuid": "2",
+        "parentUuid": "1",
+        "timestamp": LATER,
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Sencha."}],
+        },
+    },
+]
+GEMINI = [activity("Prompted Which tea?", AT, "Sencha.", safeHtmlItem=[{"html": "<p>Sencha.</p>"}])]
+TAKEOUT = {
+    "Takeout/My Activity/Gemini Apps/MyActivity.json": GEMINI,
+    "Takeout/My Activity/Search/MyActivity.json": [
+        {"header": "Search", "title": "Searched for tea", "titleUrl": "https://x", "time": AT, "products": ["Search"]}
+    ],
+    "Takeout/archive_browser.html": b"<html></html>",
+}
+BAD_GEMINI = [
+    *GEMINI,
+    {"header": "Gemini Apps", "title": "Prompted And then?", "products": ["Gemini Apps"]},
+    None,
+    {"header": "Gemini Apps", "title": "Prompted Then?", "time": "yesterday", "products": ["Gemini Apps"]},
+]
+ABROAD = [
+    activity(
+        "送信したメッセージ: どのお茶?",
+        AT,
+        header="Gemini アプリ",
+        products=["Gemini アプリ"],
+        subtitles=[{"name": "添付ファイル 1 件"}, {"name": "-  photo.jpg", "url": "photo.jpg"}],
+        imageFile="photo.jpg",
+        safeHtmlItem=[{"html": "<p>煎茶</p>"}],
+    )
+]
+HTML = b"""<html><head><title>My Activity History</title></head><body><div class="mdl-grid"><div class="outer-cell">
+<p class="mdl-typography--title">Gemini Apps<br></p><div class="content-cell">Prompted&nbsp;Which tea?<br>May 1, 2026,
+10:00:00 AM UTC<br><p>Sencha.</p></div></div></div></body></html>"""
+STATE = {
+    "values": {
+        "messages": [
+            {"type": "human", "content": "Which tea?", "id": "1"},
+            {"type": "ai", "content": "", "id": "2", "tool_calls": [{"name": "search", "args": {}, "id": "c"}]},
+            {"type": "tool", "content": "[]", "id": "3", "tool_call_id": "c"},
+            {"type": "ai", "content": [{"type": "text", "text": "Sencha."}], "id": "4"},
+        ]
+    },
+    "next": [],
+    "metadata": {"thread_id": "lg-1", "graph_id": "agent", "step": 3},
+    "created_at": AT,
+}
+MARKDOWN = b"""---
+title: A list
+source: https://chatgpt.com/c/1
+---
+
+# A list
+
+#### You:
+A list, please.
+
+#### ChatGPT:
+One.
+```sh
+# install
+make
+```
+Two.
+"""
+NOTES = {
+    "notes/list.md": MARKDOWN,
+    "notes/README.md": b"# Read me\n\nThese are my chats.\n",
+    "__MACOSX/notes/._list.md": b"\x00\x05\x16\x07\x00\x02",
+}
+TIMES = (
+    b'{"title": "Tea", "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": '
+    b'"Which tea?", "timestamp": "2026-05-01 10:00:00"}, {"role": "assistant", "content": null, "tool_calls": []}, '
+    b'{"role": "tool", "content": "x"}, {"role": "assistant", "content": "Sencha.", "timestamp": '
+    b'"Fri, 01 May 2026 12:00:09 +0200"}]}\r\n\r\n{"title": "More", "messages": [{"role": "user", '
+    b'"content": "Hot?"}]}\r\n'
+)
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 6_000_000}}
+HUGE = [
+    {"title": "Tea", "messages": [{"role": "user", "content": [{"type": "text", "text": "Which tea?"}, PICTURE]}]},
+    {"title": "More", "messages": [{"role": "user", "content": "Hot?"}]},
+]
+
+# name -> file, {title: messages}, number of items left out and named
+CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
+    "chatgpt, several files": (
+        zipped(
+            **{
+                "conversations-000.json": [talk("one", title="One")],
+                "conversations-001.json": [talk("two", title="Two")],
+                "user.json": {"id": "user-1", "email": "a@b", "chatgpt_plus_user": True},
+                "export_manifest.json": {"files": []},
+                "chat.html": b"<html></html>",
+                "file_1.dat": b"\x89PNG",
+            }
+        ),
+        {"One": TEA, "Two": TEA},
+        0,
+    ),
+    "chatgpt, pictures": (
+        [talk("img", ("q", ASKED), ("d", DRAWN))],
+        {"Tea": [TEA[0], ("user", "[image]\nWhat is this?"), TEA[1]]},
+        0,
+    ),
+    "chatgpt, a deleted node": ([LOST], {"Tea": [TEA[0], ("assistant", "Black or green?"), TEA[1]]}, 0),
+    "chatgpt, voice": ([VOICE], {"Tea": [TEA[0], ("user", "Is it hot?"), TEA[1]]}, 0),
+    "chatgpt, tools and thoughts": ([TOOLS], {"Tea": TEA}, 0),
+    "chatgpt, empty and other languages": (
+        [EMPTY, JAPANESE],
+        {"お茶 🍵": [("user", "どのお茶? مرحبا 👩‍👩‍👧"), TEA[1]]},
+        0,
+    ),
+    "chatgpt, one bad conversation": (
+        [talk("one", title="One"), {"id": "bad", "title": "Bad", "mapping": None}, talk("two", title="Two")],
+        {"One": TEA, "Two": TEA},
+        1,
+    ),
+    "claude, files": (
+        zipped(
+            **{
+                "conversations.json": [CLAUDE, claude_chat(uuid="none", name="", chat_messages=[])],
+                "users.json": [{"uuid": "acct", "full_name": "Ada", "email_address": "a@b"}],
+                "projects/p1.json": {
+                    "uuid": "p1",
+                    "name": "Shop",
+                    "prompt_template": "",
+                    "docs": [],
+                    "description": "Tea",
+                },
+                "memories.json": [{"conversations_memory": "Ada drinks tea.", "account_uuid": "acct"}],
+            }
+        ),
+        {"Tea": [("user", "Which tea?\nA list of teas."), TEA[1]], "Shop": [("user", "Tea")]},
+        0,
+    ),
+    "claude, unsupported blocks": ([CLAUDE_TOOLS], {"Tea": [TEA[0], ("assistant", "I look.\n\nSencha.")]}, 0),
+    "claude code": (b"\n".join(json.dumps(line).encode() for line in CODE), {"Which tea?": TEA}, 2),
+    "gemini, takeout": (zipped(**TAKEOUT), {"Gemini, 2026-05-01": TEA}, 0),
+    "gemini, bad entries": (BAD_GEMINI, {"Gemini, 2026-05-01": TEA}, 3),
+    "gemini, another language": (
+        ABROAD,
+        {"Gemini, 2026-05-01": [("user", "送信したメッセージ: どのお茶?\n[file: photo.jpg]"), ("assistant", "煎茶")]},
+        0,
+    ),
+    "langgraph, state": (STATE, {"Which tea?": TEA}, 0),
+    "markdown, a folder": (zipped(**NOTES), {"A list": LIST}, 0),
+    "json lines, times": (TIMES, {"Tea": TEA, "More": [("user", "Hot?")]}, 0),
+    "zip in zip": (zipped(**{"chats.zip": zipped(**TAKEOUT)}), {"Gemini, 2026-05-01": TEA}, 0),
+    "a huge picture": (HUGE, {"More": [("user", "Hot?")], "Tea": [("user", "Which tea?\n[image]")]}, 0),
+    "utf-16": (
+        '{"title": "Tea", "messages": [{"role": "user", "content": "Thé?"}]}'.encode("utf-16"),
+        {"Tea": [("user", "Thé?")]},
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_people_have_comes_in(client: FlaskClient, name: str) -> None:
+    document, expected, left_out = CASES[name]
+    report = good(bring_in(client, document))
+    sessions = good(client.get("/api/sessions?user_id=ada"))["items"]
+    messages = {session["title"]: history(client, session["id"], user_id="ada") for session in sessions}
+    assert messages == expected
+    assert (report["skipped"], len(report["skipped_items"])) == (left_out, left_out)
+    again = good(bring_in(client, document))
+    assert again["created"]["messages"] == 0
+
+
+def test_activity_of_gemini_in_html_is_named(client: FlaskClient) -> None:
+    for document in (HTML, zipped(**{"Takeout/My Activity/Gemini Apps/MyActivity.html": HTML})):
+        response = bring_in(client, document)
+        assert response.status_code == 422
+        assert "JSON" in response.json["error"]["message"]
