@@ -8,8 +8,8 @@ from flask import current_app
 from api.current import current_engine
 from app import make_schema
 from cli import Commands
-from memory.access.keys import CACHE_SECONDS, KeyInfo
-from models.keys import SCOPES
+from memory.access.keys import CACHE_SECONDS
+from models.keys import SCOPES, KeyRow
 from models.keys import SPACE_RIGHTS as RIGHTS
 from models.oauth import Connection
 
@@ -43,8 +43,9 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], spaces: tu
     key, info = current_engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label, rights)
     click.echo(key)
     click.echo(
-        f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes)}. It is shown this once, as only a "
-        f"digest is kept. Every server takes it within {CACHE_SECONDS:g} seconds, and serves nobody without one then.",
+        f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes.split())}. It is shown this once, as "
+        f"only a digest is kept. Every server takes it within {CACHE_SECONDS:g} seconds, and serves nobody without one "
+        "then.",
         err=True,  # so that `key=$(recap keys create)` gets the key alone
     )
 
@@ -82,11 +83,11 @@ def disconnect(connection_id: int) -> None:
     click.echo(f"Connection {connection_id} has ended. The program has to ask its person again.")
 
 
-def _for_whom(info: KeyInfo) -> str:
-    spaces = ", ".join(f"{name} ({right})" for name, right in info.spaces.items())
-    if info.user_id is None:
-        return f"of the space {spaces} in the tenant {info.tenant}" if spaces else f"of the tenant {info.tenant}"
-    return f"of {info.user_id}{f' with {spaces}' if spaces else ''} in the tenant {info.tenant}"
+def _for_whom(row: KeyRow) -> str:
+    spaces = ", ".join(f"{name} ({right})" for name, right in (row.spaces or {}).items())
+    if row.user_id is None:
+        return f"of the space {spaces} in the tenant {row.tenant}" if spaces else f"of the tenant {row.tenant}"
+    return f"of {row.user_id}{f' with {spaces}' if spaces else ''} in the tenant {row.tenant}"
 
 
 def _connection_line(connection: Connection) -> str:
@@ -95,7 +96,7 @@ def _connection_line(connection: Connection) -> str:
     return f"    connection {connection.id}  {program}  {since}, renewed {connection.renewed_at:%Y-%m-%d %H:%M} UTC"
 
 
-def _line(info: KeyInfo) -> str:
-    revoked = f"  revoked {info.revoked_at:%Y-%m-%d %H:%M} UTC" if info.revoked_at else ""
-    made = f"made {info.created_at:%Y-%m-%d %H:%M} UTC{revoked}"
-    return f"{info.id}  {info.hint}...  {_for_whom(info)}  {', '.join(info.scopes)}  {made}  {info.label}".rstrip()
+def _line(row: KeyRow) -> str:
+    revoked = f"  revoked {row.revoked_at:%Y-%m-%d %H:%M} UTC" if row.revoked_at else ""
+    made = f"made {row.created_at:%Y-%m-%d %H:%M} UTC{revoked}"
+    return f"{row.id}  {row.hint}...  {_for_whom(row)}  {', '.join(row.scopes.split())}  {made}  {row.label}".rstrip()

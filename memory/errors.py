@@ -221,14 +221,8 @@ _MESSAGES = {
 }
 
 
-class DatabaseFailed(RecapError):
-    """Database that can't be used now (503)."""
-
-    status = 503
-
-
-def database_failed(error: BaseException, consequence: str = NOT_STORED) -> DatabaseFailed | None:
-    """Return the error to report; None for an error of Recap's own. consequence: what it means for the data."""
+def database_failed(error: BaseException, consequence: str = NOT_STORED) -> RecapError | None:
+    """Return the error to report (503); None for an error of Recap's own. consequence: what it means for the data."""
     fault = fault_of(error)
     if fault is None:
         return None
@@ -236,9 +230,8 @@ def database_failed(error: BaseException, consequence: str = NOT_STORED) -> Data
         consequence = "What this request wrote may be lost."
     code, message, _ = _MESSAGES[fault]
     retry_after = DATABASE_RETRY_SECONDS if fault is DatabaseFault.UNAVAILABLE else None
-    return DatabaseFailed(
-        code, message.format(consequence, "send it again; no restart is needed"), retry_after=retry_after
-    )
+    text = message.format(consequence, "send it again; no restart is needed")
+    return RecapError(code, text, status=503, retry_after=retry_after)
 
 
 def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | None:

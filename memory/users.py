@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, func, select
 
@@ -22,42 +21,11 @@ from models.messages import PASSAGE
 from models.owners import Caller
 
 
-@dataclass(frozen=True)
-class UserInfo:
-    """Numbers of a person's rows.
+def get_user_info(engine: Engine, caller: Caller) -> dict[str, Any]:
+    """Return the numbers of the caller's user, by their names in `schemas.users.User`.
 
-    messages, facts: as the listings show them, without replaced, erased or superseded ones. tokens_today: of model
-    calls on this day of UTC. facts_forgotten: within `memory.events.COUNTED`.
+    Raises NotFound when nothing was ever stored, or all was erased.
     """
-
-    user_id: str | None
-    space: str | None
-    remember: bool
-    sessions: int
-    messages: int
-    facts: int
-    items: int
-    documents: int
-    archives: int
-    summaries: int
-    created_at: datetime
-    first_message_at: datetime | None
-    last_message_at: datetime | None
-    tokens_today: int
-    facts_forgotten: int
-    last_forgotten_at: datetime | None
-
-
-class MessageSpan(NamedTuple):
-    """Number of messages, without replaced and erased ones, and the times of the first and the last."""
-
-    message_count: int
-    first_message_at: datetime | None
-    last_message_at: datetime | None
-
-
-def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
-    """Return the numbers of the caller's user. Raises NotFound when nothing was ever stored, or all was erased."""
     now = engine.now()
     with engine.database.read() as tx:
         owner = get_user(tx, caller)
@@ -65,24 +33,24 @@ def get_user_info(engine: Engine, caller: Caller) -> UserInfo:
         valid = select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None, now))
         forgotten, last_forgotten_at = count_forgotten(tx, owner.id, now)
         count, first, last = message_span(tx, and_(MessageRow.owner_id == owner.id, MessageRow.role != PASSAGE))
-        return UserInfo(
-            user_id=owner.user_id,
-            space=owner.space,
-            remember=owner.remember,
-            sessions=count_of(tx, sessions),
-            messages=count,
-            facts=count_of(tx, valid),
-            items=count_of(tx, select(ItemRow.id).where(ItemRow.owner_id == owner.id, unexpired(now))),
-            documents=count_of(tx, select(DocumentRow.session_id).where(DocumentRow.owner_id == owner.id)),
-            archives=count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id)),
-            summaries=count_of(tx, select(SummaryRow.id).where(SummaryRow.session_id.in_(sessions))),
-            created_at=owner.created_at,
-            first_message_at=first,
-            last_message_at=last,
-            tokens_today=spent_today(tx, owner.id, now),
-            facts_forgotten=forgotten,
-            last_forgotten_at=last_forgotten_at,
-        )
+        return {
+            "user_id": owner.user_id,
+            "space": owner.space,
+            "remember": owner.remember,
+            "sessions": count_of(tx, sessions),
+            "messages": count,
+            "facts": count_of(tx, valid),
+            "items": count_of(tx, select(ItemRow.id).where(ItemRow.owner_id == owner.id, unexpired(now))),
+            "documents": count_of(tx, select(DocumentRow.session_id).where(DocumentRow.owner_id == owner.id)),
+            "archives": count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id)),
+            "summaries": count_of(tx, select(SummaryRow.id).where(SummaryRow.session_id.in_(sessions))),
+            "created_at": owner.created_at,
+            "first_message_at": first,
+            "last_message_at": last,
+            "tokens_today": spent_today(tx, owner.id, now),
+            "facts_forgotten": forgotten,
+            "last_forgotten_at": last_forgotten_at,
+        }
 
 
 def require_memory(engine: Engine, caller: Caller) -> None:
@@ -97,7 +65,7 @@ def require_memory(engine: Engine, caller: Caller) -> None:
         )
 
 
-def change_user(engine: Engine, caller: Caller, changes: Mapping[str, Any]) -> UserInfo:
+def change_user(engine: Engine, caller: Caller, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Turn the memory of the caller's user on or off, also of one of whom nothing is stored yet."""
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
@@ -106,10 +74,14 @@ def change_user(engine: Engine, caller: Caller, changes: Mapping[str, Any]) -> U
     return get_user_info(engine, caller)
 
 
-def message_span(tx: Transaction, condition: ColumnElement[bool]) -> MessageSpan:
-    """Return the number and times of the messages that meet the condition."""
+def message_span(tx: Transaction, condition: ColumnElement[bool]) -> tuple[int, datetime | None, datetime | None]:
+    """Return the number of messages that meet the condition, and the times of the first and the last.
+
+    Replaced and erased ones do not count.
+    """
     figures = select(func.count(), func.min(MessageRow.created_at), func.max(MessageRow.created_at))
-    return MessageSpan(*tx.execute(figures.where(condition, *CURRENT)).one())
+    count, first, last = tx.execute(figures.where(condition, *CURRENT)).one()
+    return count, first, last
 
 
 def count_of(tx: Transaction, ids: Select[int]) -> int:

@@ -60,7 +60,7 @@ def test_a_made_key_is_its_holders(keys):
     key, info = keys.create("acme", "ada", ["read", "chat"], "her phone")
     assert re.fullmatch(r"recap_[\w-]{43}", key), "256 bits"
     assert keys.find_principal(key) == Principal("acme", "ada", frozenset({"chat", "read"}), f"made-{info.id}")
-    assert (info.scopes, info.label, info.revoked_at) == (("chat", "read"), "her phone", None)
+    assert (info.scopes, info.label, info.revoked_at) == ("chat read", "her phone", None)
     assert key.startswith(info.hint) and len(info.hint) == len(PREFIX) + 4
 
 

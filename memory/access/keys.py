@@ -83,21 +83,6 @@ class Principal:
 ANONYMOUS = Principal("default")  # the caller where no key is required
 
 
-@dataclass(frozen=True)
-class KeyInfo:
-    """Created key as listings show it. hint: its beginning."""
-
-    id: int
-    tenant: str
-    user_id: str | None
-    scopes: tuple[str, ...]
-    spaces: Mapping[str, str]
-    label: str
-    hint: str
-    created_at: datetime
-    revoked_at: datetime | None
-
-
 class Keys:
     """Creates, revokes and recognises keys. Thread-safe."""
 
@@ -139,7 +124,7 @@ class Keys:
     def _read(self) -> dict[str, Principal | None]:
         """Return the created keys by digest; None: revoked."""
         with self._database.read() as tx:
-            return {row.digest: _principal(row) for row in tx.execute(_ROWS)}
+            return {row.digest: None if row.revoked_at else principal_of(row) for row in tx.execute(_ROWS)}
 
     def create(
         self,
@@ -148,7 +133,7 @@ class Keys:
         scopes: Collection[str] = tuple(SCOPES),
         label: str = "",
         spaces: Mapping[str, str] | None = None,
-    ) -> tuple[str, KeyInfo]:
+    ) -> tuple[str, KeyRow]:
         """Create a key; return it, which is shown this once, and its row. Raises InvalidRequest."""
         _check(tenant, user_id, scopes, label, spaces or {})
         key = PREFIX + secrets.token_urlsafe(32)
@@ -164,17 +149,15 @@ class Keys:
         )
         with self._database.write() as tx:
             tx.add(row)
-            tx.flush()
-            info = _info(row)
         self._by_digest.cache_clear()
-        return key, info
+        return key, row
 
-    def list_keys(self) -> list[KeyInfo]:
+    def list_keys(self) -> Sequence[KeyRow]:
         """Return every created key, also revoked ones, oldest first."""
         with self._database.read() as tx:
-            return [_info(row) for row in tx.scalars(select(KeyRow).order_by(KeyRow.id))]
+            return tx.scalars(select(KeyRow).order_by(KeyRow.id)).all()
 
-    def revoke(self, key_id: int) -> KeyInfo:
+    def revoke(self, key_id: int) -> KeyRow:
         """Refuse a key from now on, and the programs that it connected. A second call keeps the time of the first.
 
         Raises NotFound.
@@ -185,9 +168,8 @@ class Keys:
                 raise NotFound("key_not_found", f"There is no key {key_id}. `recap keys list` shows those there are.")
             row.revoked_at = row.revoked_at or self._now()
             tx.execute(delete(GrantRow).where(GrantRow.key_id == key_id))
-            info = _info(row)
         self._by_digest.cache_clear()
-        return info
+        return row
 
 
 def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str, spaces: Mapping[str, str]) -> None:
@@ -210,17 +192,10 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
     raise InvalidRequest("bad_key", f"{problem} No key was made.", param=param)
 
 
-def _principal(row: Any) -> Principal | None:
-    if row.revoked_at is not None:
-        return None
+def principal_of(row: Any) -> Principal:
+    """Return the principal of a key's row, or of a token that stands for it."""
     scopes = frozenset(row.scopes.split())
     return Principal(row.tenant, row.user_id, scopes, f"made-{row.id}", row.id, row.spaces)
-
-
-def _info(row: KeyRow) -> KeyInfo:
-    scopes, spaces = tuple(row.scopes.split()), row.spaces or {}
-    made = row.label, row.hint, row.created_at, row.revoked_at
-    return KeyInfo(row.id, row.tenant, row.user_id, scopes, spaces, *made)
 
 
 def digest_of(key: str) -> str:

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row, delete, exists, select
+from sqlalchemy import delete, exists, select
 
-from memory.access.keys import Keys, Principal, digest_of
+from memory.access.keys import Keys, Principal, digest_of, principal_of
 from memory.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
 from models import Database, GrantRow, KeyRow, TokenRow, Transaction, for_update, retry_on_conflict
 from models.keys import READ
@@ -102,9 +102,10 @@ class OAuth:
     ) -> Tokens:
         now = self._now()
         with self._database.write() as tx:
-            found = self._find(tx, kind, secret)
-            if found is not None:
-                token, grant = found
+            query = _TOKENS.where(TokenRow.digest == digest_of(secret), TokenRow.kind == kind)
+            row = tx.execute(for_update(tx, query, GrantRow, TokenRow)).first()
+            if row is not None:
+                token, grant = row
                 repeated = token.used_at is not None and (kind == CODE or token.used_at + REPEAT <= now)
                 if repeated:  # by somebody who got hold of it, or after them: nobody knows who is who
                     tx.execute(delete(GrantRow).where(GrantRow.id == grant.id))
@@ -133,10 +134,7 @@ class OAuth:
         )
         with self._database.read() as tx:
             row = tx.execute(valid).first()
-        if row is None:
-            return None
-        scopes = frozenset(row.scopes.split())
-        return Principal(row.tenant, row.user_id, scopes, f"made-{row.id}", row.id, row.spaces)
+        return principal_of(row) if row is not None else None
 
     def revoke(self, token: str) -> None:
         """End the connection of an access or refresh token. An unknown one changes nothing."""
@@ -166,11 +164,6 @@ class OAuth:
         """End every connection of a person's keys."""
         keys = select(KeyRow.id).where(KeyRow.tenant == tenant, KeyRow.user_id == user_id)
         tx.execute(delete(GrantRow).where(GrantRow.key_id.in_(keys)))
-
-    def _find(self, tx: Transaction, kind: str, secret: str) -> Row[TokenRow, GrantRow] | None:
-        """Return a code's or token's row and its grant, locked."""
-        query = _TOKENS.where(TokenRow.digest == digest_of(secret), TokenRow.kind == kind)
-        return tx.execute(for_update(tx, query, GrantRow, TokenRow)).first()
 
     def _make(self, tx: Transaction, grant: GrantRow, kind: str) -> str:
         """Store a new code or token, and return it."""

@@ -168,11 +168,7 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
     """Delete the owner's row; foreign keys delete everything of theirs."""
     sessions = select(SessionRow.id).where(SessionRow.owner_id == owner.id).order_by(SessionRow.id)
     tx.execute(for_update(tx, sessions, SessionRow))  # replies that are being stored come first
-    rows = _count_cascade(tx, *(kind.owner_id == owner.id for kind in (SessionRow, FactRow, JobRow)))
-    items = select(ItemRow.id).where(ItemRow.owner_id == owner.id)
-    rows["items"] = count_of(tx, items)
-    rows["item_versions"] = count_of(tx, select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items)))
-    rows["archives"] = count_of(tx, select(ArchiveRow.id).where(ArchiveRow.owner_id == owner.id))
+    rows = _count_cascade(tx, *(kind.owner_id == owner.id for kind in (SessionRow, FactRow, JobRow)), owner_id=owner.id)
     _enqueue_clearing(engine, tx, owner.tenant, owner.index_key, owner=owner.index_key)
     is_told = owner.is_named and _tell(engine, tx, owner)
     if owner.user_id is not None:
@@ -246,12 +242,16 @@ def finish_now(engine: Engine, erased: Erased, **named: Any) -> Receipt:
 
 
 def _count_cascade(
-    tx: Transaction, sessions: ColumnElement[bool], facts: ColumnElement[bool], jobs: ColumnElement[bool]
+    tx: Transaction,
+    sessions: ColumnElement[bool],
+    facts: ColumnElement[bool],
+    jobs: ColumnElement[bool],
+    *,
+    owner_id: int | None = None,
 ) -> Counter[str]:
-    """Count the rows that go with those that meet the conditions.
+    """Count the rows that go with those that meet the conditions, and with the owner of this id.
 
-    A new kind of rows needs foreign keys ON DELETE CASCADE to its owner or session, and a line here or in
-    `erase_owner`.
+    A new kind of rows needs foreign keys ON DELETE CASCADE to its owner or session, and a line here.
     """
     every, fact_ids = select(SessionRow.id).where(sessions), select(FactRow.id).where(facts)
     session_ids = every.where(SessionRow.is_document.is_(False))
@@ -269,4 +269,9 @@ def _count_cascade(
         "fact_revisions": select(FactRevisionRow.id).where(FactRevisionRow.fact_id.in_(fact_ids)),
         "jobs": select(JobRow.id).where(jobs),
     }
+    if owner_id is not None:
+        items = select(ItemRow.id).where(ItemRow.owner_id == owner_id)
+        kinds["items"] = items
+        kinds["item_versions"] = select(ItemVersionRow.id).where(ItemVersionRow.item_id.in_(items))
+        kinds["archives"] = select(ArchiveRow.id).where(ArchiveRow.owner_id == owner_id)
     return Counter({kind: count_of(tx, ids) for kind, ids in kinds.items()})

@@ -145,9 +145,10 @@ def _archive(engine: Engine, tx: Transaction, row: SessionRow) -> None:
     export = Export(lambda: nullcontext(tx), tx, row.owner, engine.now(), only=row)
     with gzip.open(file, "wt", encoding="utf-8") as text:
         text.writelines(to_json(export))
-    span = message_span(tx, MessageRow.session_id == row.id)
+    count, first, last = message_span(tx, MessageRow.session_id == row.id)
     session = {"owner_id": row.owner_id, "session_id": row.public_id, "title": row.title}
-    tx.add(ArchiveRow(**session, **span._asdict(), created_at=engine.now(), document=file.getvalue()))
+    times = {"first_message_at": first, "last_message_at": last, "created_at": engine.now()}
+    tx.add(ArchiveRow(**session, **times, message_count=count, document=file.getvalue()))
     tx.flush()
 
 

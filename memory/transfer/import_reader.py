@@ -25,15 +25,14 @@ from schemas.errors import flat
 from schemas.fields import counts, describe
 from schemas.shapes import CallerQuery
 
-_PART_SCHEMAS: dict[str, dict[str, Schema]] = {  # of the lists within records that are read item by item
-    "sessions": {
-        "messages": export_format.ExportedMessage(),
-        "summaries": export_format.ExportedSummary(),
-        "turns": export_format.ExportedTurn(),
-    },
-    "facts": {"revisions": export_format.ExportedRevision()},
-    "items": {"versions": export_format.ExportedVersion()},
-    "documents": {"passages": export_format.ExportedPassage()},
+_PART_SCHEMAS: dict[str, dict[str, Schema]] = {  # of the lists within records, which are read item by item
+    kind: {
+        name: field.inner.schema
+        for name, field in schema.fields.items()
+        if type(field) is fields.List and isinstance(field.inner, fields.Nested)
+    }
+    for kind, schema in export_format.LISTS.items()
+    if kind != "archives"  # which are named, not imported
 }
 _PARTS: Parts = {kind: dict.fromkeys(schemas, "start_array") for kind, schemas in _PART_SCHEMAS.items()}
 _NAMES = export_format.ExportDocument().fields

@@ -27,21 +27,26 @@ def is_zip(file: IO[bytes]) -> bool:
 
 
 class Archive:
-    """Files of a .zip, and of each .zip in it. Raises InvalidRequest for a damaged one, now or while it is read."""
+    """Files of a .zip; where it has no text, those of each .zip in it.
+
+    Raises InvalidRequest for a damaged one, now or while it is read.
+    """
 
     def __init__(self, file: IO[bytes], *, is_inner: bool = False) -> None:
         with _errors():
             self._zip = zipfile.ZipFile(_Bounded(file))
         files = self._zip.infolist()
         sizes = {file.filename: file.file_size for file in files if _TEXT.search(file.filename)}
-        for inner in files if not is_inner else ():
-            if inner.filename.lower().endswith(".zip"):
-                with self.open(inner.filename) as part:
-                    names = Archive(part, is_inner=True).names  # each takes reading all that is before it
-                sizes |= {f"{inner.filename}//{name}": inner.file_size for name in names}
+        size = sum(sizes.values())
         self.names: list[str] = sorted(sizes)
         self.begins = ", ".join(file.filename[:60] for file in files[:3])
-        if sum(sizes.values()) > UNPACKED_BYTES_MAX:
+        for inner in files if not (is_inner or sizes) else ():
+            if inner.filename.lower().endswith(".zip") and (size := size + inner.file_size) <= UNPACKED_BYTES_MAX:
+                with self.open(inner.filename) as part:
+                    names = Archive(part, is_inner=True).names
+                size += inner.file_size * len(names)  # to read one of them, what is before it is unpacked too
+                self.names += [f"{inner.filename}//{name}" for name in names]
+        if size > UNPACKED_BYTES_MAX:
             raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
 
     @contextmanager

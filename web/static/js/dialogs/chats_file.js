@@ -6,7 +6,7 @@ import { hasText, text } from "../page/words.js";
 
 const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress
 const CHATS = /(?:^|\/)(?:conversations(?:-\d+)?|memories|projects(?:\/[^/]+)?|MyActivity)\.json$/;
-const TEXT = /\.(?:json|jsonl|ndjson|md)$/;
+const TEXT = /\.(?:json|jsonl|ndjson|md|zip)$/;
 const KINDS = { "text/html": "web_page", "application/pdf": "pdf" };
 
 /** The parts in order, each `{ body, chats }`; without `chats` if it has to be sent whole.  Throws Error in words. */
