@@ -11,7 +11,7 @@ from cli import Commands
 from memory.access.keys import CACHE_SECONDS
 from models.keys import SCOPES, KeyRow
 from models.keys import SPACE_RIGHTS as RIGHTS
-from models.oauth import Connection
+from models.oauth import GrantRow
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
 
@@ -90,7 +90,7 @@ def _for_whom(row: KeyRow) -> str:
     return f"of {row.user_id}{f' with {spaces}' if spaces else ''} in the tenant {row.tenant}"
 
 
-def _connection_line(connection: Connection) -> str:
+def _connection_line(connection: GrantRow) -> str:
     place, since = urlsplit(connection.redirect_uri), f"connected {connection.created_at:%Y-%m-%d}"
     program = f"{connection.name}  {place.hostname or place.scheme}  {connection.scopes}"
     return f"    connection {connection.id}  {program}  {since}, renewed {connection.renewed_at:%Y-%m-%d %H:%M} UTC"

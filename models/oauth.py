@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -78,15 +77,3 @@ class Tokens:
     refresh: str
     seconds: int
     scopes: str
-
-
-class Connection(NamedTuple):
-    """Connected program as listings show it."""
-
-    id: int
-    key_id: int
-    name: str
-    redirect_uri: str
-    scopes: str
-    created_at: datetime
-    renewed_at: datetime

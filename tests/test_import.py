@@ -98,6 +98,8 @@ def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
         "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4, "items": 2, "documents": 0},
         "known": {"sessions": 0, "messages": 0, "facts": 0, "items": 0, "documents": 0},
         "renamed": {},
+        "skipped": 0,
+        "skipped_items": [],
     }
     assert content(export(talk)) == content(before)
     new = {"created_at": "", "tokens_today": 0}  # a person who comes back has spent nothing

@@ -40,9 +40,11 @@ class Encryption:
         )
 
     def encrypt(self, text: str) -> str:
-        """Return the encrypted form of a text. The key is made at first use. Raises Undecryptable for a wrong key."""
+        """Return the encrypted form of a text. The key is made at first use. Raises Undecryptable without one."""
         from cryptography.fernet import Fernet  # not at the top: it takes memory, and most servers store no secret
 
+        if self.refusal is not None:
+            raise Undecryptable(self.refusal)
         if not self._setting and self._may_make and not self._file.exists():
             _store_once(self._file, Fernet.generate_key())
         try:

@@ -16,7 +16,7 @@ import base64
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,7 +26,7 @@ from memory.access.keys import Keys, Principal, digest_of, principal_of
 from memory.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
 from models import Database, GrantRow, KeyRow, TokenRow, Transaction, for_update, retry_on_conflict
 from models.keys import READ
-from models.oauth import ACCESS, CODE, MCP_SCOPES, REFRESH, Authorization, Connection, OAuthClient, Tokens
+from models.oauth import ACCESS, CODE, MCP_SCOPES, REFRESH, Authorization, OAuthClient, Tokens
 
 TOKEN_PREFIX = "recapt_"  # nosec B105 - by which people and secret scanners know a token from a key
 LIFETIMES = {CODE: timedelta(minutes=2), ACCESS: timedelta(hours=1), REFRESH: timedelta(days=90)}
@@ -142,14 +142,13 @@ class OAuth:
         with self._database.write() as tx:
             tx.execute(delete(GrantRow).where(GrantRow.id.in_(of_token)))
 
-    def list_connections(self) -> list[Connection]:
+    def list_connections(self) -> Sequence[GrantRow]:
         """Return the connected programs of all keys, oldest first."""
         live = exists().where(
             TokenRow.grant_id == GrantRow.id, TokenRow.kind == REFRESH, TokenRow.expires_at > self._now()
         )
-        columns = [getattr(GrantRow, name) for name in Connection._fields]
         with self._database.read() as tx:
-            return [Connection(*row) for row in tx.execute(select(*columns).where(live).order_by(GrantRow.id))]
+            return tx.scalars(select(GrantRow).where(live).order_by(GrantRow.id)).all()
 
     def disconnect(self, connection_id: int) -> None:
         """End a connection. Raises NotFound."""

@@ -19,6 +19,7 @@ import logging
 from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, case, delete, exists, false, func, or_, select
 from sqlalchemy.orm import defer
@@ -29,7 +30,7 @@ from memory.erasing.erasing import DATABASE_FILES, Receipt, erase_empty_owner, e
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.store import documents
-from memory.transfer.export import Archive, Export, as_archive
+from memory.transfer.export import ARCHIVES, Export
 from memory.transfer.export_format import to_json
 from memory.transfer.import_reader import read_import
 from memory.transfer.imports import Import, store_import
@@ -58,11 +59,6 @@ _LAST_USED = case((SessionRow.imported_at > SessionRow.updated_at, SessionRow.im
 _HAS_PINNED_FACT = exists().where(FactRow.session_id == SessionRow.id, FactRow.pinned, FactRow.valid_to.is_(None))
 _NEWEST_FIRST = func.row_number().over(
     partition_by=SessionRow.owner_id, order_by=(_LAST_USED.desc(), SessionRow.id.desc())
-)
-_ARCHIVES = (
-    select(ArchiveRow, OwnerRow)
-    .join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
-    .options(defer(ArchiveRow.document))  # only its reader needs it
 )
 
 
@@ -157,13 +153,13 @@ def _archive(engine: Engine, tx: Transaction, row: SessionRow) -> None:
 
 def list_archives(
     engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
-) -> Page[Archive]:
+) -> Page[Any]:
     """Return the caller's archives, the newest first."""
-    query = visible_to(_ARCHIVES, caller)
+    query = visible_to(ARCHIVES, caller)
     if session_id is not None:
         query = query.where(ArchiveRow.session_id == session_id)
     with engine.database.read() as tx:
-        archives = [as_archive(*row) for row in tx.execute(rows_of_page(query, ArchiveRow.id, cursor, limit))]
+        archives = tx.execute(rows_of_page(query, ArchiveRow.id, cursor, limit)).all()
     return page_of(archives, limit, lambda archive: (archive.id,))
 
 
@@ -198,5 +194,7 @@ def erase_archive(engine: Engine, caller: Caller, archive_id: int) -> Receipt:
 
 def _get_archive(tx: Transaction, caller: Caller, archive_id: int) -> tuple[ArchiveRow, OwnerRow]:
     missing = NotFound("archive_not_found", f"There is no archive {archive_id}.")
-    row, owner = get_row(tx, visible_to(_ARCHIVES.where(ArchiveRow.id == archive_id), caller), missing, OwnerRow)
+    query = select(ArchiveRow, OwnerRow).join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
+    query = query.where(ArchiveRow.id == archive_id).options(defer(ArchiveRow.document))  # only its reader needs it
+    row, owner = get_row(tx, visible_to(query, caller), missing, OwnerRow)
     return row, owner

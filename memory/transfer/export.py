@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, exists, false, func, select
-from sqlalchemy.orm import aliased, defer
+from sqlalchemy import ColumnElement, Select, case, exists, false, func, select
+from sqlalchemy.orm import aliased
 
 from memory.access.owners import get_user
 from memory.engine import Engine
@@ -112,19 +112,13 @@ class ItemRecord(Item):
     versions: Sequence[ItemVersion] = ()
 
 
-@dataclass(frozen=True)
-class Archive:
-    """Session that retention took out, without its document. message_count: without erased ones."""
-
-    id: int
-    session_id: str
-    title: str
-    message_count: int
-    first_message_at: datetime | None
-    last_message_at: datetime | None
-    created_at: datetime
-    user_id: str | None
-    space: str | None
+_A, _O = ArchiveRow.__table__.c, OwnerRow.__table__.c
+ARCHIVES = select(
+    *(_A.id, _A.session_id, _A.title, _A.message_count, _A.first_message_at, _A.last_message_at, _A.created_at),
+    case((_O.kind == "user", _O.name)).label("user_id"),
+    case((_O.kind == "space", _O.name)).label("space"),
+).join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
+"""Sessions that retention took out, without their documents. The number of messages is without erased ones."""
 
 
 class Export:
@@ -250,10 +244,8 @@ class Export:
             yield as_value(DocumentRecord, document, passages=passages, **own)
 
     @property
-    def archives(self) -> Iterator[Archive]:
-        query = select(ArchiveRow.id, ArchiveRow, OwnerRow).join(OwnerRow, OwnerRow.id == ArchiveRow.owner_id)
-        query = query.where(self._condition[ArchiveRow]).options(defer(ArchiveRow.document))
-        return (as_archive(row, owner) for _, row, owner in self._rows(query, ArchiveRow))
+    def archives(self) -> Iterator[Any]:
+        return self._rows(ARCHIVES.where(self._condition[ArchiveRow]), ArchiveRow)
 
     def _rows(self, query: Select[*tuple[Any, ...]], table: Any) -> Iterator[Any]:
         for page in self._pages(query, table):
@@ -278,10 +270,6 @@ def open_export(engine: Engine, caller: Caller) -> Export:
     """Return everything of the caller's user, as of now. Raises NotFound."""
     with engine.database.read() as tx:
         return Export(engine.database.read, tx, get_user(tx, caller), engine.now())
-
-
-def as_archive(row: ArchiveRow, owner: OwnerRow) -> Archive:
-    return as_value(Archive, row, user_id=owner.user_id, space=owner.space)
 
 
 def _resting_on_alone(session: int) -> ColumnElement[bool]:

@@ -37,14 +37,6 @@ def first_byte(file: IO[bytes]) -> bytes:
     return file.read(64).lstrip(_BOM + b" \t\r\n")[:1]
 
 
-def is_array(file: IO[bytes]) -> bool:
-    """Return whether the document is an array, not an object. Raises NotJson if it is neither."""
-    first = first_byte(file)
-    if first not in (b"[", b"{"):
-        raise NotJson("it begins with neither [ nor {")
-    return first == b"["
-
-
 def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield the document's items, each with its path, from the start. Raises NotJson.
 
@@ -58,11 +50,13 @@ def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterato
         ("sessions", 0, "messages", 1), 2
         ("sessions", 0), {"id": "a", "messages": []}
     """
-    lines = lines and not is_array(file)
+    first = first_byte(file)
+    if lines and first not in (b"[", b"{"):
+        raise NotJson("it begins with neither [ nor {")
     file.seek(0)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
-    document, number = _Document(file, lines=lines), 0
+    document, number = _Document(file, lines=lines and first == b"{"), 0
     try:
         for path, value in document.items(parts):
             yield path, value
