@@ -157,6 +157,22 @@ STATE = {
     "metadata": {"thread_id": "lg-1", "graph_id": "agent", "step": 3},
     "created_at": AT,
 }
+OPEN_WEBUI = [
+    {
+        "id": "ow-1",
+        "user_id": "u",
+        "title": "Tea",
+        "created_at": 1_777_629_600,
+        "chat": {
+            "title": "Tea",
+            "models": ["qwen3"],
+            "messages": [
+                {"id": "1", "parentId": None, "role": "user", "content": "Which tea?", "timestamp": 1_777_629_600},
+                {"id": "2", "parentId": "1", "role": "assistant", "content": "Sencha.", "timestamp": 1_777_629_609},
+            ],
+        },
+    }
+]
 MARKDOWN = b"""---
 title: A list
 source: https://chatgpt.com/c/1
@@ -255,6 +271,7 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
         0,
     ),
     "langgraph, state": (STATE, {"Which tea?": TEA}, 0),
+    "open webui": (OPEN_WEBUI, {"Tea": TEA}, 0),
     "markdown, a folder": (zipped(**NOTES), {"A list": LIST}, 0),
     "json lines, times": (TIMES, {"Tea": TEA, "More": [("user", "Hot?")]}, 0),
     "zip in zip": (zipped(**{"chats.zip": zipped(**TAKEOUT)}), {"Gemini, 2026-05-01": TEA}, 0),

@@ -1,8 +1,8 @@
 """Chats as most programs write them: `{"id", "title", "messages": [{"role", "content", "created_at", "id"}]}`.
 
 A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs and frameworks, are
-read too, and so are the state of a LangGraph thread and the lines that Claude Code writes. A message without an id is
-known by its place in its chat, one that stands alone by its time and text.
+read too, and so are the state of a LangGraph thread, chats of Open WebUI, and the lines that Claude Code writes. A
+message without an id is known by its place in its chat, one that stands alone by its time and text.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 
 def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a chat or message with what its frame has beside it."""
-    if isinstance(item.get("values"), Mapping):
-        return {**item, **mapping(item.get("metadata")), **item["values"]}
+    for frame in ("values", "chat"):
+        if isinstance(item.get(frame), Mapping):
+            return {**mapping(item.get("metadata")), **item[frame], **item}
     return {**mapping(item["message"]), **item, "id": item.get("uuid")} if "message" in item else item
 
 
