@@ -13,6 +13,7 @@ import hashlib
 import hmac
 import ssl
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 import httpcore2
@@ -27,6 +28,14 @@ USER_AGENT = "Recap-Webhooks/1"
 SECRET_PREFIX = "whsec_"  # nosec B105 # of Standard Webhooks
 
 
+@dataclass(frozen=True)
+class Answer:
+    """Result of a delivery. status: of HTTP. error: why it counts as failed."""
+
+    status: int | None
+    error: str | None
+
+
 def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     """Return the header webhook-signature, as Standard Webhooks defines it."""
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
@@ -34,13 +43,8 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(signed).decode()}"
 
 
-def post(
-    url: str, secrets: Iterable[str], event: Event, at: datetime, networks: Iterable[Network]
-) -> tuple[int | None, str | None]:
-    """Post an event to an address, signed with each of the secrets.
-
-    Return the status of HTTP, and why it counts as failed: None after any 2xx.
-    """
+def post(url: str, secrets: Iterable[str], event: Event, at: datetime, networks: Iterable[Network]) -> Answer:
+    """Post an event to an address, signed with each of the secrets; any answer of 2xx is a success."""
     is_encrypted, timestamp = url.lower().startswith("https:"), int(at.timestamp())
     content = EVENT.dumps(event).encode()
     headers: dict[bytes | str, bytes | str] = {
@@ -62,11 +66,11 @@ def post(
             status = response.status
     except NotPublic:
         more = "" if is_encrypted else ", or without TLS"
-        return None, f"its address is not public{more}, and the server's WEBHOOK_NETWORKS does not name it"
+        return Answer(None, f"its address is not public{more}, and the server's WEBHOOK_NETWORKS does not name it")
     except httpcore2.TimeoutException:
-        return None, f"no answer in {DELIVERY_SECONDS:g} seconds"
+        return Answer(None, f"no answer in {DELIVERY_SECONDS:g} seconds")
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError, UnicodeError) as error:
-        return None, f"{type(error).__name__}: {error}"[:200]
+        return Answer(None, f"{type(error).__name__}: {error}"[:200])
     if 200 <= status < 300:
-        return status, None
-    return status, "a redirect, which is not followed" if 300 <= status < 400 else f"it answered {status}"
+        return Answer(status, None)
+    return Answer(status, "a redirect, which is not followed" if 300 <= status < 400 else f"it answered {status}")

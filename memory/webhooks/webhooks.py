@@ -253,13 +253,16 @@ class Webhooks:
     def _deliver(self, row: WebhookRow, event: Event, owner_id: int | None = None) -> dict[str, Any]:
         """Post an event and store how it went; return that. owner_id: whose lane moves on by it."""
         began, at = time.monotonic(), self._now()
-        status: int | None = None
-        error: str | None = "its secret can't be decrypted: ENCRYPTION_KEY, or the key file, is missing or another one"
-        with suppress(Undecryptable):
+        try:
             signing = self._secrets(row)
-            status, error = sending.post(row.url, signing, event, at, self._settings.webhook_networks)
-        named = {"event_id": event.id, "type": event.type, "at": at.isoformat()}
-        delivery = {**named, "status": status, "error": error, "seconds": round(time.monotonic() - began, 3)}
+        except Undecryptable:
+            answer = sending.Answer(
+                None, "its secret can't be decrypted: ENCRYPTION_KEY, or the key file, is missing or another one"
+            )
+        else:
+            answer = sending.post(row.url, signing, event, at, self._settings.webhook_networks)
+        delivery = {"event_id": event.id, "type": event.type, "at": at.isoformat(), **vars(answer)}
+        delivery["seconds"] = round(time.monotonic() - began, 3)
         self._note(row.id, delivery, event.position, owner_id)
         return delivery
 
