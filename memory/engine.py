@@ -30,9 +30,9 @@ from memory.languages import analysis_in
 from memory.leases import Leases
 from memory.llm import complete
 from memory.llm.builtin import BuiltinModel
-from memory.llm.configuration import Model, embedder_of, models_of
 from memory.llm.mini_model import MiniModel
 from memory.llm.model_server import ModelServer
+from memory.llm.registry import Model, ModelRegistry, embedder_of
 from memory.message_versions import MessageVersions
 from memory.ops.backup import DataLock
 from memory.ops.health import Health
@@ -75,9 +75,9 @@ class Engine:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
-        choose_models = partial(models_of, on_takeover=metrics.count_fallback, model=model)
-        models = choose_models(settings)
-        self.model_server = model_server = ModelServer(settings, database, now, models, choose_models)
+        models_of = partial(ModelRegistry, on_takeover=metrics.count_fallback, model=model)
+        models = models_of(settings)
+        self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
         self.embedder = embedder = embedder_of(settings, models.embedding_provider, metrics)
         self.index = index = SearchIndex(
             database_engine if settings.searches_database else settings.index_dir,

@@ -41,6 +41,12 @@ def test_models_that_answer_no_chat_are_not_offered(client: FlaskClient, model_s
     assert good(client.get("/api/models"))["items"] == ["main-model", *offered]
 
 
+def test_a_list_without_an_object_around_it_is_read(client: FlaskClient, model_server: ModelServer) -> None:
+    """Together sends it so."""
+    model_server.pages = {"/v1/models": [{"id": "llama"}, {"id": "qwen"}]}
+    assert good(client.get("/api/models"))["items"] == ["main-model", "llama", "qwen"]
+
+
 def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.close()
     assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model"]}
@@ -126,6 +132,15 @@ def test_a_model_that_fails_otherwise_or_with_the_main_one_is_an_error(
         model_server.main.default = lambda body, reply=reply: reply
         openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), reply.code)
         assert asked(model_server) == tried
+
+
+def test_what_the_main_model_refuses_in_the_place_of_an_unknown_one_is_told(
+    client: FlaskClient, model_server: ModelServer
+) -> None:
+    no_tools = Status(400, {"error": {"message": "llama3 does not support tools"}})
+    model_server.main.default = lambda body: no_tools if body["model"] == "main-model" else UNKNOWN
+    error = openai.failed(openai.post(client, talk("Hello"), model="gpt-4o", tools=[]), 400)
+    assert "does not support tools" in error["message"]
 
 
 CHAT = ("/api/chat", {"message": "Hello"}, 422)

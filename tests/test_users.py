@@ -165,9 +165,9 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied():
     assert kept == {
         ("memory/access/keys.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
-        ("memory/llm/registry.py", "self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None"),
+        ("memory/llm/registry.py", "self._named = lru_cache(CHOSEN_MAX)(self._make)"),
         ("memory/jobs.py", "@lru_cache"),  # statements for kinds of jobs
-        ("memory/llm/configuration.py", "provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))"),
+        ("memory/llm/registry.py", "provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))"),
         ("memory/prompts/prompts.py", "@lru_cache(maxsize=256)"),
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
         ("memory/quoting.py", "@lru_cache(maxsize=4096)"),  # two characters and what is between them

@@ -23,7 +23,7 @@ from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of
 from search_index.embeddings import cosines as cosines_of
 from tests.application import index_key
 from tests.http import append, chat, find, good, jobs, said
-from tests.model_server import Body, Delay, HangUp, Json, Status, at
+from tests.model_server import Body, Delay, HangUp, Json, Status, at, embeddings
 
 
 class Given:
@@ -157,6 +157,16 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(make_
     engine_of(again).job_queue.run_due(["index"])
     (one,) = engine_of(again).indexing.verify()
     assert (one.indexed, one.waiting) == (2, 0)
+
+
+def test_a_text_at_which_the_server_always_fails_keeps_no_other_out_of_the_index(make_app, model_server):
+    failed = Status(500, {"error": {"message": "failed to encode response: json: unsupported value: NaN"}})
+    model_server.embeddings.default = lambda body: failed if "tttt" in str(body["input"]) else embeddings(body)
+    app = make_app(**at(model_server, embeddings="openai"))
+    append(app.test_client(), "s", [*MOVED, said("kkkkkkk eeeeee tttttt llllll")], user_id="ada")
+    engine_of(app).job_queue.run_due(["index"])
+    (verified,) = engine_of(app).indexing.verify()
+    assert (verified.indexed, verified.waiting, verified.missing) == (3, 0, 0)
 
 
 @pytest.mark.parametrize("size", [1, 4, 1536])

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory.errors import CONTENT_REFUSED, ModelError
-from memory.llm import LanguageModel, ModelEvent, ModelRequest, RawChunk, Substitute, Thought, Waiting
+from memory.llm import LanguageModel, ModelEvent, ModelRequest, RawChunk, Substitute, Thought, Waiting, dict_in, list_in
 from memory.ops import logs
 
 log = logging.getLogger(__name__)
@@ -99,10 +99,11 @@ class WithFallback:
             self._on_takeover(model.name, code)
 
     def _all_failed(self, errors: Mapping[LanguageModel, ModelError]) -> ModelError:
-        """Return the first model's error, with what became of the others."""
-        first = errors[self._model]
+        """Return the error of the model, or of the one that answers where it is unknown, with the others' codes."""
+        asked = self._model if self._if_unknown is None or self._if_unknown not in errors else self._if_unknown
+        first = errors[asked]
         others = ", ".join(
-            f"{model.name} ({error.code})" for model, error in errors.items() if model is not self._model
+            f"{model.name} ({error.code})" for model, error in errors.items() if model not in (asked, self._model)
         )
         if others:
             text = f" The models that answer instead failed as well: {others}."
@@ -120,11 +121,7 @@ def _for_substitute(request: ModelRequest) -> ModelRequest:
 
 def _is_silent(chunk: RawChunk) -> bool:
     """Return whether a chunk holds nothing of an answer, as the first one that only names the role."""
-    choices = chunk.data.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
-        delta = choice.get("delta") or choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(delta, dict) or choice.get("finish_reason"):
-            return False
-        if any(value for name, value in delta.items() if name != "role"):
-            return False
-    return True
+    choices = [dict_in(choice) for choice in list_in(chunk.data.get("choices"))]
+    deltas = [dict_in(choice.get("delta") or choice.get("message")) for choice in choices]
+    said = [value for delta in deltas for name, value in delta.items() if name != "role"]
+    return not any(said) and not any(choice.get("finish_reason") for choice in choices)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import ModelError, RecapError
-from memory.llm import ChatMessage, ModelRequest, complete
+from memory.llm import ChatMessage, ModelRequest, complete, dict_in, list_in
 from memory.llm.passthrough import is_object
 from memory.llm.registry import ModelRegistry
 from search_index import Embedder, EmbeddingUnavailable
@@ -165,22 +165,22 @@ def _window(model: OpenAIModel) -> tuple[int | None, bool]:
 
 def _listed(model: OpenAIModel, path: str) -> int | None:
     """Return the window in the server's list of models."""
-    entries = _fetched(model, path).get("data")
-    for entry in entries if isinstance(entries, list) else ():
-        if isinstance(entry, dict) and str(entry.get("id")).removeprefix("models/") == model.name:
+    listed = _fetched(model, path)
+    for entry in map(dict_in, list_in(listed) or list_in(dict_in(listed).get("data"))):
+        if str(entry.get("id")).removeprefix("models/") == model.name:
             return next(filter(None, (_count(entry.get(name)) for name in _WINDOWS)), None)
     return None
 
 
 def _of_ollama(model: OpenAIModel, root: str) -> int | None:
     """Return the window of a model that Ollama runs: as it is loaded, as the model sets it, or Ollama's default."""
-    shown = _fetched(model, f"{root}/api/show", {"model": model.name})
-    info = shown.get("model_info")
-    if not isinstance(info, dict):
+    shown = dict_in(_fetched(model, f"{root}/api/show", {"model": model.name}))
+    info = dict_in(shown.get("model_info"))
+    if not info:
         return None
-    loaded = _fetched(model, f"{root}/api/ps").get("models")
-    for entry in loaded if isinstance(loaded, list) else ():
-        names = {entry.get("name"), entry.get("model")} if isinstance(entry, dict) else set()
+    loaded = dict_in(_fetched(model, f"{root}/api/ps"))
+    for entry in map(dict_in, list_in(loaded.get("models"))):
+        names = {entry.get("name"), entry.get("model")}
         if {model.name, f"{model.name}:latest"} & names and (window := _count(entry.get("context_length"))):
             return window
     if num_ctx := _NUM_CTX.search(str(shown.get("parameters"))):
@@ -193,11 +193,9 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _fetched(model: OpenAIModel, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a JSON object of the server; an empty one if it has none there."""
-    provider = model.provider
+def _fetched(model: OpenAIModel, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    """Return JSON of the server; None if it has none there."""
     try:
-        answer = json.loads(provider.get(path, body, provider.errors(model.name, "OPENAI_MODEL", LOOKUP_SECONDS)))
+        return json.loads(model.provider.get(path, body, seconds=LOOKUP_SECONDS))
     except (ModelError, ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
+        return None

@@ -93,7 +93,7 @@ class ModelServer:
         database: Database,
         now: Callable[[], datetime],
         environment: ModelRegistry,
-        models_of: Callable[[Settings], ModelRegistry],
+        models_of: Callable[..., ModelRegistry],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._database, self._now, self._models_of = settings, database, now, models_of
@@ -253,9 +253,10 @@ class ModelServer:
             return self._models_of(self._named_by(stored))
         except SettingsError as error:
             assert stored is not None  # the environment's were made at the start
-            names = (name or self._settings.openai_model for name in (stored.main, stored.mini))
-            main, mini = (_Unavailable(name, str(error)) for name in names)
-            return ModelRegistry(main, mini, notice=str(error))
+            unavailable = _Unavailable(stored.main or self._settings.openai_model, str(error))
+            models = self._models_of(self._settings, model=unavailable)
+            models.notice = str(error)
+            return models
 
     def _refusal(self) -> str | None:
         """Return why no model server can be stored; None: it can."""

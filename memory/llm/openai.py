@@ -40,7 +40,7 @@ from config.servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
 from memory.llm.provider_errors import WORTH_ANOTHER_TRY, ProviderErrors
-from memory.llm.request_form import RequestForm
+from memory.llm.request_form import PASSING, RequestForm
 from memory.llm.response_parser import parse_completion
 from memory.llm.thoughts import ThoughtSplitter
 from memory.ops.metrics import Metrics
@@ -51,9 +51,7 @@ QUIET_SECONDS = 1.0  # of a stream in which nothing comes, before whoever reads 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
 
-_AZURE = re.compile(
-    r"(?P<endpoint>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/chat/completions|/embeddings)?)?(?<!/v1)"
-)
+_AZURE = re.compile(r"(?P<endpoint>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/embeddings)?)?(?<!/v1)")
 """An address of Azure's older protocol, where /openai/v1 is OpenAI's."""
 
 _OF_THIS_MACHINE = ("Lang", "Package-Version", "OS", "Arch", "Runtime", "Runtime-Version")
@@ -83,7 +81,8 @@ class ProviderClient:
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise SettingsError(f"{server.key_setting} holds a character that no key has; copy it again.")
         self.server, self.timeout = server, timeout
-        self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        path = parts.path.rstrip("/").removesuffix("/chat/completions")  # as manuals show the whole address of a call
+        self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
         self.takes_cache_key = server.takes_cache_key
         self._secrets = tuple(filter(None, (key, parts.password)))
         if client is not None:
@@ -107,11 +106,9 @@ class ProviderClient:
         settings = self.server.url_setting, self.server.key_setting
         return ProviderErrors(self.address, model, setting, seconds or self.timeout, self._secrets, *settings)
 
-    def get(
-        self, path: str, body: Body | None = None, errors: ProviderErrors | None = None, seconds: float | None = None
-    ) -> bytes:
+    def get(self, path: str, body: Body | None = None, seconds: float | None = None) -> bytes:
         """Return what the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
-        errors = errors or self.errors("of the server", "OPENAI_MODEL", seconds)
+        errors = self.errors("of the server", "OPENAI_MODEL", seconds)
         return b"".join(self.chunks(path, body, errors, time.monotonic() + errors.seconds, CancelToken()))
 
     def chunks(
@@ -218,7 +215,7 @@ def _client(address: str, query: Mapping[str, str], key: str, http: httpx2.Clien
     Azure's older addresses have an api-version.  One that names a deployment is of that model alone.
     """
     options: dict[str, Any] = {"api_key": key or "no-key-needed", "http_client": http, "max_retries": 0}
-    azure = _AZURE.fullmatch(address.rstrip("/")) if "api-version" in query else None
+    azure = _AZURE.fullmatch(address) if "api-version" in query else None
     if azure is None:
         return openai.OpenAI(base_url=address, default_query=query, **options), False
     client = openai.AzureOpenAI(
@@ -248,8 +245,7 @@ BUSY_SECONDS = 10.0  # what the caller is told to wait if a busy server does not
 LASTING_MAX = 10  # times MODEL_TIMEOUT that a stream may take in all
 LASTING = frozenset({"model_failed", "model_unreachable"})  # errors that tell of more than one request
 DOWN_SECONDS = {
-    **dict.fromkeys(("model_unreachable", "model_timeout", "model_failed", "model_cut_off", "model_busy"), 20.0),
-    **dict.fromkeys(("model_quota_exhausted", "model_key_refused"), 20.0),
+    **dict.fromkeys((*WORTH_ANOTHER_TRY, "model_timeout", "model_quota_exhausted", "model_key_refused"), 20.0),
     "model_not_found": 60.0,
 }
 """For so many seconds a model that failed is asked after its substitutes. Other failures say nothing about the next."""
@@ -306,12 +302,12 @@ class OpenAIModel:
         silence = self.provider.timeout
         deadline = time.monotonic() + silence * (LASTING_MAX if request.stream else 1)
         last_try = time.monotonic() + silence
-        form, tries, began = self.form, 0, False
+        form, tries, began, is_lesson = self.form, 0, False, True
         while True:
             try:
                 for event in self._events(request, form, deadline):
                     if not began and not isinstance(event, Waiting):  # only now it is known that the form helps
-                        self._succeeded(form)
+                        self._succeeded(form if is_lesson else self.form)
                         began = True
                     yield event
                 return
@@ -322,6 +318,7 @@ class OpenAIModel:
             other = None if began else form.without_refused(error, request)
             if other is not None:
                 form = other
+                is_lesson &= error.upstream is None or error.upstream.code not in PASSING
                 continue
             tries += 1
             # With jitter, so that callers who failed together do not return together.
@@ -454,13 +451,10 @@ class OpenAIEmbedder:
         seconds = INDEX_SECONDS if within is None else within
         errors = self._provider.errors(self._model, "OPENAI_EMBEDDING_MODEL", seconds)
         body = {"model": self._model, "input": list(texts)}
-        if within is None:
-            answer = self._provider.get("/embeddings", body, errors)
-        else:  # in a thread of its own, so that neither a name server nor a slow connection holds the search
-            deadline = time.monotonic() + seconds
-            answer = b"".join(
-                self._provider.chunks_ahead("/embeddings", body, errors, deadline, CancelToken(), seconds)
-            )
+        # Read in a thread of its own, so that neither a name server nor a slow connection holds a search.
+        deadline = time.monotonic() + seconds
+        chunks = self._provider.chunks_ahead("/embeddings", body, errors, deadline, CancelToken(), seconds)
+        answer = b"".join(chunks)
         try:
             rows = sorted(json.loads(answer)["data"], key=lambda row: row.get("index") or 0)
             vectors = np.array([row["embedding"] for row in rows], np.float32)

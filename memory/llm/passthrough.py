@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memory.llm import RawChunk, StreamEnd, TextDelta, ToolCall
+from memory.llm import RawChunk, StreamEnd, TextDelta, ToolCall, dict_in, list_in
 
 CHUNK, COMPLETION = "chat.completion.chunk", "chat.completion"
 _TOOL_NAME_CHARS = 64  # OpenAI's limit
@@ -71,8 +71,7 @@ def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, 
 
     None: it holds nothing but usage that the client does not want.
     """
-    options = client.get("stream_options")
-    wants_usage = isinstance(options, dict) and options.get("include_usage")
+    wants_usage = dict_in(client.get("stream_options")).get("include_usage")
     choices = _choices(data)
     if not wants_usage and not choices and data.get("usage"):
         return None
@@ -111,10 +110,9 @@ def _delta(common: Mapping[str, Any], delta: dict[str, Any], finish: str | None 
 
 
 def _as_delta(choice: Mapping[str, Any]) -> dict[str, Any]:
-    message = dict(choice.get("message") or {})
-    calls = message.get("tool_calls")
-    if isinstance(calls, list):
-        message["tool_calls"] = [{"index": place, **call} for place, call in enumerate(calls) if isinstance(call, dict)]
+    message = dict(dict_in(choice.get("message")))
+    if calls := list_in(message.get("tool_calls")):
+        message["tool_calls"] = [{"index": place, **dict_in(call)} for place, call in enumerate(calls)]
     return {**{name: value for name, value in choice.items() if name != "message"}, "delta": message}
 
 
@@ -139,5 +137,4 @@ def _usage(end: StreamEnd) -> dict[str, int]:
 
 
 def _choices(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    choices = data.get("choices")
-    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    return list(filter(None, map(dict_in, list_in(data.get("choices")))))

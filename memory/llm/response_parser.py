@@ -28,7 +28,9 @@ from memory.llm import (
     Thought,
     ToolCall,
     Waiting,
+    dict_in,
     estimate_prompt,
+    list_in,
 )
 from memory.llm.passthrough import as_completion, for_client, is_object
 from memory.llm.provider_errors import ProviderErrors
@@ -52,7 +54,7 @@ _REASONS = {
         "spii",
         "sensitive",
     ),
-    "error": ("error", "insufficient_system_resource", "network_error", "malformed_function_call"),
+    "error": ("error", "abort", "insufficient_system_resource", "network_error", "malformed_function_call"),
 }
 """What servers call the ends of an answer that is not whole."""
 _THOUGHTS = ("reasoning_content", "reasoning")  # the fields of a message in which servers send thoughts
@@ -105,7 +107,7 @@ class Completion:
         self._last, client = data, self._request.client
         self.model = self.model or text_in(data.get("model"))[:_MODEL_NAME_CHARS]
         self._usage = _usage(data.get("usage")) or self._usage
-        choice = _dict(next(iter(_list(data.get("choices"))), None))
+        choice = dict_in(next(iter(list_in(data.get("choices"))), None))
         if error := choice.get("error"):
             self.error = self._errors.reported(error)
             return
@@ -124,9 +126,9 @@ class Completion:
         if not self._has_begun:
             raise self._errors.bad_answer("it holds no message", json.dumps(self._last, ensure_ascii=False))
         yield from self._splitter.end()
-        calls = _whole(self._calls)
+        calls = _whole(self._calls) if request.tools or client is not None else []
         if client is None and not calls and not self._splitter.has_words:
-            raise self._errors.empty_answer(self.reason, thought=self._splitter.has_thought)
+            yield self._misplaced()
         # Many servers say "stop" beside calls.
         reason = "tool_calls" if calls else self.reason if self.reason in ("length", "content_filter") else "stop"
         usage = self._usage
@@ -148,15 +150,24 @@ class Completion:
             self.reason = next(ends, "stop")
             if self.reason == "error":
                 self.error = self._errors.reported({"message": f"the answer ended with {reason!r}"})
-        message = _dict(choice.get("delta") or choice.get("message"))
-        if self._request.tools or self._request.client is not None:
-            _collect(self._calls, message.get("tool_calls"))
+        delta = choice.get("delta")  # beside which Perplexity has a message with all that came before
+        message = dict_in(choice.get("message") if delta is None else delta)
+        if fragments := message.get("tool_calls"):
+            _collect(self._calls, fragments)
         if thought := self._thought(message):
             self._splitter.has_thought = True
             yield Thought(thought)
         if content := _content(message):
             self.content += content
             yield from self._splitter.feed(content)
+
+    def _misplaced(self) -> TextDelta:
+        """Return JSON that was asked for, where the server took it for thoughts or for the arguments of a call."""
+        places = [*map(text_in, self.thoughts.values()), *("".join(call.arguments) for call in self._calls)]
+        found = next(filter(is_object, places), None)
+        if found is None or self._request.schema is None:
+            raise self._errors.empty_answer(self.reason, thought=self._splitter.has_thought)
+        return TextDelta(found)
 
     def _thought(self, message: dict[str, Any]) -> str:
         """Return the thoughts that stand beside the content, or in parts of it as at Mistral."""
@@ -167,8 +178,8 @@ class Completion:
             if text := text_in(message.get(name)):
                 self.thoughts[name] = self.thoughts.get(name, "") + text
                 return text
-        parts = [_dict(part).get("thinking") for part in _list(message.get("content"))]
-        return "".join(text_in(_dict(inner).get("text")) for part in parts for inner in _list(part))
+        parts = [dict_in(part).get("thinking") for part in list_in(message.get("content"))]
+        return "".join(text_in(dict_in(inner).get("text")) for part in parts for inner in list_in(part))
 
 
 # -- bytes
@@ -261,17 +272,11 @@ def _object(name: str, payload: str, errors: ProviderErrors, *, began: bool) -> 
 def _content(message: dict[str, Any]) -> str:
     """Return the text of a message or delta, without its reasoning."""
     content = message.get("content")
+    if isinstance(content, dict | int | float):  # as Cloudflare sends JSON, and words that are numbers
+        content = json.dumps(content, ensure_ascii=False)
     if isinstance(content, list):  # of Mistral's reasoning models
-        content = "".join(text_in(_dict(part).get("text")) for part in content if _dict(part).get("type") == "text")
+        content = "".join(text_in(dict_in(part).get("text")) for part in content if dict_in(part).get("type") == "text")
     return text_in(content) or text_in(message.get("refusal"))
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def text_in(value: Any) -> str:
@@ -285,8 +290,8 @@ def text_in(value: Any) -> str:
 
 def _usage(value: Any) -> Usage | None:
     """Return what the server counted, if it counted both prompt and completion."""
-    counted = _dict(value)
-    cached = _dict(counted.get("prompt_tokens_details")).get("cached_tokens")
+    counted = dict_in(value)
+    cached = dict_in(counted.get("prompt_tokens_details")).get("cached_tokens", counted.get("prompt_cache_hit_tokens"))
     prompt, completion, cached = (
         count if isinstance(count, int) and 0 <= count < _USAGE_TOKENS_MAX else None
         for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached)
@@ -316,11 +321,9 @@ def _collect(calls: list[ToolCallDelta], fragments: Any) -> None:
     Of a call's fragments the first has the id and name, the others have more of the arguments.  Servers deviate: no
     index, whole calls in one chunk, one index for parallel calls, the name repeated in every fragment, no id.
     """
-    for fragment in filter(None, map(_dict, fragments if isinstance(fragments, list) else ())):
-        function = fragment.get("function")
-        if not isinstance(function, dict):
-            continue
-        index = fragment["index"] if isinstance(fragment.get("index"), int) else None
+    for fragment in filter(None, map(dict_in, list_in(fragments))):
+        function, index = dict_in(fragment.get("function")), fragment.get("index")
+        index = index if isinstance(index, int) else None
         call_id, name, arguments = text_in(fragment.get("id")), text_in(function.get("name")), function.get("arguments")
         arguments = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else text_in(arguments)
         call = next((call for call in reversed(calls) if index is None or call.index == index), None)

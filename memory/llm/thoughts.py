@@ -1,7 +1,7 @@
 """Split a model's thoughts from its answer, whole or while it streams.
 
-Reasoning models of local servers write their thoughts into the content, as `<think>...</think>`. A server's template
-may begin the thought itself, and then only the closing tag comes.
+Reasoning models of local servers write their thoughts into the content, as `<think>...</think>` or between other
+marks. A server's template may begin the thought itself, and then only the closing mark comes.
 
 A tag is markup at the beginning of a line, and a closing tag at the end of one too. Elsewhere, and in a fenced code
 block, it is text: the answer may be about such tags.
@@ -14,17 +14,19 @@ from collections.abc import Iterator
 
 from memory.llm import TextDelta, Thought, text_of
 
-TAGS = ("think", "thinking", "thought")
-"""The names of tags around thoughts."""
-CLOSING_TAG = re.compile(rf"</(?:{'|'.join(TAGS)})>", re.I)
-_OPENING_TAG = re.compile(rf" {{0,3}}<(?:{'|'.join(TAGS)})>", re.I)
-_INDENT = re.compile(r" {0,3}(?=</)")
+_MARKS = {
+    **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")},
+    "[think]": "[/think]",  # Magistral
+    "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",  # gpt-oss, where the server reads no harmony
+}
+"""What stands before and after a thought, in lower case."""
+CLOSING_TAG = re.compile("|".join(map(re.escape, _MARKS.values())), re.I)
+_OPENING_TAG = re.compile(rf" {{0,3}}(?:{'|'.join(map(re.escape, _MARKS))})", re.I)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_MARKUP = tuple(f"{start}{name}>" for start in ("<", "</") for name in TAGS)
-_LINE_BEGINNINGS = (*_MARKUP, "```", "~~~")
+_LINE_BEGINNINGS = (*_MARKS, *_MARKS.values(), "```", "~~~")
 _BEGINNING_CHARS = max(map(len, _LINE_BEGINNINGS))
-_MAYBE_MARKUP = re.compile(r"[<`~]| \Z")
-_HELD_CHARS = 24  # of a line's end that may be a closing tag with blanks after it
+_MAYBE_MARKUP = re.compile(r"[<\[`~]| \Z")
+_HELD_CHARS = _BEGINNING_CHARS + 13  # of a line's end that may be a closing tag with blanks after it
 
 
 class ThoughtSplitter:
@@ -80,7 +82,7 @@ class ThoughtSplitter:
             self._held = text
             return None, ""
         if close is None:
-            start = _partial_tag(text, len("</thinking>"))
+            start = _partial_tag(text, _BEGINNING_CHARS)
             text, self._held = text[:start], text[start:]
             return self._thought_of(text), ""
         self.had_implicit_thought |= self._implicit
@@ -114,10 +116,9 @@ class ThoughtSplitter:
         if not self._fence and (tag := _OPENING_TAG.match(text)):
             self._thinking = True
             return None, text[tag.end() :]
-        indent = _INDENT.match(text)
-        if not self._fence and indent and (tag := CLOSING_TAG.match(text, indent.end())):
-            return self._withdraw(), text[tag.end() :]
         beginning = text.lstrip(" ")
+        if not self._fence and len(text) - len(beginning) < 4 and (tag := CLOSING_TAG.match(beginning)):
+            return self._withdraw(), beginning[tag.end() :]
         is_short = len(beginning) <= _BEGINNING_CHARS and len(text) - len(beginning) < 4
         if is_short and any(tag.startswith(beginning.lower()) for tag in _LINE_BEGINNINGS):
             self._held = text
@@ -149,13 +150,13 @@ def _closing_tag_at_end(line: str) -> re.Match[str] | None:
 
 def _partial_tag(text: str, longest: int) -> int:
     """Return where a closing tag may begin that is cut off by the end of the text; the text's length if nowhere."""
-    start = text.rfind("<", max(0, len(text) - longest))
-    if start < 0:
-        return len(text)
-    tail = text[start:].lower()
-    complete = CLOSING_TAG.match(tail)
-    is_tag = not tail[complete.end() :].strip() if complete else any(tag.startswith(tail) for tag in _MARKUP)
-    return start if is_tag else len(text)
+    for start in range(max(0, len(text) - longest), len(text)):
+        if text[start] in "<[":
+            tail = text[start:].lower()
+            complete = CLOSING_TAG.match(tail)
+            if not tail[complete.end() :].strip() if complete else any(tag.startswith(tail) for tag in _MARKS.values()):
+                return start
+    return len(text)
 
 
 def without_thoughts(text: str) -> str:

@@ -125,11 +125,10 @@ class Prompts:
 
     # -- for the engine's own transactions
 
-    def find(self, tx: Transaction, caller: Caller, *names: str) -> Prompt:
-        """Like `get`, of the first of these names that there is."""
-        return self.choose(
-            tx, caller, {name: prompt for name in names if (prompt := _newest(tx, caller, name))}, *names
-        )
+    def find(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
+        """Like `get`."""
+        newest = _newest(tx, caller, name)
+        return self.choose(tx, caller, {name: newest} if newest is not None else {}, name)
 
     def choose(self, tx: Transaction, caller: Caller, stored: Mapping[str, Prompt], *names: str) -> Prompt:
         """Return the first of these names that is `stored`, in a file or packaged. Raises NotFound as `get` does."""

@@ -54,6 +54,11 @@ def test_a_redirect_that_leads_nowhere_is_told(server, make, where):
     assert failure(make(), ask()).code == "model_unreachable"
 
 
+def test_the_address_of_a_call_is_taken_as_the_address_of_the_server(server, make):
+    complete(make(openai_base_url=f"{server.url}/chat/completions/"), ask())
+    assert server.requests[0].path == "/v1/chat/completions"
+
+
 def test_a_user_and_password_in_the_address_take_the_keys_place(server, make):
     complete(make(openai_base_url=server.url.replace("//", "//ada:pass%40word@")), ask())
     assert server.requests[0].headers["authorization"] == f"Basic {b64encode(b'ada:pass@word').decode()}"

@@ -39,6 +39,10 @@ def good(*payloads: bytes, end: bytes = b"data: [DONE]\n\n") -> bytes:
 
 
 PART = {"type": "text", "text": "Hi"}
+LAST = (
+    b'{"choices": [{"delta": {"content": "i"}, "message": {"content": "Hi"}}]}\n\n'
+    b'data: {"choices": [{"delta": {}, "message": {"content": "Hi"}, "finish_reason": "stop"}]}'
+)
 ODD_STREAMS = {
     "crlf": good(chunk({"content": "Hi"}, "stop")).replace(b"\n", b"\r\n"),
     "bom": b"\xef\xbb\xbf" + good(chunk({"content": "Hi"}, "stop")),
@@ -48,6 +52,8 @@ ODD_STREAMS = {
     "nulls": good(chunk(None), chunk({"content": None}), chunk({"content": "Hi"}), chunk(None, "stop", usage=None)),
     "empty choices": good(chunk({"content": "Hi"}, "stop"), b'{"choices": [], "usage": {}}', b'{"object": "x"}'),
     "parts": good(chunk({"content": [{"type": "thinking", "thinking": [PART]}, PART]}, "stop")),
+    "all so far beside it": good(b'{"choices": [{"delta": {"content": "H"}, "message": {"content": "H"}}]}', LAST),
+    "a number": good(chunk({"content": "Hi"}), chunk({"content": 2}, "stop")),
     "refusal": good(chunk({"content": None, "refusal": "Hi"}, "stop")),
     "reasoning": good(chunk({"reasoning_content": "Hmm"}), chunk({"content": "Hi"}, "stop")),
     "tags": good(chunk({"content": "<think>\nHmm"}), chunk({"content": "\n</think>\n\nHi"}, "stop")),
@@ -66,7 +72,7 @@ def test_odd_streams_are_understood(server, model, name):
     server.main.queue(Raw([body]), Raw([bytes([byte]) for byte in body]), Raw([body], content_type="text/plain"))
     for stream in (True, True, False):
         text, finish = complete(model, ask(stream))
-        assert text.removesuffix("\ufffd") == "Hi"
+        assert text.removesuffix("\ufffd").removesuffix("2") == "Hi" and ("2" in text) == (name == "a number")
         assert finish.reason == "stop"
     assert len(server.requests) == 3
 
@@ -76,6 +82,7 @@ def test_odd_streams_are_understood(server, model, name):
     ("usage", "expected"),
     [
         ({"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": None}, (12, 3)),
+        ({"prompt_tokens": 12, "completion_tokens": 3, "prompt_cache_hit_tokens": 8}, (12, 3)),
         ({"prompt_tokens": 12, "completion_tokens": None}, None),
         ({"prompt_tokens": -1, "completion_tokens": "3"}, None),
         ({"prompt_tokens": 10**30, "completion_tokens": 1}, None),
@@ -88,6 +95,7 @@ def test_usage_is_taken_if_it_can_be_read(server, model, stream, usage, expected
     assert finish.usage.estimated is (expected is None)
     if expected:
         assert (finish.usage.prompt_tokens, finish.usage.completion_tokens) == expected
+        assert finish.usage.cached_tokens == usage.get("prompt_cache_hit_tokens", 0)
 
 
 def test_a_connection_cut_after_the_reason_to_stop_is_a_whole_answer(server, model):

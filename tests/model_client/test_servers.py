@@ -7,15 +7,18 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from email.utils import formatdate
 from typing import Any
 
 import pytest
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.llm import ChatMessage, ModelRequest, TextDelta, complete
+from memory.llm import ChatMessage, ModelRequest, TextDelta, Tool, ToolCall, complete
 from memory.llm.openai import OpenAIModel
 from tests.llm import SCHEMA, ask, both, chunk, data, failure
 from tests.model_server import Body, Json, Raw, Status, Text
+
+LOOK = Tool("look", "Looks.", {"type": "object", "properties": {}})
 
 
 @pytest.fixture
@@ -58,6 +61,15 @@ RETRY_INFO = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay"
 NO_MODEL = "models/x is not found for API version v1main"
 FILTERED, QUOTA_SPENT, UNKNOWN_MODEL = CONTENT_REFUSED, "model_quota_exhausted", "model_not_found"
 
+SENSITIVE = Status(400, {"contentFilter": [{"level": 1}], "error": {"code": "1301", "message": "系统检测到不安全内容"}})
+NO_ENDPOINT = Json({"error": "Unexpected endpoint or method. (POST /chat/completions)"})
+NAMELESS = "Provider returned error"  # by OpenRouter, with the words of the model's provider beside it
+
+
+def relayed(words: str) -> Status:
+    return refusal(NAMELESS, code=400, metadata={"raw": json.dumps({"message": words}), "provider_name": "X"})
+
+
 ERRORS: dict[str, tuple[Status, str, str]] = {
     "azure filter": (refusal(AZURE_POLICY, **AZURE_KIND), FILTERED, "content management policy"),
     "openai prompt": (refusal("Invalid prompt: it was flagged.", code="invalid_prompt"), FILTERED, "flagged"),
@@ -70,11 +82,16 @@ ERRORS: dict[str, tuple[Status, str, str]] = {
     "deepseek model": (refusal("Model Not Exist"), UNKNOWN_MODEL, "Model Not Exist"),
     "mistral model": (Status(400, {"message": "Invalid model: x", "type": "invalid_model"}), UNKNOWN_MODEL, "Invalid"),
     "openrouter model": (refusal("gpt is not a valid model ID", code=400), UNKNOWN_MODEL, "not a valid model"),
+    "hugging face model": (refusal("'x' is not supported by any provider you have enabled."), UNKNOWN_MODEL, "enabled"),
     "anthropic credit": (refusal(LOW), QUOTA_SPENT, "no credit left"),
     "deepseek balance": (refusal("Insufficient Balance", 402), QUOTA_SPENT, "Insufficient Balance"),
     "groq too large": (refusal(TPM, 413, **TPM_KIND), CONTEXT_EXCEEDED, "6000"),
     "openai too large": (refusal(TPM, 429, **TPM_KIND), CONTEXT_EXCEEDED, "6000"),
     "anthropic long": (refusal("prompt is too long: 208310 tokens > 200000 maximum"), CONTEXT_EXCEEDED, "200000"),
+    "zhipu filter": (SENSITIVE, FILTERED, "系统检测到"),
+    "lm studio address": (NO_ENDPOINT, UNKNOWN_MODEL, "ends in /v1"),
+    "ollama address": (Status(404, "404 page not found"), UNKNOWN_MODEL, "ends in /v1"),
+    "openrouter relays": (relayed("This model is not a multimodal model"), "model_images_refused", "multimodal"),
     "groq flex": (refusal("Flex tier capacity exceeded", 498), "model_busy", "capacity exceeded"),
     "anthropic overloaded": (refusal("Overloaded", 529, type="overloaded_error"), "model_busy", "Overloaded"),
     "gemini overloaded": (Json(gemini_error(503, "It is overloaded.", "UNAVAILABLE")), "model_failed", "overloaded"),
@@ -101,13 +118,19 @@ WINDOWS = [
     ),
     ("Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length", 32_768),
     (TPM, 6000),
+    ("`inputs` tokens + `max_new_tokens` must be <= 2048. Given: 3474 `inputs` tokens and 60 `max_new_tokens`", 2048),
+    ("input length and `max_tokens` exceed context limit: 90402 + 116650 > 204648, decrease input length", 204_648),
+    (refusal("the request exceeds the available context size.", 500, n_prompt_tokens=5000, n_ctx=2048), 2048),
+    (relayed("This model's maximum context length is 8192 tokens."), 8192),
+    (refusal("Request body too large for gpt-4o model. Max size: 8000 tokens.", 413), 8000),
+    ("too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292.", 4081),
 ]
 
 
 @pytest.mark.parametrize(("words", "window"), WINDOWS)
 def test_the_window_is_read_from_the_refusal(server, model, words, window):
     assert model.window is None
-    server.main.queue(refusal(words))
+    server.main.queue(refusal(words) if isinstance(words, str) else words)
     error = failure(model, ask())
     assert (error.code, error.window, model.window) == (CONTEXT_EXCEEDED, window, window)
 
@@ -121,8 +144,10 @@ def test_without_a_number_the_window_is_a_guess_below_what_was_refused(server, m
     ("headers", "body", "seconds"),
     [
         ({"Retry-After": "30"}, openai_error("Slow down"), 30.0),
+        ({"Retry-After-Ms": "42000", "Retry-After": "1"}, openai_error("Slow down"), 42.0),
         ({}, gemini_error(429, "Quota", "RESOURCE_EXHAUSTED", details=RETRY_INFO), 34.0),
         ({}, openai_error("Rate limit reached. Please try again in 7.66s."), 7.66),
+        ({}, openai_error("You have exceeded the token rate limit. Please retry after 26 seconds."), 26.0),
         ({}, openai_error("Rate limit reached. Please try again in 1m12.5s."), 72.5),
     ],
 )
@@ -130,6 +155,11 @@ def test_the_wait_that_a_server_asks_for_is_told(server, model, headers, body, s
     server.main.default = lambda _: Status(429, body, headers)
     assert failure(model, ask()).retry_after == seconds
     assert len(server.requests) == 1, "so long a wait is left to the caller"
+
+
+def test_a_time_to_wait_for_is_told_as_the_seconds_until_then(server, model):
+    server.main.default = lambda _: Status(429, headers={"Retry-After": formatdate(time.time() + 3600, usegmt=True)})
+    assert 3000 < (failure(model, ask()).retry_after or 0) <= 3600
 
 
 # -- refused parameters
@@ -191,10 +221,12 @@ def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(server, mode
         "This response_format type is unavailable now",
         "The specified schema produces a constraint that has too many states for serving.",
         "Failed to parse grammar",
+        "litellm.UnsupportedParamsError: ollama does not support parameters: ['response_format'], for model=llama3.",
+        relayed("This model does not support response_format json_schema"),
     ],
 )
 def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(server, model, words):
-    server.main.queue(refusal(words), "{}", "{}")
+    server.main.queue(refusal(words) if isinstance(words, str) else words, "{}", "{}")
     for _ in range(2):
         complete(model, ask(schema=SCHEMA))
     kinds = [request.body["response_format"]["type"] for request in server.requests]
@@ -204,9 +236,62 @@ def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(server, mo
     assert "response_format" not in server.requests[-1].body
 
 
-def test_json_that_a_model_could_not_keep_to_is_asked_for_again(server, model):
+def test_json_or_a_call_that_a_model_failed_at_once_is_asked_for_in_the_same_form_again(server, model):
     server.main.queue(refusal("Failed to generate JSON.", code="json_validate_failed"), "{}")
     assert complete(model, ask(schema=SCHEMA))[0] == "{}"
+    server.main.queue(refusal("Failed to call a function.", code="tool_use_failed"))
+    complete(model, replace(ask(), tools=(LOOK,)))
+    complete(model, replace(ask(schema=SCHEMA), tools=(LOOK,)))
+    assert server.requests[-1].body["response_format"]["type"] == "json_schema" and "tools" in server.requests[-1].body
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": {"topic": "tea"}},
+        {"content": None, "reasoning_content": '{"topic": "tea"}'},
+        {"content": None, "tool_calls": [{"id": "1", "function": {"name": "json", "arguments": '{"topic": "tea"}'}}]},
+    ],
+    ids=["object", "thoughts", "call"],
+)
+def test_json_is_found_where_a_server_puts_it(server, model, message):
+    """Cloudflare parses it, vLLM takes it for thoughts, and proxies of Anthropic ask for it as the call of a tool."""
+    server.main.queue(Json({"choices": [{"message": message, "finish_reason": "stop"}]}))
+    assert complete(model, ask(schema=SCHEMA))[0] == '{"topic": "tea"}'
+
+
+def test_tools_are_left_out_where_llama_cpp_fails_at_them(server, model):
+    server.main.default = lambda body: refusal("tools param requires --jinja flag", 500) if "tools" in body else "Hi."
+    assert complete(model, replace(ask(), tools=(LOOK,)))[0] == "Hi."
+    assert not model.supports_tools
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "parameter.enable_thinking must be set to false for non-streaming calls",
+        "This model only support stream mode, please enable the stream parameter to access the model.",
+    ],
+)
+def test_a_model_that_only_streams_is_asked_to(server, model, words):
+    server.main.default = lambda body: "Hi." if body["stream"] else refusal(words)
+    assert complete(model, ask())[0] == complete(model, ask())[0] == "Hi."
+    assert [request.body["stream"] for request in server.requests] == [False, True, True]
+
+
+def test_a_server_that_wants_text_in_each_message_gets_it(server, model):
+    server.main.queue(refusal("messages[2].content: Input should be a valid string", 422))
+    asked = ChatMessage("assistant", "", (ToolCall("c1", "look", "{}"),))
+    complete(model, replace(ask(), messages=(*ask().messages, asked, ChatMessage("tool", "No.", tool_call_id="c1"))))
+    assert server.requests[-1].body["messages"][2]["content"] == ""
+
+
+def test_who_may_not_stream_gets_the_answer_at_once(server, model):
+    words = "Your organization must be verified to stream this model."
+    server.main.default = lambda body: refusal(words, param="stream") if body["stream"] else "Hi."
+    assert complete(model, ask(stream=True))[0] == complete(model, ask(stream=True))[0] == "Hi."
+    assert [request.body["stream"] for request in server.requests] == [True, False, False]
+    assert "stream_options" not in server.requests[-1].body
 
 
 DEVELOPER = ChatMessage("developer", "Be kind.", raw={"role": "developer", "content": "Be kind."})
@@ -218,11 +303,14 @@ DEVELOPER = ChatMessage("developer", "Be kind.", raw={"role": "developer", "cont
         ("Input tag 'developer' found using 'role' does not match any of the expected tags", ["system", "user"]),
         ("System message must be at the beginning. None", ["system", "user"]),
         ("Conversation roles must alternate user/assistant/user/assistant/... None", ["system", "user"]),
+        ("A conversation must start with a user message.", ["system", "user"]),
+        ("user or tool message(s) should alternate with assistant message(s).", ["system", "user"]),
         ("System role not supported None", ["user"]),
     ],
 )
-def test_roles_go_as_the_server_takes_them(server, model, words, roles):
-    server.main.queue(refusal(words))
+@pytest.mark.parametrize("status", [400, 500], ids=["refused", "failed"])
+def test_roles_go_as_the_server_takes_them(server, model, words, roles, status):
+    server.main.queue(refusal(words, status))
     request = ask()
     system, question = request.messages
     complete(model, replace(request, messages=(system, question, DEVELOPER, ChatMessage("user", "And?"))))
@@ -230,6 +318,22 @@ def test_roles_go_as_the_server_takes_them(server, model, words, roles):
     assert [message["role"] for message in sent] == roles
     words_sent = "\n".join(message["content"] for message in sent)
     assert all(words in words_sent for words in ("Be brief.", "Be kind.", "how are you", "And?"))
+
+
+def test_a_conversation_that_the_assistant_begins_is_taken(server, model):
+    server.main.queue(refusal("Conversation roles must alternate user/assistant/user/assistant/..."))
+    system, question = ask().messages
+    complete(model, ModelRequest((system, ChatMessage("assistant", "Welcome!"), question)))
+    assert [one["role"] for one in server.requests[-1].body["messages"]] == ["system", "user", "assistant", "user"]
+
+
+def test_turns_without_a_system_message_are_tried_at_last(server, model):
+    """Mistral's first templates count the system message as a turn."""
+    words = "Conversation roles must alternate user/assistant/user/assistant/..."
+    server.main.default = lambda body: refusal(words) if body["messages"][0]["role"] == "system" else "Hi."
+    assert complete(model, ask())[0] == "Hi."
+    (only,) = server.requests[-1].body["messages"]
+    assert only["role"] == "user" and "Be brief." in only["content"]
 
 
 def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server, model):
@@ -277,7 +381,7 @@ def test_ends_have_one_name(server, model, stream, theirs, ours):
 
 
 @both
-@pytest.mark.parametrize("reason", ["error", "insufficient_system_resource"])
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
 def test_half_an_answer_that_ended_in_an_error_is_no_whole_one(server, model, stream, reason):
     server.main.default = lambda body: Text("Half of it", finish=reason)
     assert failure(model, ask(stream)).code == "model_failed"

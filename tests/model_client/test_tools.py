@@ -110,6 +110,10 @@ STREAMS: dict[str, tuple[bytes, list[tuple[str, str]]]] = {
         ),
         TWO,
     ),
+    "a signature on its own": (
+        deltas([fragment(0, "a", *LOOK)], [{"index": 0, "extra_content": {"google": 1}}]),
+        ONE,
+    ),
     "an object as arguments": (deltas([fragment(0, "a", "look", {"at": "the café"})]), ONE),
     "no name": (deltas([fragment(0, "a", "", "{}"), fragment(1, "b", *LOOK)]), ONE),
     "whole messages": (
@@ -124,6 +128,12 @@ def test_odd_streams_of_calls_are_understood(server, model, name):
     body, expected = STREAMS[name]
     server.main.queue(Raw([body]), Raw([bytes([byte]) for byte in body]))
     assert calls(model, offering(True)) == calls(model, offering()) == expected
+
+
+def test_a_signature_that_comes_on_its_own_goes_with_its_call(server, model):
+    server.main.queue(Raw([STREAMS["a signature on its own"][0]]))
+    (call,) = [part for part in model.answer(offering(True)) if isinstance(part, ToolCall)]
+    assert call.extra == {"google": 1}
 
 
 @both

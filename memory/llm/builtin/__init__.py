@@ -2,7 +2,7 @@
 
 `prompt` reads what Recap shows to any model, `language` holds what the rules know of languages, as data.  `reading`
 reads what a person says of themselves, and `record` keeps what holds of it all.  From that come answers to a mini
-model's tasks (`tasks`) and replies (`replies`).  Only the engine and memory.llm.configuration import this package.
+model's tasks (`tasks`) and replies (`replies`).  Only the engine and memory.llm.registry import this package.
 
 Invariant: the same request has the same answer, every request has one, and its words are the conversation's or one of a
 small set of fixed phrases (tests/test_builtin_model.py).
