@@ -78,7 +78,7 @@ _NO_MODEL = re.compile(
 )
 _BAD_KEY = re.compile(r"api key not valid|invalid api.?key|incorrect api.?key|API_KEY_INVALID", re.I)
 _TOO_LONG = re.compile(
-    r"context (?:length|window|size|limit)|maximum context|max_new_tokens"
+    r"context (?:length|window|size|limit)|maximum context|max_new_tokens`? must be <="
     r"|(?:prompt|input|request|message) (?:is |are )?too (?:long|large)"
     r"|maximum number of (?:input )?tokens|too many (?:input )?tokens|tokens per min\w*|exceed_context_size",
     re.I,
