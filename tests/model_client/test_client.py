@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from config import Settings, SettingsError
+from config import Server, Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, ProviderClient
 from tests import model_server as replies
@@ -34,7 +34,7 @@ def model(make):
 @pytest.mark.parametrize("url", ["127.0.0.1:11434/v1", "localhost", "ftp://x/v1", "http://", "http://[::1/v1"])
 def test_a_base_url_that_is_none_stops_the_start(url):
     with pytest.raises(SettingsError, match="OPENAI_BASE_URL"):
-        ProviderClient(Settings(openai_base_url=url).servers.main, 5.0)
+        ProviderClient(Server(url), 5.0)
 
 
 def test_a_key_that_is_none_stops_the_start_and_stays_hidden():
