@@ -206,7 +206,9 @@ def _unwrapped(detail: Any) -> Any:
 def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> str:
     """Return the code of our error for what the server says. whole: all of its error, also what stands deeper in it."""
     theirs = {str(named.get(name)) for name in ("code", "type")}
-    too_long = status in (400, 413, 422, 429, 500) and _is_too_long(status, message)
+    # 429 is a matter of waiting, unless the prompt alone is too long for the tokens that an account has in a minute.
+    too_long = status == 413 or (status in (400, 422, 500) and _TOO_LONG.search(message))
+    too_long = "too large" in message.lower() if status == 429 else too_long
     # OpenAI answers 403 for a model that a key may not use.
     no_endpoint = message.startswith("Unexpected endpoint")  # LM Studio says so with the status 200
     no_model = theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(message))
@@ -222,13 +224,6 @@ def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> st
         "model_failed": (status >= 500 and "value: NaN" not in message) or status in (408, 409),
     }
     return next((code for code, holds in checks.items() if holds), "model_rejected_request")
-
-
-def _is_too_long(status: int, message: str) -> bool:
-    """Return whether the prompt is too long for the model, or alone for the tokens that an account has in a minute."""
-    if status == 429:  # otherwise a matter of waiting
-        return "too large" in message.lower()
-    return status == 413 or _TOO_LONG.search(message) is not None
 
 
 def _window_in(named: Mapping[str, Any], message: str) -> int | None:
