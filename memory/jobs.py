@@ -36,6 +36,7 @@ from sqlalchemy import (
     delete,
     exists,
     func,
+    literal,
     literal_column,
     or_,
     select,
@@ -203,16 +204,13 @@ _NOTE_TAKEN = Upsert(
 def _due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
     """Return a statement that reads for each kind when its next job is due, and its first and last lease expire."""
 
-    def constant(word: str) -> ColumnElement[str]:  # parameters, five for each kind, would be most of the work
-        return literal_column(f"'{word}'")
-
     def find(kind: str, state: str, value: Any) -> Any:
-        return select(value).where(_J.kind == constant(kind), _J.state == constant(state)).scalar_subquery()
+        return select(value).where(_J.kind == kind, _J.state == state).scalar_subquery()
 
     return union_all(
         *(
             select(
-                constant(kind),
+                literal(kind),
                 find(kind, "pending", func.min(_J.run_at)),
                 find(kind, "running", func.min(_J.lease_until)),
                 find(kind, "running", func.max(_J.lease_until)),

@@ -259,18 +259,16 @@ def _record(tx: Transaction, owner_id: int, changed: Mapping[str, Sequence[Fact]
 
 
 def decide_on_draft(draft: FactDraft, source: Message, rules: RuleSet) -> Decision:
-    """Return what becomes of a draft. Raises Ungrounded for what the rules keep out."""
-    since, ends = source.created_at, _last_moment(draft, source)
+    """Return what becomes of a draft, which ends with its last day where the person named a time that is not over.
+
+    Raises Ungrounded for what the rules keep out.
+    """
+    since, names_time = source.created_at, any(pattern.search(source.content) for pattern in (RELATIVE_TIME, DATE))
+    ends = end_of(draft.until) if draft.until and names_time and draft.until >= since.date() else None
     decision = rules.decide(draft.category, draft.text, draft.quote, since=since, ends=ends, by_model=True)
     if decision.refused:
         raise Ungrounded(decision.refused)
     return decision
-
-
-def _last_moment(draft: FactDraft, source: Message) -> datetime | None:
-    """Return the end of the last day that a draft names; None where the person named no time, or one before."""
-    has_time = any(pattern.search(source.content) for pattern in (RELATIVE_TIME, DATE))
-    return end_of(draft.until) if draft.until and has_time and draft.until >= source.created_at.date() else None
 
 
 def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime, action: str = "forgotten") -> None:
