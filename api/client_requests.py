@@ -192,13 +192,9 @@ THREAD_HEADER = "thread-id"  # of Codex, which sends every conversation from the
 SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id", THREAD_HEADER)
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
-CLIENT_LOCK_TIMEOUT_SECONDS = (
-    5.0  # seconds that each write waits for the database; then the request is answered without memory
-)
+CLIENT_LOCK_TIMEOUT_SECONDS = 5.0  # that each write waits for the database; then memory takes no part
 REFUSED = "The model server refused the request. Its own status and error are passed on."
 NO_SERVER = "The model server could not be reached, or its answer was not valid."
-
-
 ERRORS = {
     400: REFUSED,
     404: "The model server does not know the model.",
@@ -212,12 +208,9 @@ ERRORS = {
 def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str = "") -> TurnRequest:
     """Return the turn of the current request, whose body has these `parameters` of a chat completion.
 
-    agent_session: named by an agent that sends whole conversations, of which the session may have several.
-
-    Headers count before the body, whose `metadata` may name the session. The same body again is a retry.
-
-    Without a `session_id`, the session is found by the conversation. Such a client always sends the whole
-    conversation, and so does the client of WHOLE_HEADER.
+    A header that names the session counts before the body's `metadata`, and that before `agent_session`: the session
+    of an agent, which may have several conversations. Without a name the session is found by the conversation, which
+    such a client sends whole, as do those of WHOLE_HEADER and THREAD_HEADER. The same body again is a retry.
     """
     if parameters.get("model") == MAIN:
         del parameters["model"]

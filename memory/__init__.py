@@ -10,7 +10,6 @@ passages    the text of documents, cut into parts and stored
 engine      all parts below, built once for a process
 turn        one turn, from a message to its reply: admission, recall, prompt, answer, record
 transcripts    the lists of messages that programs send with each request
-refused_messages    what goes with messages that a model server refused
 message_versions, hidden_messages    messages in the place of others, and messages that no prompt shows
 forgetting  what goes with messages that are erased or replaced
 recall      find earlier messages, decide whether to look for them, feed the search index

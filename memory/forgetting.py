@@ -1,4 +1,4 @@
-"""Remove from long-term memory what was made from erased messages and forgotten facts.
+"""Remove from long-term memory what was made from erased or refused messages, and from forgotten facts.
 
 Invariant: no document, and no earlier version of one, says what rests on these messages, alone or with others. A
 profile loses those values, an instruction those versions, an overview those sentences; any other document goes whole.
@@ -13,14 +13,17 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Select, or_
+from sqlalchemy import Select, or_, select
 
 from memory import instructions
+from memory.errors import ModelError
 from memory.knowledge import overview
+from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
+from memory.sessions.refusals import mark_refused, reason_of
 from memory.store import documents
-from models import ItemRow, Transaction
+from models import FactRow, ItemRow, MessageRow, Transaction
 from models.store import Namespace, Source
 
 
@@ -63,3 +66,13 @@ _STAYS: Mapping[Namespace, Callable[[Collection[Source], Any], Any]] = {
     PROFILE: _of_profile,
     instructions.NAMESPACE: _of_instruction,
 }
+
+
+def refuse_messages(tx: Transaction, ids: Collection[int], error: ModelError, now: datetime) -> None:
+    """Mark messages as refused, and delete the facts that an earlier try took from them.
+
+    The caller holds the session's lock, and asks for the job that takes the messages out of the index.
+    """
+    mark_refused(tx, ids, error.code, reason_of(error), now)
+    delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))), now, "refused")
+    forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Row, bindparam, or_, select, update
+from sqlalchemy import Row, bindparam, null, or_, select, update
 
 from config import Settings
 from memory.access.owners import get_session
@@ -26,9 +26,9 @@ from memory.knowledge.summaries import add_version, find_version
 from memory.leases import Leases
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import CURRENT, skip_unread
-from memory.sessions.sessions import Sessions
+from memory.sessions.sessions import Sessions, renaming
 from models import MessageRow, SessionRow, SummaryRow, Transaction
-from models.messages import NamedMessages
+from models.messages import Message, NamedMessages
 from models.owners import Caller
 from models.sections import Sections
 
@@ -179,3 +179,16 @@ def _in_sequence(line: Line, chosen: set[int]) -> set[int]:
             if unasked or not hidden.isdisjoint(calls):
                 hidden.update(calls)
     return hidden
+
+
+def accept_messages(
+    tx: Transaction, row: SessionRow, answered: Sequence[Message], settings: Settings, now: datetime
+) -> None:
+    """Take the marks from refused messages that a model has answered; the summary reads them again."""
+    marked = [message for message in answered if message.refused is not None]
+    with renaming(tx, row):
+        ids = [message.id for message in marked]
+        tx.execute(update(MessageRow).where(MessageRow.id.in_(ids)).values(refused=null(), indexed_in=None))
+    if row.summary_version:
+        since = min(message.refused.at for message in marked if message.refused is not None)
+        follow_shown(tx, row, [message.position for message in marked], since, settings, now)

@@ -68,11 +68,6 @@ class Tool:
     parameters: dict[str, Any]
 
 
-def object_schema(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    """Return the `parameters` of a tool that takes these and no others."""
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
 @dataclass(frozen=True)
 class ToolCall:
     """Model's call of a tool.

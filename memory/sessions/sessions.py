@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import ColumnDefault, Connection, and_, or_, select
@@ -233,7 +232,10 @@ class Sessions:
         """
         for number, draft in enumerate(drafts):
             require_message_size(draft.content, f"messages.{number}.content")
-        find = partial(self.find_or_make, caller=caller, session_id=session_id)
+
+        def find(tx: Transaction) -> SessionRow:
+            return find_session(tx, caller, session_id) or self.make(tx, caller, session_id)
+
         busy = "Nothing was stored; send this again later."
         with self.leases.free_session(find, busy) as (tx, row):
             return self._append(tx, row, drafts)
@@ -255,11 +257,6 @@ class Sessions:
     def info(self, row: SessionRow) -> SessionInfo:
         owner, busy = row.owner, not self.leases.is_free(row)
         return as_value(SessionInfo, row, id=row.public_id, user_id=owner.user_id, space=owner.space, busy=busy)
-
-    def find_or_make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
-        """Find or create the caller's session of this id."""
-        row = find_session(tx, caller, session_id) if session_id is not None else None
-        return row or self.make(tx, caller, session_id)
 
     def enqueue_follow_ups(
         self,

@@ -1,7 +1,8 @@
 """Turn, from a person's message to the reply.
 
 turn      one turn from end to end              request   the values: what goes in, the begun turn, what comes out
-begin     its session, the stored message       prefix    what stands at the head of the prompt
+begin     the stored message                    take_session  the lease of its session
+prefix    what stands at the head of the prompt
 context   what else the prompt may show         others    memory of other owners that the turn reads
 prompt    the messages to send                  report    what was shown of the memory, as it is stored
 answer    the reply of the model                tools     how a model searches, and writes, by itself

@@ -127,12 +127,12 @@ def replay(request: TurnRequest, finished: TurnFinished) -> Iterator[TurnEvent]:
     yield finished.started
     if request.transcript is None:
         yield TextDelta(finished.reply)
-        return
-    reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
-    end = StreamEnd(reason, finished.model, finished.usage.spent)
-    id = finished.started.completion_id
-    parameters, calls = request.transcript.parameters, finished.calls
-    yield from to_chunks([finished.reply], end, parameters, stream=request.stream, calls=calls, id=id)
+    else:
+        reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
+        end = StreamEnd(reason, finished.model, finished.usage.spent)
+        parameters, calls, id = request.transcript.parameters, finished.calls, finished.started.completion_id
+        yield from to_chunks([finished.reply], end, parameters, stream=request.stream, calls=calls, id=id)
+    yield finished
 
 
 def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: bool) -> Iterator[ReplyEvent]:

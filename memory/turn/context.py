@@ -111,13 +111,13 @@ def read_session(
     limit, settings = prompt_limit(engine, window), prefix.settings
     if limit < settings.context_tokens:
         settings = settings.model_copy(update={"context_tokens": limit})
-    kept, size = _fit(prefix.text, recent, turn, settings)
+    transcript = request.transcript
+    theirs = transcript.conversation.instruction_tokens if transcript is not None else None
+    kept, size = _fit(prefix.text, recent, turn, settings, theirs)
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
     unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + request.attached_tokens
-    instruction_tokens = request.instruction_tokens
-    if instruction_tokens is None:
-        instruction_tokens = prefix.instruction_tokens
+    instruction_tokens = prefix.instruction_tokens if theirs is None else theirs
     return Context(
         prefix=prefix,
         settings=settings,
@@ -145,14 +145,15 @@ def prompt_limit(engine: Engine, window: int | None) -> int:
 # -- what fits
 
 
-def _fit(prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings) -> tuple[tuple[Message, ...], int]:
+def _fit(
+    prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings, theirs: int | None
+) -> tuple[tuple[Message, ...], int]:
     """Return the newest of the recent messages that fit the prompt, and its size with them, without any excerpts.
 
     Almost always all of them fit: they are too many only after summaries have failed for long.  Raises TooLarge when
-    the prefix and a person's new message alone do not fit.
+    the prefix and a person's new message alone do not fit.  theirs: tokens of a client's own instructions.
     """
     new = sum(_size(message, turn) for message in turn.new_messages) + turn.request.attached_tokens
-    theirs = turn.request.instruction_tokens
     taken = new + (tokens.estimate_message(prefix) if prefix else 0) + (theirs or 0)
     room = settings.context_tokens - taken - FRAME_TOKENS
     if room < 0 and theirs is None:

@@ -32,7 +32,6 @@ def memory_block(engine: Engine, request: TurnRequest) -> MemoryBlock:
     if request.caller.owner is None and request.session_id is None:
         raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id, a space or a session_id.")
     turn = begin_turn(engine, request)
-    assert turn is not None  # only a client's request may be an auxiliary one
     context = read_context(engine, turn)
     if (always := tokens.estimate(context.prefix.text) + FRAME_TOKENS) > (request.block_tokens or 0):
         raise InvalidRequest(

@@ -43,12 +43,7 @@ class Other(NamedTuple):
     facts_revision: int
 
 
-class FoundOther(NamedTuple):
-    """Rows of one snapshot that a turn may show of an owner."""
-
-    other: Other
-    facts: Sequence[Fact]
-    findings: Findings
+FoundOther = tuple[Other, Sequence[Fact], Findings]  # rows of one snapshot that a turn may show of an owner
 
 
 def find_others(engine: Engine, request: TurnRequest) -> list[Other]:
@@ -77,7 +72,7 @@ def read_others(
     for other in others:
         scope = replace(other.scope, visible_texts=own.visible_texts)
         facts = engine.current_facts.read(tx, scope.owner_id, 0, other.facts_revision)
-        found.append(FoundOther(other, facts, engine.recall.find(tx, scope, plan, other.generation)))
+        found.append((other, facts, engine.recall.find(tx, scope, plan, other.generation)))
     return found
 
 

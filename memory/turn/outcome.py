@@ -43,7 +43,7 @@ def count_turn(
     error: BaseException | None,
 ) -> None:
     """Count the turn, and write its line; of a refused one the request's line says all."""
-    request, api = turn.request, turn.request.api
+    request, api = turn.request, "chat" if turn.request.transcript is None else "completions"
     outcome, seconds = _outcome(turn, finished, error), perf_counter() - watch.started_at
     first_word = None
     if request.stream and reply.first_word_at is not None:

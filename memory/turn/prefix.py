@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true, union_all
 
@@ -37,7 +36,7 @@ from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.documents import join_namespace
 from memory.turn.report import ShownText
-from memory.turn.request import Turn
+from memory.turn.request import PrefixChoice, Turn
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
 from models.messages import Message
@@ -98,18 +97,6 @@ _PREFIX = (
     .join(_UNINDEXED, true())
     .order_by(_DOCUMENTS.c.key, _DOCUMENTS.c.owner_id == bindparam("owner"))  # a person's own after the tenant's
 )
-
-
-class PrefixChoice(NamedTuple):
-    """Choice of a turn for the prefix; it is stored with the reply, unless the prefix has changed by then.
-
-    version: the summary that the prefix showed.
-    """
-
-    version: int
-    fact_ids: list[int]
-    type: str | None
-    at: datetime
 
 
 @dataclass(frozen=True)

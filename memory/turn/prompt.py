@@ -134,7 +134,9 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     room -= FRAME_TOKENS
     fact_lines, room = tokens.fit_budget(room, map(fact_line, context.facts))
     chats, room = fit_excerpts(room, recalled.excerpts, settings.public_url)
-    other_blocks, others, room = quote_others(context.found_elsewhere, room)
+    other_blocks, others, room = (
+        quote_others(context.found_elsewhere, room) if context.found_elsewhere else ([], (), room)
+    )
     answers = {example: example_lines(example.lines()) for example in context.examples}
     room = min(room, settings.example_tokens)
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]

@@ -25,16 +25,16 @@ from memory.errors import (
     TooLarge,
     database_failed,
 )
+from memory.forgetting import refuse_messages
+from memory.hidden_messages import accept_messages
 from memory.leases import RELEASE_TIMEOUT_SECONDS
 from memory.llm.passthrough import to_openai
 from memory.ops import logs
-from memory.refused_messages import accept_messages, refuse_messages
 from memory.sessions.messages import INSERT_MESSAGE, message_values
 from memory.turn import turns
 from memory.turn.answer import Reply
 from memory.turn.begin import withdraw
-from memory.turn.prefix import PrefixChoice
-from memory.turn.request import Turn, TurnFinished
+from memory.turn.request import PrefixChoice, Turn, TurnFinished
 from models import JobRow, SessionRow, retry_on_conflict
 from models.messages import MessageDraft
 from models.sessions import STATE_COLUMNS, SessionState
@@ -91,7 +91,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
     extra: dict[str, Any] | None = {"tool_calls": list(map(to_openai, finished.calls))} if finished.calls else None
     draft = MessageDraft("assistant", finished.reply, extra=extra)
     draft = draft if request.remember else draft.unremembered()
-    if finished.started.memory.forgets or any(message.is_kept_out for message in turn.new_messages):
+    forgets = any(fact.action == "forget" for fact in finished.started.memory.written)
+    if forgets or any(message.is_kept_out for message in turn.new_messages):
         draft = draft.kept_out()
     values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}

@@ -129,14 +129,13 @@ class MemoryReport:
     written: tuple[WrittenFact, ...] = ()
     others: tuple[OtherMemory, ...] = ()
 
-    @property
-    def forgets(self) -> bool:
-        """Return whether the model forgot something, as the message asks."""
-        return any(one.action == "forget" for one in self.written)
-
 
 def stored_report(report: MemoryReport) -> dict[str, Any]:
     """Return the report as JSON's types, without any remembered words."""
+    others = [
+        {"owner": one.owner_id, "facts": _stored_facts(one.facts), "excerpts": _stored_excerpts(one.excerpts)}
+        for one in report.others
+    ]
     return {
         **{name: getattr(report, name) for name in _PLAIN},
         "profile": [report.profile.item_id, report.profile.version],
@@ -157,7 +156,7 @@ def stored_report(report: MemoryReport) -> dict[str, Any]:
         "facts": _stored_facts(report.facts),
         "examples": [example.id for example in report.examples],
         "excerpts": _stored_excerpts(report.recalled.excerpts),
-        **({"others": list(map(_stored_other, report.others))} if report.others else {}),
+        **({"others": others} if others else {}),
     }
 
 
@@ -176,10 +175,6 @@ def _stored_excerpts(excerpts: Sequence[Excerpt]) -> list[dict[str, Any]]:
         }
         for excerpt in excerpts
     ]
-
-
-def _stored_other(other: OtherMemory) -> dict[str, Any]:
-    return {"owner": other.owner_id, "facts": _stored_facts(other.facts), "excerpts": _stored_excerpts(other.excerpts)}
 
 
 def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:

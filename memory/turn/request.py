@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from memory import tokens
 from memory.errors import ModelError
@@ -75,14 +75,9 @@ class TurnRequest:
         return conversation_fingerprint(self.caller, [*self.transcript.keys, *map(message_key, replies)])
 
     @property
-    def instruction_tokens(self) -> int | None:
-        """Return the tokens of a client's own instructions; None for a person's message."""
-        return self.transcript.conversation.instruction_tokens if self.transcript is not None else None
-
-    @property
-    def api(self) -> str:
-        """Return the kind of request as which the turn is counted."""
-        return "chat" if self.transcript is None else "completions"
+    def appends(self) -> bool:
+        """Return whether its message comes after all others, and takes no other's place."""
+        return self.replaces is None and self.transcript is None
 
     @cached_property
     def attached_tokens(self) -> int:
@@ -140,6 +135,18 @@ class Turn:
     is_appended: bool = False
     is_new_session: bool = False
     finished: TurnFinished | None = None
+
+
+class PrefixChoice(NamedTuple):
+    """Choice of a turn for the prefix; it is stored with the reply, unless the prefix has changed by then.
+
+    version: the summary that the prefix showed.
+    """
+
+    version: int
+    fact_ids: list[int]
+    type: str | None
+    at: datetime
 
 
 @dataclass(frozen=True)

@@ -21,22 +21,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import ParamSpec, TypeVar
+from functools import partial
+from itertools import chain
+from typing import TypeVar
 
 from memory.engine import Engine
-from memory.errors import (
-    CONTENT_REFUSED,
-    CONTEXT_EXCEEDED,
-    ModelError,
-    RecapError,
-    TooLarge,
-    database_failed,
-)
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge, database_failed
 from memory.leases import WAIT_SECONDS
 from memory.llm import LanguageModel
 from memory.ops import logs
 from memory.turn import turns
-from memory.turn.answer import Reply, read_reply, replay
+from memory.turn.answer import Reply, ReplyEvent, read_reply, replay
 from memory.turn.begin import begin_turn, bypass, compact_by_force
 from memory.turn.context import read_context
 from memory.turn.outcome import Stopwatch, count_turn
@@ -49,7 +44,6 @@ log = logging.getLogger(__name__)
 FAIL_OPEN_CODES = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, not from an answer
 FILTERED = "the model server refused the prompt with what was found, so it is left out"
 
-Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
@@ -62,43 +56,36 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     ModelError, and Conflict("turn_stopped") when the turn was stopped before a word was said: then the message is kept,
     and the same request takes the turn up again.
     """
-    model = engine.model_server.models.choose(request.model, main_if_unknown=request.transcript is not None)
+    is_client = request.transcript is not None
+    model = engine.model_server.models.choose(request.model, main_if_unknown=is_client)
     watch, reply, turn = Stopwatch(), Reply(), Turn(request)
     finished: TurnFinished | None = None
     error: BaseException | None = None
     try:
-        begun, problem = fail_open(request, begin_turn, engine, request, model.window)
+        begun, problem = fail_open(request, lambda: begin_turn(engine, request, model.window))
         turn = begun or bypass(engine, request)
-        if turn.finished is not None:
+        if turn.finished is not None:  # the same request was answered before
             finished = turn.finished
             yield from replay(request, finished)
-        else:
-            watch.mark("admit")
-            _hold(engine, turn, reply)
-            prompt = None
-            if turn.session is not None:
-                prompt, problem = fail_open(request, prepare, engine, turn, model, watch)
-            prompt = prompt or passthrough_prompt(engine, turn, problem)
-            watch.mark("compose")
-            events = read_reply(model, prompt, reply)
-            try:
-                first = next(events, None)  # a model that fails before its first word raises here, before any event
-            except ModelError as refused:
-                prompt = _acceptable_prompt(engine, turn, model, prompt, refused)
-                events = read_reply(model, prompt, reply)
-                first = next(events, None)
-            started = _started(turn, prompt, model, reply)
-            yield started
-            if first is not None:
-                yield first
-            yield from events
-            watch.mark("answer")
-            finished = record(engine, turn, prompt, _finished(turn, prompt, model, reply))
-            watch.mark("record")
-            run_inline_jobs(engine, turn, finished, watch)
+            return
+        watch.mark("admit")
+        _hold_lease(engine, turn, reply)
+        prompt = None
+        if turn.session is not None:  # else memory takes no part
+            prompt, problem = fail_open(request, partial(prepare, engine, turn, model, watch))
+        prompt = prompt or passthrough_prompt(engine, turn, problem)
+        watch.mark("compose")
+        prompt, events = answer(engine, turn, model, prompt, reply)
+        yield _started(turn, prompt, model, reply)
+        yield from events
+        watch.mark("answer")
+        finished = record(engine, turn, prompt, _finished(turn, prompt, model, reply))
+        watch.mark("record")
+        run_inline_jobs(engine, turn, finished, watch)
     except BaseException as raised:
         error = raised
         if failed := record_failure(engine, turn, reply, raised):
+            error = failed
             raise failed from raised
         raise
     finally:
@@ -117,26 +104,41 @@ def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) 
     return build_prompt(engine, turn, context)
 
 
+def answer(
+    engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, reply: Reply
+) -> tuple[Prompt, Iterator[ReplyEvent]]:
+    """Wait for the model's first word; return the prompt that it took, and the events of the reply.
+
+    A model that fails before its first word raises here, before the turn has yielded anything.
+    """
+    events = read_reply(model, prompt, reply)
+    try:
+        first = next(events, None)
+    except ModelError as refused:
+        prompt = _acceptable_prompt(engine, turn, model, prompt, refused)
+        events = read_reply(model, prompt, reply)
+        first = next(events, None)
+    return prompt, events if first is None else chain([first], events)
+
+
 def record(engine: Engine, turn: Turn, prompt: Prompt, finished: TurnFinished) -> TurnFinished:
     """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
     if turn.lease is None or not (finished.reply.strip() or finished.calls):
         return finished
     choice = prompt.context.prefix.choice if prompt.context is not None else None
-    reply_id, problem = fail_open(turn.request, store_reply, engine, turn, finished, choice)
+    reply_id, problem = fail_open(turn.request, partial(store_reply, engine, turn, finished, choice))
     if problem is not None:  # the client has its answer already
         return replace(finished, started=replace(finished.started, problem=problem))
     return replace(finished, reply_message_id=reply_id)
 
 
-def fail_open(
-    request: TurnRequest, step: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
-) -> tuple[Result | None, str | None]:
+def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result | None, str | None]:
     """Return the result of a step, or why a client's request goes on without its memory, as a code.
 
     Raises what the step raises for a person's message, and errors that the client must hear.
     """
     try:
-        return step(*args, **kwargs), None
+        return step(), None
     except Exception as error:  # a client's request fails open, whatever breaks
         code = error.code if isinstance(error, RecapError) else None
         if request.transcript is None or code not in (None, *FAIL_OPEN_CODES):
@@ -168,7 +170,7 @@ def give_up(engine: Engine, turn: Turn, reply: Reply) -> None:
         engine.leases.release(turn.lease)
 
 
-def _hold(engine: Engine, turn: Turn, reply: Reply) -> None:
+def _hold_lease(engine: Engine, turn: Turn, reply: Reply) -> None:
     """Renew the lease in the background, and save the partial reply at each renewal."""
     lease, turn_id = turn.lease, turn.turn_id
     if lease is not None and turn_id is not None:

@@ -1,7 +1,7 @@
 """Turns as rows: which request each one answers, how it ended, and what it cost.
 
 Guarantee: a request with the Idempotency-Key of another request is refused, and one sent again finds its own turn.  A
-turn belongs to the line that its message is on: turns of replaced messages are kept, and not listed.
+turn belongs to the branch that its message is on: turns of replaced messages are kept, and not listed.
 """
 
 from __future__ import annotations
@@ -35,103 +35,6 @@ _PARTIAL = bindparam("text", type_=_T.c.so_far.type)
 _SAVE_PARTIAL = _UPDATE.where(_T.c.lease_token == bindparam("token"), _T.c.so_far.is_distinct_from(_PARTIAL)).values(
     so_far=_PARTIAL
 )
-
-
-@dataclass(frozen=True)
-class TurnInfo:
-    """Turn as it is shown.
-
-    `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no reply
-    came, and the same message sent again takes the turn up; or `refused`: no reply came, since a model server refused
-    the message.  A turn without a reply has no `message_id`, `model`, `finish_reason`, `usage` and `finished_at`, but
-    what was said `so_far`, a few seconds ago.  `memory` is there where a single turn is read.
-    """
-
-    user_message_id: int
-    message_id: int | None
-    state: str
-    so_far: str | None
-    model: str | None
-    finish_reason: str | None
-    usage: TurnUsage | None
-    started_at: datetime
-    finished_at: datetime | None
-    memory: MemoryReport | None = None
-
-
-@dataclass(frozen=True)
-class TurnHistory:
-    """Reads and stops turns on behalf of callers."""
-
-    engine: Engine
-
-    def page(
-        self,
-        caller: Caller,
-        session_id: str,
-        *,
-        cursor: str | None = None,
-        limit: int = 100,
-        newest_first: bool = True,
-    ) -> Page[TurnInfo]:
-        """List a session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
-        with self.engine.database.read() as tx:
-            row = get_session(tx, caller, session_id)
-            query = rows_of_page(_active_turns(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
-            found = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
-        return page_of(found, limit, lambda turn: (turn.user_message_id,))
-
-    def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
-        """Return the turn of a message or reply, with its memory.  Raises NotFound."""
-        with self.engine.database.read() as tx:
-            row = get_session(tx, caller, session_id)
-            either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
-            found = tx.execute(_active_turns(row).where(either)).first()
-            if found is None:
-                raise NotFound(
-                    "turn_not_found",
-                    f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
-                    "without a model, or it was replaced or erased.",
-                )
-            turn, refused = found
-            # Not of other memories, which not all who read here may read.
-            own = {**turn.memory, "others": ()} if turn.memory is not None else None
-            memory = report_of(tx, own) if own is not None else None
-            return self._info(turn, refused, row, memory)
-
-    def stop(self, caller: Caller, session_id: str) -> bool:
-        """End the reply that is being written in a session; return whether there is one.  Raises NotFound."""
-        return self.engine.leases.stop(lambda tx: get_session(tx, caller, session_id))
-
-    def _info(
-        self, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None
-    ) -> TurnInfo:
-        state = self._state(turn, refused, row)
-        usage = TurnUsage.from_stored(turn.usage) if turn.usage is not None else None
-        return as_value(TurnInfo, turn, message_id=turn.reply_message_id, state=state, usage=usage, memory=memory)
-
-    def _state(self, turn: TurnRow, refused: Refusal | None, row: SessionRow) -> str:
-        if turn.finished_at is not None:
-            return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
-        taken = turn.lease_token is not None and turn.lease_token == row.lease_token
-        if taken and not self.engine.leases.is_free(row):
-            return "answering"
-        return "broken_off" if refused is None else "refused"
-
-
-def _active_turns(row: SessionRow) -> Any:
-    """Select the turns of active messages, whose message or reply is still there, and why a message was refused."""
-    message, reply = aliased(MessageRow), aliased(MessageRow)
-    return (
-        select(TurnRow, message.refused)
-        .join(message, message.id == TurnRow.user_message_id)
-        .outerjoin(reply, reply.id == TurnRow.reply_message_id)
-        .where(TurnRow.session_id == row.id, message.branch == 0)
-        .where(or_(message.erased_at.is_(None), and_(reply.id.is_not(None), reply.erased_at.is_(None))))
-    )
-
-
-# -- for the steps of a turn
 
 
 def find_keyed(tx: Transaction, request: TurnRequest) -> TurnRow | None:
@@ -230,4 +133,101 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
         model=turn.model or "",
         usage=TurnUsage.from_stored(turn.usage or {}),
         calls=calls_of(reply.extra),
+    )
+
+
+# -- turns of the past, on behalf of callers
+
+
+@dataclass(frozen=True)
+class TurnInfo:
+    """Turn as it is shown.
+
+    `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no reply
+    came, and the same message sent again takes the turn up; or `refused`: no reply came, since a model server refused
+    the message.  A turn without a reply has no `message_id`, `model`, `finish_reason`, `usage` and `finished_at`, but
+    what was said `so_far`, a few seconds ago.  `memory` is there where a single turn is read.
+    """
+
+    user_message_id: int
+    message_id: int | None
+    state: str
+    so_far: str | None
+    model: str | None
+    finish_reason: str | None
+    usage: TurnUsage | None
+    started_at: datetime
+    finished_at: datetime | None
+    memory: MemoryReport | None = None
+
+
+@dataclass(frozen=True)
+class TurnHistory:
+    """Reads and stops turns on behalf of callers."""
+
+    engine: Engine
+
+    def page(
+        self,
+        caller: Caller,
+        session_id: str,
+        *,
+        cursor: str | None = None,
+        limit: int = 100,
+        newest_first: bool = True,
+    ) -> Page[TurnInfo]:
+        """List a session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
+        with self.engine.database.read() as tx:
+            row = get_session(tx, caller, session_id)
+            query = rows_of_page(_active_turns(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
+            found = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
+        return page_of(found, limit, lambda turn: (turn.user_message_id,))
+
+    def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
+        """Return the turn of a message or reply, with its memory.  Raises NotFound."""
+        with self.engine.database.read() as tx:
+            row = get_session(tx, caller, session_id)
+            either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
+            found = tx.execute(_active_turns(row).where(either)).first()
+            if found is None:
+                raise NotFound(
+                    "turn_not_found",
+                    f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
+                    "without a model, or it was replaced or erased.",
+                )
+            turn, refused = found
+            # Not of other memories, which not all who read here may read.
+            own = {**turn.memory, "others": ()} if turn.memory is not None else None
+            memory = report_of(tx, own) if own is not None else None
+            return self._info(turn, refused, row, memory)
+
+    def stop(self, caller: Caller, session_id: str) -> bool:
+        """End the reply that is being written in a session; return whether there is one.  Raises NotFound."""
+        return self.engine.leases.stop(lambda tx: get_session(tx, caller, session_id))
+
+    def _info(
+        self, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None
+    ) -> TurnInfo:
+        state = self._state(turn, refused, row)
+        usage = TurnUsage.from_stored(turn.usage) if turn.usage is not None else None
+        return as_value(TurnInfo, turn, message_id=turn.reply_message_id, state=state, usage=usage, memory=memory)
+
+    def _state(self, turn: TurnRow, refused: Refusal | None, row: SessionRow) -> str:
+        if turn.finished_at is not None:
+            return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
+        taken = turn.lease_token is not None and turn.lease_token == row.lease_token
+        if taken and not self.engine.leases.is_free(row):
+            return "answering"
+        return "broken_off" if refused is None else "refused"
+
+
+def _active_turns(row: SessionRow) -> Any:
+    """Select the turns of active messages, whose message or reply is still there, and why a message was refused."""
+    message, reply = aliased(MessageRow), aliased(MessageRow)
+    return (
+        select(TurnRow, message.refused)
+        .join(message, message.id == TurnRow.user_message_id)
+        .outerjoin(reply, reply.id == TurnRow.reply_message_id)
+        .where(TurnRow.session_id == row.id, message.branch == 0)
+        .where(or_(message.erased_at.is_(None), and_(reply.id.is_not(None), reply.erased_at.is_(None))))
     )
