@@ -475,7 +475,7 @@ class JobQueue:
         return error
 
     def _call_handler(self, job: Job) -> tuple[bool, str | None, bool]:
-        """Return whether there is more to do; the error; and whether the job waits for a server, however long."""
+        """Return whether there is more to do; the error; and whether it waits for a server or a disk, however long."""
         try:
             return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, False
         except (RecapError, EmbeddingUnavailable) as failure:
@@ -484,7 +484,7 @@ class JobQueue:
             return False, _reason(failure), is_away or isinstance(failure, EmbeddingUnavailable | DeliveryFailed)
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
-            return False, _reason(failure), False
+            return False, _reason(failure), isinstance(failure, OSError)  # of a disk or a folder, not of the job
 
     def _finish_job(
         self, job: Job, error: str | None, *, more: bool = False, waits: bool = False, is_expired: bool = False
