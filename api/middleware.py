@@ -60,6 +60,7 @@ DATA_HEADERS = {  # of data, which no page needs to show; the pages and their fi
 EXPOSED = ["X-Request-ID", "Retry-After", "Content-Disposition", "WWW-Authenticate"]
 EXPOSED += [f"X-Memory-{name}" for name in ("Model", "Session-Id", "Recalled", "Tokens-Saved", "Error", "Left-Out")]
 
+SIGN_IN = "oauth"  # the blueprint whose calls ask for no key, are counted by the caller's address, and take forms
 OPEN = re.compile(r"/|/openapi\.json|/(static|health|docs)(/.*)?", re.DOTALL)  # paths without anybody's words
 # Turns have a line of their own; the others are asked for all the time.
 QUIET = {"/api/chat", "/v1/chat/completions", "/v1/messages", "/v1/responses"}
@@ -132,7 +133,7 @@ def _require_readable() -> None:
 def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: ConcurrencyLimiter) -> None:
     """Raise RecapError for a request without the right key, or above a limit."""
     settings = engine.settings
-    keyless = getattr(view, "keyless", False)
+    keyless = request.blueprint == SIGN_IN
     keys = request.headers.get("Authorization"), request.headers.get(ANTHROPIC_KEY)
     with limits.limit_key_guesses(*() if keyless else keys) if any(keys) else nullcontext():
         principal = None if keyless else authenticate(view, engine.keys, settings)
@@ -152,7 +153,7 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
     """
     has_body = request.content_length or "Transfer-Encoding" in request.headers
     is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
-    is_form = getattr(view, "forms", False) and request.mimetype == "application/x-www-form-urlencoded"
+    is_form = request.blueprint == SIGN_IN and request.mimetype == "application/x-www-form-urlencoded"
     if getattr(view, "uploads", False) and request.mimetype == "multipart/form-data":
         is_form, origin = True, request.origin
         if origin is not None and origin not in allowed_origins and urlsplit(origin).netloc != request.host:

@@ -11,7 +11,6 @@ Invariants:
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -39,19 +38,6 @@ GRANTS = ["authorization_code", "refresh_token"]
 _HOST = re.compile(r"[\w.:\[\]-]+")
 
 blueprint = Blueprint("oauth", __name__)
-
-View = Callable[[], Any]
-
-
-def _open_route(rule: str, methods: tuple[str, ...] = ("GET",), *, slow: bool = False) -> Callable[[View], View]:
-    """Add a route that asks for no key. It is counted by its caller's address."""
-
-    def add(view: View) -> View:
-        view.keyless, view.slow, view.forms = True, slow, True  # type: ignore[attr-defined] # for the middleware
-        blueprint.add_url_rule(rule, view.__name__, view, methods=methods)
-        return view
-
-    return add
 
 
 def public_address() -> str | None:
@@ -99,8 +85,8 @@ def _challenge(_: RecapError) -> str:
 # -- metadata
 
 
-@_open_route(f"{WELL_KNOWN}/oauth-protected-resource")
-@_open_route(f"{WELL_KNOWN}/oauth-protected-resource{MCP}")
+@blueprint.get(f"{WELL_KNOWN}/oauth-protected-resource")
+@blueprint.get(f"{WELL_KNOWN}/oauth-protected-resource{MCP}")
 def resource_metadata() -> Any:
     """Describe the MCP server as a protected resource (RFC 9728)."""
     address = _address()
@@ -113,8 +99,8 @@ def resource_metadata() -> Any:
     )
 
 
-@_open_route(f"{WELL_KNOWN}/oauth-authorization-server")
-@_open_route(f"{WELL_KNOWN}/openid-configuration")
+@blueprint.get(f"{WELL_KNOWN}/oauth-authorization-server")
+@blueprint.get(f"{WELL_KNOWN}/openid-configuration")
 def server_metadata() -> Any:
     """Describe the authorization server (RFC 8414). Some clients look for it where OpenID Connect has it."""
     address = _address()
@@ -139,7 +125,7 @@ def server_metadata() -> Any:
 # -- the program's side
 
 
-@_open_route(f"{PREFIX}/register", ("POST",))
+@blueprint.post(f"{PREFIX}/register")
 def register_client() -> Any:
     """Register a program (RFC 7591)."""
     _address()
@@ -164,7 +150,7 @@ def register_client() -> Any:
     return jsonify(described), 201
 
 
-@_open_route(f"{PREFIX}/token", ("POST",))
+@blueprint.post(f"{PREFIX}/token")
 def exchange_token() -> Any:
     """Exchange a code or a refresh token for tokens."""
     address, form, oauth = _address(), _form(TokenForm()), current_engine().oauth
@@ -184,7 +170,7 @@ def exchange_token() -> Any:
     )
 
 
-@_open_route(f"{PREFIX}/revoke", ("POST",))
+@blueprint.post(f"{PREFIX}/revoke")
 def revoke_token() -> Any:
     """End the connection of a token (RFC 7009)."""
     _address()
@@ -195,7 +181,7 @@ def revoke_token() -> Any:
 # -- the person's side
 
 
-@_open_route(f"{PREFIX}/authorize", ("GET", "POST"), slow=True)
+@blueprint.route(f"{PREFIX}/authorize", methods=("GET", "POST"))
 def authorize() -> Any:
     """Show the sign-in page; send who agreed back to the program, with a code.
 
@@ -220,6 +206,9 @@ def authorize() -> Any:
         return _page(client, authorization)
     except RecapError as error:
         return _page(client, authorization, error)
+
+
+authorize.slow = True  # type: ignore[attr-defined] # for the middleware
 
 
 def _decide(address: str, client: OAuthClient, authorization: Authorization, limits: RateLimiter) -> Response:
