@@ -1,12 +1,14 @@
 """OpenAI's Responses: translate its request into a chat completion, and a turn's answer into a response.
 
 Left out are reasoning items, which depend on the model, tools that run at OpenAI, and parameters without a counterpart
-(see `ResponseRequest`).  What would change the answer's meaning is refused: references to items, `conversation`.
+(see `ResponseRequest`).  A reference to a reply of Recap's goes on from its response.  What would change the answer's
+meaning is refused: references to other items, `conversation`.
 """
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 from typing import Any
 
 from flask import Response
@@ -26,7 +28,9 @@ from schemas import fields
 from schemas.chat import Open
 from schemas.fields import PARTS_MAX
 
-_ROLES = ("user", "assistant", "system", "developer")
+_INSTRUCTING = ("system", "developer")
+_ROLES = ("user", "assistant", *_INSTRUCTING)
+_REPLY_ID = "msg_resp_"  # begins the id of a reply, which goes on with that of its turn
 _WORDS = ("text", "input_text", "output_text")
 _ARGUMENTS = {  # of a call: the field that has them, and its events
     "function_call": ("arguments", "function_call_arguments"),
@@ -118,9 +122,10 @@ class ResponseRequest(OpenRequest):
         begin = [{"role": "system", "content": body["instructions"]}] if body["instructions"] else []
         for name in body.keys() - self.fields.keys():
             chat.leave_out(name)
+        items, previous = _continued(body)
         tools = [found for number, tool in enumerate(body["tools"] or ()) for found in _tool(tool, f"tools.{number}")]
         parameters = {
-            "messages": begin + _messages(body["input"]),
+            "messages": begin + _messages(items),
             "model": body["model"],
             "max_completion_tokens": body["max_output_tokens"],
             "response_format": _format((body["text"] or {}).get("format")),
@@ -133,11 +138,33 @@ class ResponseRequest(OpenRequest):
         return ResponseBody(
             {**chat.given(parameters), "stream": body["stream"]},
             body["metadata"],
-            previous=body["previous_response_id"],
+            previous=previous,
             store=body["store"] is not False or header("originator").startswith(CODEX),
             custom=frozenset(tool["name"] for tool in body["tools"] or () if tool.get("type") == "custom"),
             repeated={**_UNSET, **chat.given({name: body[name] for name in _UNSET})},
         )
+
+
+def _continued(body: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """Return the input, and the id of the response that it continues.
+
+    A program that refers to replies, as the AI SDK does, means the last one with all before it. Instructions are no
+    part of that, and calls after the reference are the reply's own.
+    """
+    items, previous = body["input"], body["previous_response_id"]
+    if previous is not None or body["store"] is False or not isinstance(items, list):
+        return items, previous
+    objects = [item if isinstance(item, Mapping) else {} for item in items]
+    places = [
+        place
+        for place, item in enumerate(objects)
+        if item.get("type") == "item_reference" and str(item.get("id")).startswith(_REPLY_ID)
+    ]
+    if not places:
+        return items, None
+    before, (reply, *after) = objects[: places[-1]], items[places[-1] :]
+    new = dropwhile(lambda item: isinstance(item, Mapping) and item.get("type") in _ARGUMENTS, after)
+    return [*(item for item in before if item.get("role") in _INSTRUCTING), *new], reply["id"].removeprefix("msg_")
 
 
 def _messages(items: Any) -> list[dict[str, Any]]:
@@ -407,9 +434,9 @@ def create_response(body: ResponseBody) -> Response:
 
     The model server is asked for a chat completion; text, images, functions and their outputs are translated. With
     `previous_response_id` the input goes on from that response, in its session, and takes the place of what came after
-    it. Otherwise the session is found as for chat completions, and so is the person. With store=false nothing is stored
-    and no memory used, unless Codex sends it. References to items are refused. What else has no counterpart is left
-    out, and X-Memory-Left-Out names it.
+    it; a reference to a reply is read so, too. Otherwise the session is found as for chat completions, and so is the
+    person. With store=false nothing is stored and no memory used, unless Codex sends it. References to other items are
+    refused. What else has no counterpart is left out, and X-Memory-Left-Out names it.
     """
     turn = chat.turn_request(body.parameters, body.metadata)
     if body.previous is not None:

@@ -13,7 +13,8 @@ from app import engine_of
 from tests.http import append, good, history, read_all, said
 from tests.live import Loopback
 from tests.model_server import Status, Text, ToolCalls
-from tests.openai import sent
+from tests.openai import sent, user
+from tests.openai import stream as openai_stream
 from tests.test_auth import with_key
 
 OURS = ["conversation_search", "recent_chats", "remember", "correct", "forget"]
@@ -178,6 +179,23 @@ def test_calls_of_both_in_one_reply(client, model_server, ask):
     assert answer.written == ["I keep bees"] == facts(client) and len(sent(model_server)) == 1
     stored = read_all(client, "/api/sessions/s/messages")[-1]
     assert "remember" not in json.dumps(stored)
+
+
+def test_calls_of_the_clients_own_tools_come_in_pieces(client, model_server):
+    nice = ("weather", {"city": "Nice, on the sea"})
+    model_server.main.queue(ToolCalls((BEES,)), ToolCalls((BEES, WEATHER, nice), "Let me see."))
+    tools = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]
+    _, *chunks, done = openai_stream(client, [user(MESSAGE)], headers=HEADERS, tools=tools, user="ada")
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk.get("choices")]
+    pieces = [piece for delta in deltas for piece in delta.get("tool_calls", ())]
+    assert [(piece["index"], piece["function"]["name"]) for piece in pieces if "id" in piece] == [
+        (0, "weather"),
+        (1, "weather"),
+    ]
+    for place, (_, arguments) in enumerate((WEATHER, nice)):
+        parts = [piece["function"]["arguments"] for piece in pieces if piece["index"] == place]
+        assert len(parts) > 2 and json.loads("".join(parts)) == arguments
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls" and done == "[DONE]"
 
 
 def test_a_model_that_never_stops_is_ended(model_server, ask):

@@ -208,6 +208,26 @@ def contents(body: dict[str, Any]) -> list[str]:
     return [message["content"] for message in body["messages"]]
 
 
+def test_a_reference_to_a_reply_goes_on_from_its_response(gpt, client, model_server):
+    """As Vercel's AI SDK sends a conversation from its second turn on: replies by their ids, calls whole."""
+    model_server.main.queue("Noted.", ToolCalls((("weather", {"city": "Lyon"}),), "Let me see."), "Warm.")
+    ask: Any = {"model": MODEL, "user": "ada", "tools": [{"type": "function", "name": "weather", "parameters": {}}]}
+    items: Any = [{"role": "developer", "content": "Be brief."}, user("My cat is called Miso.")]
+    first = gpt.responses.create(input=items, **ask)
+    items += [{"type": "item_reference", "id": first.output[0].id}, user("Is it warm in Lyon?")]
+    reply, call = gpt.responses.create(input=items, **ask).output
+    items += [{"type": "item_reference", "id": reply.id}, call.to_dict()]
+    items += [{"type": "function_call_output", "call_id": call.call_id, "output": "21 degrees"}]
+    assert gpt.responses.create(input=items, **ask).output_text == "Warm."
+    asked = [one["role"] for one in sent(model_server)[2]["messages"]]
+    assert asked == ["developer", "user", "assistant", "user", "assistant", "tool"]
+    (session,) = sessions(client)
+    words = ["My cat is called Miso.", "Noted.", "Is it warm in Lyon?", "Let me see.", "21 degrees", "Warm."]
+    assert [text for _, text in history(client, session["id"])] == words
+    with pytest.raises(openai.NotFoundError):
+        gpt.responses.create(input=items, **{**ask, "user": "bob"})
+
+
 def test_a_response_goes_on_from_the_one_before(gpt, client, model_server):
     model_server.main.queue("Noted.", "Miso.", "Grey.", "White.")
     ask: Any = {"model": MODEL, "user": "ada"}

@@ -89,7 +89,7 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
     Raises ModelError, and Conflict when a person's turn was stopped before a word was said.
     """
     request, tools, client = prompt.request, prompt.tools, prompt.request.client
-    answer = ClientAnswer(stream=request.stream) if tools is not None and client is not None else None
+    answer = ClientAnswer(tools.names, stream=request.stream) if tools is not None and client is not None else None
     while True:
         request = tools.offer(request) if tools is not None else request
         start, reason = len(reply.text), ""

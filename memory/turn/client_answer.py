@@ -7,7 +7,7 @@ The client sees the words of all of them, its own calls of tools and one end; no
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from memory.llm import RawChunk, StreamEnd, ToolCall, Waiting
@@ -17,10 +17,15 @@ _ALIVE_SECONDS = 1.0  # after which a stream tells, while calls are held back, t
 
 
 class ClientAnswer:
-    """Answer to a client, as far as it has come. Calls and ends are held back until it is known whose they are."""
+    """Answer to a client, as far as it has come. Calls and ends are held back until it is known whose they are.
 
-    def __init__(self, *, stream: bool) -> None:
-        self._stream = stream
+    own: the names of Recap's tools.
+    """
+
+    def __init__(self, own: Collection[str], *, stream: bool) -> None:
+        self._own, self._stream = own, stream
+        self._places: dict[str, int] = {}  # of the client's calls that it has seen, by their ids
+        self._open: dict[str, str] = {}  # the call whose pieces come with an index
         self._first: Mapping[str, Any] = {}  # the first chunk, after which all others are named
         self._held: list[dict[str, Any]] = []
         self._calls = -1  # of the model, before this one
@@ -47,6 +52,8 @@ class ClientAnswer:
         if self._calls:
             delta.pop("role", None)
             delta = self._continued(delta)
+        if told := list(self._told((choice.get("delta") or {}).get("tool_calls"))):
+            delta["tool_calls"] = told
         if choice.get("finish_reason"):
             self._held.append({**data, "choices": [{**choice, "delta": {}}]})
         if any(value is not None for value in delta.values()):
@@ -54,6 +61,20 @@ class ClientAnswer:
         elif time.monotonic() > self._told_at + _ALIVE_SECONDS:
             self._told_at = time.monotonic()
             yield Waiting()
+
+    def _told(self, pieces: Any) -> Iterator[dict[str, Any]]:
+        """Yield the pieces of calls that are surely the client's, numbered as it sees them; `end` has the others."""
+        for piece in pieces if isinstance(pieces, list) else ():
+            function = piece.get("function") if isinstance(piece, dict) else None
+            if not isinstance(function, dict):
+                continue
+            index, id, name = str(piece.get("index")), str(piece.get("id") or ""), str(function.get("name") or "")
+            if id and id not in self._places:
+                self._open.pop(index, None)
+                if name and not any(own.startswith(name) for own in self._own):  # a name may come in pieces
+                    self._open[index], self._places[id] = id, len(self._places)
+            if index in self._open and id in ("", self._open[index]):
+                yield {**piece, "index": self._places[self._open[index]]}
 
     @staticmethod
     def reason(reason: str, calls: Sequence[ToolCall]) -> str:
@@ -63,8 +84,9 @@ class ClientAnswer:
     def end(self, text: str, calls: Sequence[ToolCall], end: StreamEnd) -> Iterator[RawChunk]:
         """Yield the client's calls and the end. text: of all calls of the model."""
         usage, sent = end.usage, [to_openai(call) for call in calls]
-        if self._stream and calls:
-            deltas = [{"index": place, **call} for place, call in enumerate(sent)]
+        untold = [call for call in sent if call["id"] not in self._places]
+        if self._stream and untold:
+            deltas = [{"index": place, **call} for place, call in enumerate(untold, len(self._places))]
             choice = {"index": 0, "delta": {"tool_calls": deltas}, "finish_reason": None}
             yield RawChunk({**{k: v for k, v in self._first.items() if k != "usage"}, "choices": [choice]})
         for data in self._held:

@@ -60,6 +60,7 @@ class RecallTools:
         words = {"limit": self._limit, "zone": getattr(zone, "key", None) or zone}
         theirs = tool_names(request.client or {})  # a client's tool of one of these names is meant
         self.specs = tuple(tool_of(name, kind, **words) for name, kind in self._arguments.items() if name not in theirs)
+        self.names = frozenset(tool.name for tool in self.specs)
         self.reports: tuple[RecallToolCall, ...] = ()
 
     def offer(self, request: ModelRequest) -> ModelRequest:
@@ -81,9 +82,8 @@ class RecallTools:
         """
         if request.client is None:
             return (), calls
-        names = {tool.name for tool in self.specs}
-        theirs = tuple(call for call in calls if call.name not in names)
-        own = tuple(call for call in calls if call.name in names) if request.tools else ()
+        theirs = tuple(call for call in calls if call.name not in self.names)
+        own = tuple(call for call in calls if call.name in self.names) if request.tools else ()
         if theirs:
             for call in own:
                 if call.name in fact_tools.ARGUMENTS:

@@ -2502,9 +2502,9 @@ class Operations(ABC):
 
         The model server is asked for a chat completion; text, images, functions and their outputs are translated.
         With `previous_response_id` the input goes on from that response, in its session, and takes the place of what
-        came after it. Otherwise the session is found as for chat completions, and so is the person. With store=false
-        nothing is stored and no memory used, unless Codex sends it. References to items are refused. What else has no
-        counterpart is left out, and X-Memory-Left-Out names it.
+        came after it; a reference to a reply is read so, too. Otherwise the session is found as for chat completions,
+        and so is the person. With store=false nothing is stored and no memory used, unless Codex sends it. References
+        to other items are refused. What else has no counterpart is left out, and X-Memory-Left-Out names it.
         """
         return self.send(
             Call(
@@ -5098,9 +5098,9 @@ class AsyncOperations(ABC):
 
         The model server is asked for a chat completion; text, images, functions and their outputs are translated.
         With `previous_response_id` the input goes on from that response, in its session, and takes the place of what
-        came after it. Otherwise the session is found as for chat completions, and so is the person. With store=false
-        nothing is stored and no memory used, unless Codex sends it. References to items are refused. What else has no
-        counterpart is left out, and X-Memory-Left-Out names it.
+        came after it; a reference to a reply is read so, too. Otherwise the session is found as for chat completions,
+        and so is the person. With store=false nothing is stored and no memory used, unless Codex sends it. References
+        to other items are refused. What else has no counterpart is left out, and X-Memory-Left-Out names it.
         """
         return await self.send(
             Call(
