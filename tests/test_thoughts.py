@@ -31,6 +31,7 @@ ANSWERS = {
     "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b": "b",
     "<|channel|>final<|message|>b": "b",
     "[link](x) and [/": "[link](x) and [/",
+    "`</think>\nok": "`</think>\nok",
     "a <": "a <",
     "<thi": "<thi",
     "": "",

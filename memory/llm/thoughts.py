@@ -43,6 +43,7 @@ class ThoughtSplitter:
         """What the answer has so far."""
         self._implicit = self._thinking = implicit
         self._at_line_start = True
+        self._ticks = 0  # in the line so far: an odd number opens code
         self._fence = ""
         self._held = ""  # the end of what came, which may be the beginning of a tag
 
@@ -53,6 +54,7 @@ class ThoughtSplitter:
         """
         if self.has_words and text and not (self._held or self._thinking or _MAYBE_MARKUP.search(text)):
             self._at_line_start = text.endswith("\n")
+            self._ticks = 0 if "\n" in text else self._ticks
             yield TextDelta(text)
             return
         text, self._held = self._held + text, ""
@@ -68,11 +70,11 @@ class ThoughtSplitter:
         held, self._held = self._held, ""
         if self._thinking and not self._implicit:
             part: TextDelta | Thought | None = self._thought_of(held)
-        elif not self._thinking and not self._fence and CLOSING_TAG.match(held.strip()):
+        elif not self._thinking and not self._fence and not self._ticks % 2 and CLOSING_TAG.match(held.strip()):
             part = self._withdraw()
         else:
             self._thinking = False
-            part = self._words(held)
+            part = self._words(held if self.has_words else held.lstrip("\r\n"))
         if part is not None:
             yield part
 
@@ -87,7 +89,7 @@ class ThoughtSplitter:
             return self._thought_of(text), ""
         self.had_implicit_thought |= self._implicit
         self._thinking = self._implicit = False
-        self._at_line_start = True
+        self._at_line_start, self._ticks = True, 0
         thought = text[: close.start()]
         return self._thought_of(thought if thought.strip() else ""), text[close.end() :]
 
@@ -99,13 +101,14 @@ class ThoughtSplitter:
             self._at_line_start = False
         line, newline, rest = text.partition("\n")
         tag = None if self._fence or not newline else _closing_tag_at_end(line)
-        if tag is not None and line[: tag.start()].count("`") % 2 == 0:
+        if tag is not None and (self._ticks + line[: tag.start()].count("`")) % 2 == 0:
             return self._withdraw(line[: tag.start()]), rest
         if newline:
-            self._at_line_start = True
+            self._at_line_start, self._ticks = True, 0
         elif not self._fence:
             start = _partial_tag(line, _HELD_CHARS)
             line, self._held = line[:start], line[start:]
+            self._ticks += line.count("`")
         return self._words(line + newline), rest
 
     def _line_start(self, text: str) -> tuple[Thought | None, str] | None:
@@ -129,7 +132,7 @@ class ThoughtSplitter:
 
     def _withdraw(self, before: str = "") -> Thought:
         self.had_implicit_thought = self.has_thought = True
-        self.has_words, self._at_line_start = False, True
+        self.has_words, self._at_line_start, self._ticks = False, True, 0
         return Thought(before, withdraws=True)
 
     def _thought_of(self, text: str) -> Thought | None:
@@ -137,9 +140,7 @@ class ThoughtSplitter:
         return Thought(text) if text else None
 
     def _words(self, text: str) -> TextDelta | None:
-        if not self.has_words:
-            text = text.lstrip("\r\n")
-            self.has_words = bool(text.strip())
+        self.has_words = self.has_words or bool(text.strip())
         return TextDelta(text) if text else None
 
 
