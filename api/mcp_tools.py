@@ -23,6 +23,7 @@ from memory.knowledge.rules import get as get_rules
 from memory.paging import slice_page
 from memory.passages import passages
 from memory.quoting import message_lines, normalize, one_line
+from memory.recall.search import search_memory
 from memory.turn.memory_block import memory_block
 from memory.turn.request import TurnRequest
 from memory.users import get_user_info
@@ -337,7 +338,7 @@ def search(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     said: names, things, numbers. `fetch` with the `id` of a result reads what stands around it.
     """
     period = {"after": params["after"], "before": params["before"]}
-    hits = engine.search.find(caller, utc_now(), text=params["query"], limit=FOUND_MAX, **period)
+    hits = search_memory(engine, caller, utc_now(), text=params["query"], limit=FOUND_MAX, **period)
     return slice_page(hits, params["cursor"], params["limit"])
 
 

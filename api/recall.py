@@ -6,6 +6,8 @@ from typing import Any
 from api.identity import others_read
 from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
+from memory.recall import unhelpful
+from memory.recall.search import search_memory
 from memory.turn.memory_block import memory_block
 from memory.turn.request import TurnRequest
 from models.keys import CHAT, READ
@@ -36,20 +38,20 @@ def add_unhelpful(caller: Caller, body: dict[str, Any]) -> Any:
     mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when the
     question or a message of the excerpt is erased or replaced.
     """
-    return current_engine().unhelpful.add(caller, **body)
+    return unhelpful.add_mark(current_engine(), caller, **body)
 
 
 @blueprint.get("/recall/unhelpful", query=schema.UnhelpfulQuery, page_of=schema.Unhelpful)
 def list_unhelpful(caller: Caller, query: dict[str, Any]) -> Any:
     """List the excerpts that a person marked as not helpful, newest first"""
-    return current_engine().unhelpful.page(caller, **query)
+    return unhelpful.list_marks(current_engine(), caller, **query)
 
 
 @blueprint.delete("/recall/unhelpful/<int64:mark_id>", returns=Receipt, scope=CHAT)
 def delete_unhelpful(caller: Caller, mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
     engine = current_engine()
-    return erasing.erase_documents(engine, caller, engine.unhelpful.find, mark_id=mark_id)
+    return erasing.erase_documents(engine, caller, unhelpful.find_mark, mark_id=mark_id)
 
 
 @search_blueprint.get("/search", query=schema.SearchQuery, returns=schema.SearchResults)
@@ -60,5 +62,5 @@ def search(caller: Caller, query: dict[str, Any]) -> dict[str, Any]:
     -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
     """
     begun = time.perf_counter()
-    results = current_engine().search.find(caller, current_engine().now(), **query)
+    results = search_memory(current_engine(), caller, current_engine().now(), **query)
     return {"results": results, "took_ms": round((time.perf_counter() - begun) * 1000, 3)}

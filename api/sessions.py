@@ -3,7 +3,9 @@
 from typing import Any
 
 from api.resource import ApiBlueprint, Caller, current_engine
+from memory import hidden_messages, message_versions
 from memory.erasing import erasing, message
+from memory.recall.related import related_sessions
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
 from schemas import chat
@@ -106,7 +108,7 @@ def hide_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     with its question, and the call of a tool with its results. A span may count from the end: `"first": -4, "last": -1`
     names the last four messages.
     """
-    return current_engine().hiding.hide(caller, session_id, **body)
+    return hidden_messages.hide_messages(current_engine(), caller, session_id, **body)
 
 
 @blueprint.post("/sessions/<session_id>/messages/show", body=schema.Show, returns=schema.Hidden, errors={409: BUSY})
@@ -115,7 +117,7 @@ def show_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
 
     A summary that was updated without these messages goes back to the version before, and is made anew.
     """
-    return current_engine().hiding.show(caller, session_id, **body)
+    return hidden_messages.show_messages(current_engine(), caller, session_id, **body)
 
 
 @blueprint.get("/sessions/<session_id>/messages/versions", list_of=schema.Versions)
@@ -124,7 +126,7 @@ def list_message_versions(caller: Caller, session_id: str) -> Any:
 
     A replaced message stays as a version of the message in its place, together with all that followed it.
     """
-    return {"items": current_engine().branches.versions(caller, session_id)}
+    return {"items": message_versions.list_versions(current_engine(), caller, session_id)}
 
 
 @blueprint.post(
@@ -138,7 +140,7 @@ def restore_message(caller: Caller, session_id: str, message_id: int) -> Any:
     The version takes the place of the one that the session shows now, together with all messages that followed it. The
     replaced messages are kept and can be brought back in the same way. The summary and the facts follow.
     """
-    return current_engine().branches.restore(caller, session_id, message_id)
+    return message_versions.restore_version(current_engine(), caller, session_id, message_id)
 
 
 @blueprint.get("/sessions/<session_id>/related", query=schema.RelatedQuery, list_of=schema.RelatedSession)
@@ -147,7 +149,7 @@ def list_related_sessions(caller: Caller, query: dict[str, Any], session_id: str
 
     Related conversations speak of the same people, places and things, or their summaries are near.
     """
-    return {"items": current_engine().related.find(caller, session_id, **query)}
+    return {"items": related_sessions(current_engine(), caller, session_id, **query)}
 
 
 @blueprint.post("/sessions/<session_id>/stop", returns=schema.Stopping, status=202, scope=CHAT)

@@ -38,7 +38,8 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.recall.excerpts import excerpt_block
-from memory.recall.search import SearchScope
+from memory.recall.recall import Recall
+from memory.recall.search import SearchScope, search_memory
 from memory.recall.triggers import about
 from models import OwnerRow
 from models.facts import Fact
@@ -114,13 +115,13 @@ class Person:
         return answer["memory"], (perf_counter() - started) * 1000
 
     def search(self, text: str) -> list[str]:
-        found = self.engine.search.find(Caller(**WHO), self.now, text=text, limit=max(DEPTHS))
+        found = search_memory(self.engine, Caller(**WHO), self.now, text=text, limit=max(DEPTHS))
         return [hit.message.content for hit in found if hit.message is not None]
 
     def excerpts(self, text: str) -> tuple[Excerpt, ...]:
         """Return the excerpts that a turn shows beside a message, unasked."""
         budget = self.engine.settings.recall_tokens
-        recall, key = self.engine.recall, self.scope.owner_key
+        recall, key = Recall(self.engine), self.scope.owner_key
         plan = recall.plan(text, key, self.now, UTC, mode="auto", budget=budget)
         generation = self.engine.index.generation(key)
         with self.engine.database.connect() as tx:
@@ -143,7 +144,7 @@ def measure_sets(
         figures: Figures = {name: _answered(owner, sets[name]) for name in ("paraphrase", "short") if name in sets}
         figures |= {name: _unanswered([owner], sets[name]) for name in UNANSWERED if name in sets}
         if "facts" in sets:
-            figures["facts"] = _facts(owner.engine.ranking, sets["facts"], owner.engine.settings.fact_tokens)
+            figures["facts"] = _facts(Ranking.of(owner.engine), sets["facts"], owner.engine.settings.fact_tokens)
         if conversations and "unanswerable_locomo" in sets:
             people = [person(conversation.name, recorded(conversation)) for conversation in conversations]
             figures["unanswerable_locomo"] = _unanswered(people, sets["unanswerable_locomo"])

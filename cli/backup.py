@@ -14,6 +14,7 @@ from memory.errors import Conflict
 from memory.ops.backup import DataLock, back_up
 from memory.ops.backup import restore as put_back
 from memory.ops.move import count, move
+from memory.recall.search import search_memory
 from models import MessageRow, OwnerRow
 from models.owners import Caller
 
@@ -92,7 +93,7 @@ def _compare_searches(source: Engine, target: Engine) -> int:
         found, there = (
             [
                 hit.message.id
-                for hit in where.search.find(Caller(tenant, name), now, text=words[:200], repairs=False)
+                for hit in search_memory(where, Caller(tenant, name), now, text=words[:200], repairs=False)
                 if hit.message
             ]
             for where in (source, target)

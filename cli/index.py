@@ -6,6 +6,7 @@ import click
 
 from api.current import current_engine
 from cli import Commands
+from memory.recall import indexing
 
 index = Commands("index", help="The search index: derived data, made from the messages.")
 
@@ -14,7 +15,7 @@ index = Commands("index", help="The search index: derived data, made from the me
 def verify() -> None:
     """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
     wrong = total = 0
-    for one in current_engine().indexing.verify():
+    for one in indexing.verify(current_engine()):
         total += 1
         if not one.consistent:
             wrong += 1
@@ -31,7 +32,7 @@ def verify() -> None:
 def rebuild() -> None:
     """Make every index again from the messages.  Searches go on meanwhile."""
     count = 0
-    for owner, messages in current_engine().indexing.rebuild():
+    for owner, messages in indexing.rebuild(current_engine()):
         count += messages
         click.echo(f"{owner}: {messages} messages")
     click.echo(f"{count} messages indexed.")

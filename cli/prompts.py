@@ -18,12 +18,12 @@ import click
 from api.current import current_engine
 from cli import Commands
 from memory import tokens
-from memory.engine import extract_facts
 from memory.errors import SummaryRefused
 from memory.knowledge.grounding import Ungrounded
-from memory.knowledge.summary_update import SummaryInput, update_summary
+from memory.knowledge.summary_update import SummaryInput, read, summary_request, update_summary
 from memory.languages import analysis_in
-from memory.llm import LanguageModel
+from memory.llm import LanguageModel, complete
+from memory.llm.builtin import BuiltinModel
 from memory.llm.mini_model import ask
 from memory.prompts.prompts import Prompt
 from models.facts import Fact
@@ -154,3 +154,9 @@ def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
     numbers = {term for term in terms if any(character.isdigit() for character in term)}
     words = terms - numbers
     return numbers <= said and len(words & said) >= HELD_SHARE * len(words)
+
+
+def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Return what the built-in model takes for facts: a measure for other models, where nobody named the facts."""
+    text, _ = complete(BuiltinModel(), summary_request("", SummaryInput(Sections(), messages, ())))
+    return tuple(fact.text for fact in read(text, Sections()).facts)

@@ -7,7 +7,6 @@ documents   files and texts that a person adds to what is known
 erasing     erase sessions, people, facts and items; keep sessions only as long as a policy says
 users, transfer, spaces    what is stored of a person, counted; export and import; memory that persons share
 passages    the text of documents, cut into parts and stored
-engine      all parts below, built once for a process
 turn        one turn, from a message to its reply: admission, recall, prompt, answer, record
 transcripts    the lists of messages that programs send with each request
 message_versions, hidden_messages    messages in the place of others, and messages that no prompt shows
@@ -16,12 +15,13 @@ recall      find earlier messages, decide whether to look for them, feed the sea
 feedback    what a person thinks of a reply, and what it changes
 examples    good answers to show
 knowledge   facts, summaries and the profile
-instructions    named texts beside the system prompt
+instructions, job_listing    named texts beside the system prompt; the list of jobs
+engine      the parts below, built once for a process; what stands above are functions over it
 sessions    threads of messages, and which of them a prompt shows word for word
 conversation_types    what a conversation is for, and what a turn does differently then
 store       JSON items under a namespace and a key
 webhooks    addresses that are told of events: registered, and delivered to
-job_listing, jobs    work that happens after the reply, its order and its list
+jobs        work that happens after the reply, and its order
 leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one
 events      what happened, read from the rows it left

@@ -1,6 +1,6 @@
-"""Engine: the parts of memory that are made once for a process, as the database, models, sessions and search.
+"""Engine: what is made once for a process, as the database, models, sessions and the search index.
 
-Knowledge, turns, erasing, transfer, users and the handlers of jobs are functions over an engine.
+Knowledge, recall, turns, erasing, transfer, users and the handlers of jobs are functions over an engine.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,40 +21,28 @@ from memory.access.keys import Keys
 from memory.access.oauth import OAuth
 from memory.conversation_types import ConversationTypes
 from memory.events import Events
-from memory.hidden_messages import HiddenMessages
 from memory.jobs import JobQueue
-from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import CurrentFacts
-from memory.knowledge.summary_update import SummaryInput, read, summary_request
 from memory.languages import analysis_in
 from memory.leases import Leases
-from memory.llm import complete
-from memory.llm.builtin import BuiltinModel
 from memory.llm.mini_model import MiniModel
 from memory.llm.model_server import ModelServer
 from memory.llm.registry import Model, ModelRegistry, embedder_of
-from memory.message_versions import MessageVersions
 from memory.ops.backup import DataLock
 from memory.ops.health import Health
 from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
-from memory.recall.indexing import Indexing
-from memory.recall.recall import Recall
-from memory.recall.related import RelatedSessions
-from memory.recall.search import Search
-from memory.recall.unhelpful import Unhelpful
 from memory.sessions.sessions import Sessions
 from memory.store.store import Items
 from memory.webhooks.webhooks import Webhooks
 from models import Database
-from models.messages import Message
-from models.sections import Sections
 from search_index import RANKING_PROFILES, RankingProfile, SearchIndex
+from search_index.caches import ByteLRU
 
 log = logging.getLogger(__name__)
 
 utc_now = partial(datetime.now, UTC)
 
+CURRENT_FACTS_BYTES = 8 << 20
 STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
 
 
@@ -93,21 +81,12 @@ class Engine:
         self.keys = keys = Keys(settings.api_keys, database, now)
         self.oauth = OAuth(keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
-        self.mini = mini = MiniModel(model_server, budgets, metrics)
-        samples = [SummaryInput(sections, (), (), links=True) for sections in (Sections(), Sections(topic="Tea"))]
-        self.prompts = Prompts(database, settings.prompts_path, now, [sample.variables for sample in samples])
+        self.mini = MiniModel(model_server, budgets, metrics)
+        self.prompts = Prompts(database, settings.prompts_path, now)
         self.types = types = ConversationTypes(settings, database, now)
-        self.sessions = sessions = Sessions(settings, database, job_queue, leases, now, types)
-        self.branches = MessageVersions(settings, database, sessions, leases, now)
-        self.hiding = HiddenMessages(settings, sessions, leases, now)
-        self.ranking = ranking = Ranking(settings, index.nearness)
-        self.current_facts = CurrentFacts(now)
-        self.related = RelatedSessions(database, index)
+        self.sessions = Sessions(settings, database, job_queue, leases, now, types)
+        self.current_facts = ByteLRU(CURRENT_FACTS_BYTES)  # see memory.knowledge.fact_reads
         self.items = Items(database, index, job_queue, now)
-        self.indexing = Indexing(database, index, ranking)
-        self.search = Search(database, index, job_queue)
-        self.recall = Recall(settings, self.search, mini if settings.rerank == "model" else None)
-        self.unhelpful = Unhelpful(database, now)
 
     @property
     def has_started(self) -> bool:
@@ -142,12 +121,6 @@ class Engine:
         self.model_server.close()
         self.database.close()
         self.data_lock.release()
-
-
-def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
-    """Return what the built-in model takes for facts: a measure for other models, where nobody named the facts."""
-    text, _ = complete(BuiltinModel(), summary_request("", SummaryInput(Sections(), messages, ())))
-    return tuple(fact.text for fact in read(text, Sections()).facts)
 
 
 def _ranking_profile(settings: Settings) -> RankingProfile:

@@ -12,11 +12,12 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonschema import Draft202012Validator
 
 from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owner, get_session
+from memory.engine import Engine
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import MESSAGES, VISIBLE, Exchange, find_exchange
@@ -28,9 +29,6 @@ from models.owners import Caller
 from models.store import OWN, Item, Put
 from schemas.examples import INPUT_CHARS, OUTPUT_CHARS
 from search_index import Query
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 Json = dict[str, Any]
 NAMESPACE = (OWN, "examples")

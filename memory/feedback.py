@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from memory import examples, instructions
 from memory.access.owners import lock_owner
+from memory.engine import Engine
 from memory.instructions import check_name
 from memory.knowledge.grounding import contains_quote, content_pairs
 from memory.llm.mini_model import TEXT, InvalidAnswer, first_object, object_of, request_for
@@ -32,9 +32,6 @@ from models.owners import Caller
 from models.store import FEEDBACK, MODEL, Item, Put
 from schemas.examples import BEST
 from schemas.feedback import FEEDBACK_CHARS
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 NAMESPACE = FEEDBACK
 WAITING = "waiting"  # for the mini model

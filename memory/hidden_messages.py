@@ -21,12 +21,12 @@ from sqlalchemy import Row, bindparam, null, or_, select, update
 
 from config import Settings
 from memory.access.owners import get_session
+from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.summaries import add_version, find_version
-from memory.leases import Leases
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import CURRENT, skip_unread
-from memory.sessions.sessions import Sessions, renaming
+from memory.sessions.sessions import renaming
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Message, NamedMessages
 from models.owners import Caller
@@ -55,61 +55,58 @@ _MARK = (
 )
 
 
-@dataclass(frozen=True)
-class HiddenMessages:
-    """Hides messages and shows them again, on behalf of callers.
+def hide_messages(
+    engine: Engine, caller: Caller, session_id: str, *, named: NamedMessages, keep: bool, tokens: int | None
+) -> Hidden:
+    """Hide the messages that are `named`; with `keep` all others.
 
-    Both wait for a turn in the session.  They raise NotFound, also for ids that the session does not have,
-    InvalidRequest for such positions, and Conflict when the turn takes too long or others wait already.
+    tokens: hide the recent messages before the newest ones that have so many.
+
+    Waits for a turn in the session.  Raises NotFound, also for ids that the session does not have, InvalidRequest for
+    such positions, and Conflict when the turn takes too long or others wait already.
     """
 
-    settings: Settings
-    sessions: Sessions
-    leases: Leases
-    now: Callable[[], datetime]
+    def chosen(row: SessionRow, line: Line, positions: set[int]) -> set[int]:
+        if tokens is not None:
+            recent = [message for message in line if message.position > row.head_through]
+            return _hidden(line).keys() | _beyond(tokens, recent)
+        return _hidden(line).keys() | {one.position for one in line if (one.position in positions) != keep}
 
-    def hide(self, caller: Caller, session_id: str, *, named: NamedMessages, keep: bool, tokens: int | None) -> Hidden:
-        """Hide the messages that are `named`; with `keep` all others.
+    return _change(engine, caller, session_id, named, chosen)
 
-        tokens: hide the recent messages before the newest ones that have so many.
-        """
 
-        def chosen(row: SessionRow, line: Line, positions: set[int]) -> set[int]:
-            if tokens is not None:
-                recent = [message for message in line if message.position > row.head_through]
-                return _hidden(line).keys() | _beyond(tokens, recent)
-            return _hidden(line).keys() | {one.position for one in line if (one.position in positions) != keep}
+def show_messages(engine: Engine, caller: Caller, session_id: str, *, named: NamedMessages) -> Hidden:
+    """Show the hidden messages that are `named` again, or if none are all of them.
 
-        return self._change(caller, session_id, named, chosen)
+    Waits, and raises, as `hide_messages` does.
+    """
 
-    def show(self, caller: Caller, session_id: str, *, named: NamedMessages) -> Hidden:
-        """Show the hidden messages that are `named` again, or if none are all of them."""
+    def chosen(_: SessionRow, line: Line, positions: set[int]) -> set[int]:
+        return _hidden(line).keys() - positions if named != NamedMessages() else set()
 
-        def chosen(_: SessionRow, line: Line, positions: set[int]) -> set[int]:
-            return _hidden(line).keys() - positions if named != NamedMessages() else set()
+    return _change(engine, caller, session_id, named, chosen)
 
-        return self._change(caller, session_id, named, chosen)
 
-    def _change(
-        self,
-        caller: Caller,
-        session_id: str,
-        named: NamedMessages,
-        chosen: Callable[[SessionRow, Line, set[int]], set[int]],
-    ) -> Hidden:
-        """Let just those messages be hidden that are `chosen`, and those that can't be shown without them."""
-        busy = "Nothing was changed; stop the reply, or try this again later."
-        with self.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
-            line = tx.execute(_LINE, {"session": row.id}).all()
-            before, after = _hidden(line), _in_sequence(line, chosen(row, line, _positions(row, line, named)))
-            changed = Hidden(sorted(after - before.keys()), sorted(before.keys() - after))
-            marks = dict.fromkeys(changed.hidden, self.now()) | dict.fromkeys(changed.shown)
-            if marks:
-                tx.execute(_MARK, [{"session": row.id, "at": at, "hidden": mark} for at, mark in marks.items()])
-            since = min((before[at] for at in changed.shown), default=None)
-            if row.summary_version and follow_shown(tx, row, changed.shown, since, self.settings, self.now()):
-                self.sessions.enqueue_follow_ups(tx, row)
-            return changed
+def _change(
+    engine: Engine,
+    caller: Caller,
+    session_id: str,
+    named: NamedMessages,
+    chosen: Callable[[SessionRow, Line, set[int]], set[int]],
+) -> Hidden:
+    """Let just those messages be hidden that are `chosen`, and those that can't be shown without them."""
+    busy = "Nothing was changed; stop the reply, or try this again later."
+    with engine.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
+        line = tx.execute(_LINE, {"session": row.id}).all()
+        before, after = _hidden(line), _in_sequence(line, chosen(row, line, _positions(row, line, named)))
+        changed = Hidden(sorted(after - before.keys()), sorted(before.keys() - after))
+        marks = dict.fromkeys(changed.hidden, engine.now()) | dict.fromkeys(changed.shown)
+        if marks:
+            tx.execute(_MARK, [{"session": row.id, "at": at, "hidden": mark} for at, mark in marks.items()])
+        since = min((before[at] for at in changed.shown), default=None)
+        if row.summary_version and follow_shown(tx, row, changed.shown, since, engine.settings, engine.now()):
+            engine.sessions.enqueue_follow_ups(tx, row)
+        return changed
 
 
 def follow_shown(

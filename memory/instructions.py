@@ -14,9 +14,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory.access.owners import find_or_make_owner, find_owner
+from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import content_terms
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
@@ -26,9 +27,6 @@ from models import OwnerRow, Transaction
 from models.owners import Caller
 from models.store import MODEL, OWN, Item, ItemVersion, Namespace, Put
 from schemas.instructions import TEXT_CHARS
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
 _DENIES = re.compile(r"\b(?:never|not|no|don't|stop|nie\w*|nicht|kein\w*|jamais|pas|ne|n'|nunca|mai|non|не)\b", re.I)

@@ -7,6 +7,7 @@ from memory.engine import Engine
 from memory.erasing.erasing import vacuum
 from memory.erasing.retention import expire_sessions
 from memory.knowledge import consolidation, overview, profile, rules, summary_job
+from memory.recall import indexing
 
 SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
 
@@ -16,8 +17,8 @@ WEBHOOK_WORKERS = 4  # each waits for a receiver
 def register_jobs(engine: Engine) -> None:
     """Register the handler of every kind of job."""
     queue = engine.job_queue
-    queue.register("index", engine.indexing.index_batch)
-    queue.register("unindex", engine.indexing.remove_erased)
+    queue.register("index", partial(indexing.index_batch, engine))
+    queue.register("unindex", partial(indexing.remove_erased, engine))
     queue.register("scrub", partial(vacuum, engine))
     queue.register("expire", engine.items.expire)
     queue.register("retention", partial(expire_sessions, engine))

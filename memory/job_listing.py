@@ -10,19 +10,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Update, delete, func, select, tuple_, update
 
 from memory.access.owners import get_row, get_session
+from memory.engine import Engine
 from memory.errors import Conflict, NotFound
 from memory.jobs import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
 from models import JobRow, OwnerRow, SessionRow, Transaction, as_value
 from models.owners import Caller
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
 

@@ -466,8 +466,8 @@ class JobQueue:
         try:
             with logs.about(job=job.id, kind=job.kind, owner=owner, session=session):
                 more, error, waits = self._call_handler(job)
-            if error is not None and self._stopping:  # its connections are being closed under it
-                error = ABANDONED
+            if error is not None and self._stopping:  # its connections are being closed under it: no server is away
+                error, waits = ABANDONED, False
             outcome = self._finish_job(job, error, more=more, waits=waits)
             self._metrics.count_job(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again

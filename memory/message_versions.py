@@ -14,7 +14,7 @@ is brought back is read anew for the summary and for facts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -24,15 +24,15 @@ from sqlalchemy.orm import aliased
 
 from config import Settings
 from memory.access.owners import get_session
+from memory.engine import Engine
 from memory.errors import NotFound
 from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history, move_source
 from memory.knowledge.summaries import use_newest_left
-from memory.leases import Leases
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import append
-from memory.sessions.sessions import SessionInfo, Sessions, renaming
-from models import REVISED, Database, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
+from memory.sessions.sessions import SessionInfo, renaming
+from models import REVISED, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Message, MessageDraft
 from models.owners import Caller
 
@@ -45,43 +45,34 @@ class Versions:
     versions: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class MessageVersions:
-    """Lists the versions of messages, and brings them back, on behalf of callers."""
+def list_versions(engine: Engine, caller: Caller, session_id: str) -> list[Versions]:
+    """Return the active messages that have other versions, in their order.  Raises NotFound."""
+    with engine.database.read() as tx:
+        found = _versions(tx, get_session(tx, caller, session_id))
+    by_message = groupby(found, key=lambda pair: pair[0].id)
+    return [Versions(id, tuple(sorted([id, *(other.id for _, other in pairs)]))) for id, pairs in by_message]
 
-    settings: Settings
-    database: Database
-    sessions: Sessions
-    leases: Leases
-    now: Callable[[], datetime]
 
-    def versions(self, caller: Caller, session_id: str) -> list[Versions]:
-        """Return the active messages that have other versions, in their order.  Raises NotFound."""
-        with self.database.read() as tx:
-            found = _versions(tx, get_session(tx, caller, session_id))
-        by_message = groupby(found, key=lambda pair: pair[0].id)
-        return [Versions(id, tuple(sorted([id, *(other.id for _, other in pairs)]))) for id, pairs in by_message]
+def restore_version(engine: Engine, caller: Caller, session_id: str, message_id: int) -> SessionInfo:
+    """Bring a version of a message back, with all that followed it.  A message of the current line stays.
 
-    def restore(self, caller: Caller, session_id: str, message_id: int) -> SessionInfo:
-        """Bring a version of a message back, with all that followed it.  A message of the current line stays.
-
-        Waits for a turn in the session.  Raises NotFound, and Conflict when that takes too long or others wait already.
-        """
-        busy = "Nothing was changed; stop the reply, or try this again later."
-        with self.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
-            message = tx.get(MessageRow, message_id)
-            if message is not None and message.session_id == row.id and not message.branch:
-                return self.sessions.info(row)
-            pair = next((pair for pair in _versions(tx, row) if pair[1].id == message_id), None)
-            if pair is None:
-                raise NotFound(
-                    "version_not_found",
-                    f"Message {message_id} is no version of a message that session {session_id!r} shows now. Nothing "
-                    "was changed; read the versions again.",
-                )
-            _restore(tx, row, *pair, self.settings, self.now())
-            self.sessions.enqueue_follow_ups(tx, row, index_delay=0.0)
-            return self.sessions.info(row)
+    Waits for a turn in the session.  Raises NotFound, and Conflict when that takes too long or others wait already.
+    """
+    busy = "Nothing was changed; stop the reply, or try this again later."
+    with engine.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
+        message = tx.get(MessageRow, message_id)
+        if message is not None and message.session_id == row.id and not message.branch:
+            return engine.sessions.info(row)
+        pair = next((pair for pair in _versions(tx, row) if pair[1].id == message_id), None)
+        if pair is None:
+            raise NotFound(
+                "version_not_found",
+                f"Message {message_id} is no version of a message that session {session_id!r} shows now. Nothing "
+                "was changed; read the versions again.",
+            )
+        _restore(tx, row, *pair, engine.settings, engine.now())
+        engine.sessions.enqueue_follow_ups(tx, row, index_delay=0.0)
+        return engine.sessions.info(row)
 
 
 def replace_messages(

@@ -105,6 +105,7 @@ class Analysis:
         self._terms_of = cached(16_384)(self._analysed)
         # A turn asks several times.
         self.languages_of, self.content = cached(64)(self._languages_of), cached(64)(self._content)
+        self.words = cached(2_048)(self._words)  # of facts, which consecutive turns compare
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """Return the terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
@@ -183,7 +184,7 @@ class Analysis:
             lambda word: "'".join(part for part in word[0].split("'") if self.folded(part) not in function_words), text
         )
 
-    def words(self, text: str) -> frozenset[str]:
+    def _words(self, text: str) -> frozenset[str]:
         """Return the distinct terms of `text` as a set, for comparing texts."""
         return frozenset(self.terms(text))
 

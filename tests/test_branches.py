@@ -10,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
+from memory.recall import indexing
 from models import TurnRow
 from tests.http import append, ask, chat, failed, find, good, history, meanwhile, read_all, stored, stream, summary
 from tests.http import said as words
@@ -444,7 +445,7 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(make_ap
     assert {one["content"].split()[0]: one["id"] for one in messages if one["role"] == "user"} == {
         text: item["source_message_id"] for text, item in facts(client).items()
     }
-    assert all(one.consistent for one in engine_of(app).indexing.verify())
+    assert all(one.consistent for one in indexing.verify(engine_of(app)))
 
 
 def only_the_line_is_found(client: FlaskClient) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from memory.recall import indexing
 from tests.http import chat, good, history, jobs, read_all, stored, summary
 from tests.jobs import Bench
 
@@ -76,5 +77,5 @@ def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(bench):
     assert users == [f"Thing number {number} is a boat called Boat{number}." for number in range(12)]
     assert summary(bench.client, "s")["state"] == "current"
     assert jobs(bench.client) == jobs(bench.client, "index") == []
-    (verified,) = bench.engine.indexing.verify()
+    (verified,) = indexing.verify(bench.engine)
     assert verified.consistent and not verified.waiting

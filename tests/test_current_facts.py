@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import event
 
 from app import engine_of
+from memory.knowledge.fact_reads import current_facts
 from memory.knowledge.fact_writes import delete_with_history
 from tests.http import chat, good
 
@@ -60,6 +61,6 @@ def test_nothing_is_kept_of_a_transaction_that_rolls_back(model_app):
     assert shown(client) == ["Likes tea"]
     with pytest.raises(RuntimeError), engine.database.write() as tx:
         delete_with_history(tx, [fact_id], engine.now())
-        assert engine.current_facts.read(tx, 1, 1) == ()
+        assert current_facts(engine, tx, 1, 1) == ()
         raise RuntimeError
     assert shown(client) == ["Likes tea"]

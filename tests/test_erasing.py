@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.erasing import erasing
+from memory.recall import indexing
 from tests.application import derived
 from tests.http import answering, append, ask, chat, error, failed, good, meanwhile, read_all, said, stored, summary
 from tests.http import history as stored_words
@@ -167,7 +168,7 @@ def test_an_erased_message_is_nowhere_to_be_seen_and_in_no_prompt(past, model_se
     chat(past, "And now, my secret?", session_id="s", user_id="ada", recall="always")
     assert SENTINEL not in str(prompts(model_server)[-3:]) and "green tea" in str(prompts(model_server)[-3])
     assert SENTINEL not in str(prompts(model_server, "mini")[-1])
-    assert all(owner.consistent for owner in engine_of(past.application).indexing.verify())
+    assert all(owner.consistent for owner in indexing.verify(engine_of(past.application)))
 
 
 def test_the_summary_is_made_anew_from_the_version_before(client, model_server):

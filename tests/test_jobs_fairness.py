@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from config import ApiKey
 from memory.knowledge.summary_update import BATCH_TOKENS
+from memory.recall import indexing
 from memory.recall.indexing import BATCH_MESSAGES
 from models.jobs import Job
 from tests.http import append, good, read_all, said
@@ -72,7 +73,7 @@ def test_an_import_to_index_delays_no_other_tenant(make_app):
     engine_of(app).job_queue.run_due(["index"], each=lambda job, error: ran.append(job.id in bells))
     assert ran.index(True) <= 1 and ran.count(True) == 1
     assert len(ran) == 1000 // BATCH_MESSAGES + 1 + 100 + 1  # the last part finds that there is no more
-    assert all(verified.consistent and not verified.waiting for verified in engine_of(app).indexing.verify())
+    assert all(verified.consistent and not verified.waiting for verified in indexing.verify(engine_of(app)))
 
 
 def test_a_long_conversation_is_summarised_in_parts(make_app, model_server):

@@ -16,6 +16,7 @@ from config import SettingsError
 from memory.access.owners import get_session
 from memory.engine import utc_now
 from memory.errors import Conflict
+from memory.recall import indexing
 from memory.sessions.refusals import mark_refused
 from models import JobRow, for_update
 from models.jobs import JobRequest
@@ -45,8 +46,8 @@ def test_a_conversation_is_remembered_corrected_found_and_erased(nodes):
     facts = [fact["text"] for fact in client.get("/api/facts?user_id=ana").json["items"]]
     assert any("Paris" in fact for fact in facts) and not any("Lyon" in fact for fact in facts)
     assert client.get("/api/search?q=bakery&user_id=ana").json["results"]
-    assert sum(count for _, count in engine_of(nodes[0]).indexing.rebuild()) == 10
-    (verified,) = engine_of(nodes[1]).indexing.verify()
+    assert sum(count for _, count in indexing.rebuild(engine_of(nodes[0]))) == 10
+    (verified,) = indexing.verify(engine_of(nodes[1]))
     assert verified.consistent and verified.indexed == 10, "both nodes search one index"
     assert nodes[1].test_client().get("/api/search?q=bakery&user_id=ana").json["results"]
     assert client.get("/api/sessions/s/summary").json["state"] in ("current", "pending")
@@ -110,7 +111,7 @@ def test_a_refused_message_is_left_out_on_every_node(nodes):
         with engine.database.write() as tx:  # the index is made anew when no more changes
             tx.execute(update(JobRow).values(run_at=JobRow.created_at))
         engine.job_queue.run_due(["unindex", "index"])
-    (verified,) = engine_of(nodes[1]).indexing.verify()
+    (verified,) = indexing.verify(engine_of(nodes[1]))
     assert verified.consistent and verified.indexed == 2
     assert good(client.get("/api/sessions/s"))["tokens"] == sum(
         one["tokens"] for one in read_all(other, "/api/sessions/s/messages")

@@ -21,6 +21,7 @@ from sqlalchemy.pool import NullPool
 
 from app import build_app, engine_of
 from benchmarks.serving import ROOT, Server
+from memory.recall import indexing
 from models.schema import MIGRATIONS, revisions
 from tests.conftest import empty
 from tests.http import append, ask, chat, failed, good, read_all, said, stored
@@ -119,7 +120,7 @@ def indexed_again(app: Flask, owner: str) -> bool:
     A job that ran when the dump was made is taken over when its lease is over and after a pause.
     """
     engine_of(app).job_queue.run_due()
-    (verified,) = [one for one in engine_of(app).indexing.verify() if one.owner == owner]
+    (verified,) = [one for one in indexing.verify(engine_of(app)) if one.owner == owner]
     return verified.consistent and verified.indexed == verified.messages
 
 

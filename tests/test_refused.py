@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.engine import utc_now
+from memory.recall import indexing
 from memory.sessions.refusals import mark_refused
 from tests.http import Body, append, ask, chat, error, failed, find, good, said, stored, stream
 from tests.knowledge import Talk, digest_of, fact
@@ -158,7 +159,7 @@ def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada
         chat(ada.client, "Look it up.", recall="tools", temporary=True, **ADA)
         looked_up = str([one for one in prompts(ada.server)[-1] if one["role"] == "tool"])
         assert "zebra" not in looked_up and "1111" in looked_up
-    (verified,) = [one for one in engine.indexing.verify() if one.messages]
+    (verified,) = [one for one in indexing.verify(engine) if one.messages]
     assert verified.consistent and (verified.messages, verified.indexed, verified.waiting) == (3, 3, 0)
     assert stored(ada.client, "s")[0]["content"] == BAD, "the person still sees it"
 

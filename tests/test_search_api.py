@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from cli import register_commands
+from memory.recall import indexing
 from search_index import Document
 from tests.application import an_app, index_key
 from tests.http import append, error, find, good, said
@@ -215,7 +216,7 @@ def test_what_is_erased_while_it_is_being_indexed_does_not_come_back(client, eng
     monkeypatch.setattr("memory.erasing.erasing.GATHER_SECONDS", 0.0)
     engine.job_queue.run_due(["index"])
     assert batches and traces(engine.settings.data_dir, "gunpowder") == {}
-    assert all(one.consistent for one in engine.indexing.verify())
+    assert all(one.consistent for one in indexing.verify(engine))
     assert contents(client, "oolong gunpowder", user_id="ada") == ["oolong"]
 
 

@@ -12,6 +12,7 @@ from app import engine_of
 from cli import register_commands
 from config import Settings, SettingsError
 from memory.languages import analysis_in
+from memory.recall import indexing
 from search_index.analysis import LANGUAGES, MAX_TERM
 from tests.http import append, chat, find, said
 from tests.search_index import folders
@@ -193,20 +194,20 @@ def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app)
     english = make_app()
     append(english.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
     engine_of(english).job_queue.run_due()
-    (before,) = engine_of(english).indexing.verify()
+    (before,) = indexing.verify(engine_of(english))
     assert (before.indexed, before.waiting) == (2, 0)
     assert not any(one["why"]["words"] for one in find(english.test_client(), "Haus", user_id="ida"))
 
     german = make_app(search_language="de")
     register_commands(german)
-    (other,) = engine_of(german).indexing.verify()
+    (other,) = indexing.verify(engine_of(german))
     assert (other.indexed, other.waiting, other.consistent) == (0, 2, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]  # searched as what waits to be indexed
     engine_of(german).job_queue.run_due()  # which the search has asked for
-    (after,) = engine_of(german).indexing.verify()
+    (after,) = indexing.verify(engine_of(german))
     assert (after.indexed, after.waiting, after.consistent) == (2, 0, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]
 
     again = make_app(search_language="de")  # a restart keeps it
-    assert [one.indexed for one in engine_of(again).indexing.verify()] == [2]
+    assert [one.indexed for one in indexing.verify(engine_of(again))] == [2]
     assert len(folders(engine_of(again).settings.index_dir)) == 1, "the English one is gone from the disk"

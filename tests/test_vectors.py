@@ -18,6 +18,7 @@ from app import engine_of
 from benchmarks.serving import ROOT
 from config import SettingsError
 from memory import jobs as jobs_module
+from memory.recall import indexing
 from search_index import WordLlamaEmbedder
 from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of
 from search_index.embeddings import cosines as cosines_of
@@ -136,7 +137,7 @@ def test_openais_vectors_are_asked_for_and_kept(make_app, model_server):
     assert len(asked) == 4 and len(asked[0].body["input"] + asked[1].body["input"]) == 48  # the calibration
     assert [request.body for request in asked[2:]] == [{"model": "small", "input": texts} for texts in inputs]
     assert {(one.path, one.headers["authorization"]) for one in asked} == {("/v1/embeddings", "Bearer test-key")}
-    (kept,) = engine_of(app).indexing.verify()
+    (kept,) = indexing.verify(engine_of(app))
     assert (kept.indexed, kept.waiting, kept.missing) == (2, 1, 0)
 
 
@@ -155,7 +156,7 @@ def test_an_embedding_server_that_fails_delays_the_index_and_loses_nothing(make_
     model_server.reset()
     again = make_app(**at(model_server, embeddings="openai"))
     engine_of(again).job_queue.run_due(["index"])
-    (one,) = engine_of(again).indexing.verify()
+    (one,) = indexing.verify(engine_of(again))
     assert (one.indexed, one.waiting) == (2, 0)
 
 
@@ -165,7 +166,7 @@ def test_a_text_at_which_the_server_always_fails_keeps_no_other_out_of_the_index
     app = make_app(**at(model_server, embeddings="openai"))
     append(app.test_client(), "s", [*MOVED, said("kkkkkkk eeeeee tttttt llllll")], user_id="ada")
     engine_of(app).job_queue.run_due(["index"])
-    (verified,) = engine_of(app).indexing.verify()
+    (verified,) = indexing.verify(engine_of(app))
     assert (verified.indexed, verified.waiting, verified.missing) == (3, 0, 0)
 
 
@@ -175,7 +176,7 @@ def test_vectors_have_the_models_own_size(make_app, model_server, size):
     app = make_app(**at(model_server, embeddings="openai"))
     append(app.test_client(), "s", [*MOVED, said("kkkkkkk eeeeee tttttt llllll")], user_id="ada")
     engine_of(app).job_queue.run_due(["index"])
-    (verified,) = engine_of(app).indexing.verify()
+    (verified,) = indexing.verify(engine_of(app))
     assert (verified.indexed, verified.waiting, verified.missing) == (3, 0, 0)
     assert any(hit["why"]["meaning"] for hit in search(app, "the kettle is broken")) == (size > 1)
 
@@ -189,7 +190,7 @@ def test_an_index_is_made_again_when_the_model_or_its_size_changes(make_app, mod
         engine_of(app).job_queue.run_due(["index"])
         search(app, "the kettle is broken again")  # asks for the index again
         engine_of(app).job_queue.run_due(["index"])
-        (verified,) = engine_of(app).indexing.verify()
+        (verified,) = indexing.verify(engine_of(app))
         assert (verified.waiting, verified.missing, verified.surplus) == (0, 0, 0)
         blocks = (
             engine_of(app)
@@ -210,7 +211,7 @@ def test_a_size_that_changes_while_recap_runs_makes_the_index_again(make_app, mo
         engine_of(app).job_queue.run_due(["index"])
         assert len(search(app, f"how often moved to Tallinn {size}")) == size // 4
         engine_of(app).job_queue.run_due(["index"])
-    (verified,) = engine_of(app).indexing.verify()
+    (verified,) = indexing.verify(engine_of(app))
     assert (verified.indexed, verified.waiting, verified.missing) == (2, 0, 0)
 
 
@@ -244,7 +245,7 @@ def test_a_text_that_the_server_refuses_does_not_hold_up_the_others(make_app, mo
     app = make_app(**at(model_server, embeddings="openai"))
     append(app.test_client(), "s", [*MOVED, said("a long tale. " * 100), said("zzz is refused, always")], user_id="ada")
     engine_of(app).job_queue.run_due(["index"])
-    (verified,) = engine_of(app).indexing.verify()
+    (verified,) = indexing.verify(engine_of(app))
     assert (verified.indexed, verified.waiting) == (4, 0)
     assert search(app, "zzz refused")[0]["content"] == "zzz is refused, always"
 
@@ -261,7 +262,7 @@ def test_indexing_waits_for_the_server_however_long(make_app, model_server, monk
     model_server.reset()
     assert good(client.post(f"/api/jobs/{job['id']}/retry"))
     job_queue.run_due(["index"])
-    (verified,) = engine_of(app).indexing.verify()
+    (verified,) = indexing.verify(engine_of(app))
     assert (verified.indexed, verified.waiting) == (2, 0)
 
 
@@ -274,7 +275,7 @@ def test_a_sentence_embedder_finds_other_words_without_a_network(make_app):
     engine_of(app).job_queue.run_due(["index"])
     for query, best in (("relocation", 0), ("boil water for tea", 1)):
         assert search(app, query)[0]["content"] == MOVED[best]["content"]
-    (verified,) = engine_of(app).indexing.verify()
+    (verified,) = indexing.verify(engine_of(app))
     assert (verified.indexed, verified.missing) == (3, 0)
 
 

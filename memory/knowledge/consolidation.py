@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
 
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
 
 from memory.access.owners import get_user, lock_owner
+from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
@@ -41,9 +41,6 @@ from models import FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Trans
 from models.facts import Fact
 from models.jobs import Job, JobRequest
 from models.owners import Caller
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 

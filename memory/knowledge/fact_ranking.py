@@ -1,5 +1,7 @@
 """Prioritise facts: choose those that a prompt shows, and say why. Nothing here reads the database."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,6 +9,7 @@ from datetime import datetime, timedelta
 
 from config import Settings
 from memory import tokens
+from memory.engine import Engine
 from memory.languages import analysis_in
 from memory.quoting import fact_line
 from models.facts import Fact, FactScore
@@ -15,12 +18,11 @@ from search_index.caches import cached
 
 HALF_LIFE_DAYS = 30.0  # after which the recency of a fact has halved
 OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
-FACTS_KEPT = 2048  # facts whose words, and tokens, are cached: consecutive turns rank the same ones
+FACTS_KEPT = 2048  # facts whose tokens are cached: consecutive turns rank the same ones
 USED = 0.25  # of the most that relevance counts, from which a fact was of use
 NEARNESS_MIN = 0.7  # the least nearness of a fact to a message that is not about the person
 NEARNESS_WEIGHT = 0.63  # of nearness, beside the cosine of the words
 MESSAGE_CHARS = 2_000  # of a message whose meaning is compared
-MESSAGES_KEPT = 8  # and messages: a turn ranks the facts of the prefix and then the others
 
 
 class Ranking:
@@ -30,8 +32,12 @@ class Ranking:
         """Without `nearness` facts are compared with a message by their words alone."""
         self._nearness = nearness
         self._weights = settings.fact_weights
-        words = analysis_in(settings.search_language).words
-        self._words, self._query = cached(FACTS_KEPT)(words), cached(MESSAGES_KEPT)(words)
+        self._words = analysis_in(settings.search_language).words
+
+    @classmethod
+    def of(cls, engine: Engine) -> Ranking:
+        """Return the ranking by the engine's settings."""
+        return cls(engine.settings, engine.index.nearness)
 
     def select_for_prefix(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
         """Return the facts of the prefix, whatever the message."""
@@ -44,7 +50,7 @@ class Ranking:
 
         is_personal: without it, only facts that share words with the message or are near it.
         """
-        query = self._query(message) if facts else frozenset()
+        query = self._words(message) if facts else frozenset()
         ranked = [
             (fact, self._score(fact, query, like, now))
             for fact, like in zip(facts, self._near(facts, message), strict=True)
@@ -76,7 +82,7 @@ class Ranking:
         return score.relevance > USED * self._weights.relevance
 
     def _scores(self, facts: Sequence[Fact], message: str, now: datetime) -> list[FactScore]:
-        query = self._query(message) if facts else frozenset()
+        query = self._words(message) if facts else frozenset()
         near = self._near(facts, message)
         return [self._score(fact, query, like, now) for fact, like in zip(facts, near, strict=True)]
 

@@ -5,7 +5,7 @@ Invariants:
   the facts ends, so a change, an erasure or a roll-back in any process shows at once [test_current_facts].
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
@@ -13,12 +13,11 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
 
+from memory.engine import Engine
 from models import FactRow, OwnerRow, SessionRow, Transaction
 from models.facts import Fact, Relation
-from search_index.caches import ByteLRU
 
 CURRENT_FACTS_MAX = 500  # facts of one session and its person that are read at once, the most important first
-CACHE_BYTES = 8 << 20
 FACT_BYTES = 700  # of a fact beside its words
 
 FACTS = select(
@@ -82,31 +81,26 @@ _CURRENT = (
 )
 
 
-class CurrentFacts:
-    """Reads what is valid now: a session's own facts and those of its person, at most CURRENT_FACTS_MAX."""
+def current_facts(
+    engine: Engine, tx: Transaction | Connection, owner_id: int, session_id: int, revision: int | None = None
+) -> tuple[Fact, ...]:
+    """Return what is valid now: a session's own facts and those of its person, at most CURRENT_FACTS_MAX.
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
-        self._now = now
-        self._cache = ByteLRU(CACHE_BYTES)
+    Pinned ones come first, then the most important, then the newest.
 
-    def read(
-        self, tx: Transaction | Connection, owner_id: int, session_id: int, revision: int | None = None
-    ) -> tuple[Fact, ...]:
-        """Return the facts: pinned ones first, then the most important, then the newest.
-
-        session_id: of the row. revision: the owner's `facts_revision`, where this transaction has read it already.
-        `recalled_count` may be older than in the database (see `count_recalls`).
-        """
-        now = self._now()
-        key = {"owner": owner_id, "session": session_id, NOW.key: now}
-        if revision is None:
-            revision = tx.execute(_REVISION, key).scalar_one_or_none()
-        kept = self._cache.get((owner_id, session_id))
-        if kept is not None and kept[0] == revision and (kept[2] is None or kept[2] > now):
-            facts: tuple[Fact, ...] = kept[1]
-            return facts
-        facts = tuple(Fact(*row) for row in tx.execute(_CURRENT, key))
-        size = sum(FACT_BYTES + 2 * len(fact.text) + 2 * len(fact.quote) for fact in facts)
-        first_end = min((fact.expires_at for fact in facts if fact.expires_at is not None), default=None)
-        self._cache.put((owner_id, session_id), (revision, facts, first_end), size + FACT_BYTES)
+    session_id: of the row. revision: the owner's `facts_revision`, where this transaction has read it already.
+    `recalled_count` may be older than in the database (see `count_recalls`).
+    """
+    now = engine.now()
+    key = {"owner": owner_id, "session": session_id, NOW.key: now}
+    if revision is None:
+        revision = tx.execute(_REVISION, key).scalar_one_or_none()
+    kept = engine.current_facts.get((owner_id, session_id))
+    if kept is not None and kept[0] == revision and (kept[2] is None or kept[2] > now):
+        facts: tuple[Fact, ...] = kept[1]
         return facts
+    facts = tuple(Fact(*row) for row in tx.execute(_CURRENT, key))
+    size = sum(FACT_BYTES + 2 * len(fact.text) + 2 * len(fact.quote) for fact in facts)
+    first_end = min((fact.expires_at for fact in facts if fact.expires_at is not None), default=None)
+    engine.current_facts.put((owner_id, session_id), (revision, facts, first_end), size + FACT_BYTES)
+    return facts

@@ -13,12 +13,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from memory.access.owners import find_or_make_owner, get_row, get_session, owner_and_session, visible_to
+from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge import consolidation, profile
 from memory.knowledge.fact_ranking import Ranking
@@ -65,9 +66,6 @@ from models.facts import Fact, FactDraft, FactRevision, FactScore
 from models.messages import Message
 from models.owners import Caller
 
-if TYPE_CHECKING:
-    from memory.engine import Engine
-
 _QUESTION = aliased(MessageRow)
 _REPORTS = (
     select(TurnRow.memory)
@@ -107,7 +105,7 @@ def page(  # noqa: PLR0913 - by keyword, as a query has them
         rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {NOW.key: engine.now()})
         facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id in rows])
     found = page_of(facts, limit, lambda fact: (fact.id,))
-    return Page(engine.ranking.scored(found.items, "", as_of or engine.now()), found.next_cursor)
+    return Page(Ranking.of(engine).scored(found.items, "", as_of or engine.now()), found.next_cursor)
 
 
 def add(
@@ -129,7 +127,7 @@ def add(
         fact_id = add_fact(tx, owner.id, now, **columns)
         schedule_end(engine, tx, owner.id, owner.tenant, decision.expires_at)
         facts = read_facts(tx, FactRow.id == fact_id)
-    return engine.ranking.scored(facts, "", now)[0]
+    return Ranking.of(engine).scored(facts, "", now)[0]
 
 
 def history(engine: Engine, caller: Caller, fact_id: int) -> list[FactRevision]:
@@ -151,7 +149,7 @@ def count_relevant(tx: Transaction, ranking: Ranking, message_ids: Collection[in
 def search(engine: Engine, caller: Caller, query: str) -> list[Fact]:
     """Return the valid facts of a person, those nearest to the query in words and meaning first."""
     facts = page(engine, caller, limit=CURRENT_FACTS_MAX).items
-    return engine.ranking.by_relevance(engine.ranking.scored(facts, query, engine.now()))
+    return Ranking.of(engine).by_relevance(Ranking.of(engine).scored(facts, query, engine.now()))
 
 
 def add_quoted(engine: Engine, caller: Caller, *, text: str, quote: str, **columns: Any) -> Fact:
@@ -220,7 +218,7 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
         if new.text != old.text:
             session_row_id = row.session_id if new.scope == "session" else None
             _say_instead(engine, tx, row.owner_id, {old: new.text}, "correction", session_row_id)
-        return engine.ranking.scored(_with_merged(tx, [new]), "", now)[0]
+        return Ranking.of(engine).scored(_with_merged(tx, [new]), "", now)[0]
 
 
 def change_quoted(engine: Engine, caller: Caller, fact_id: int, *, text: str, quote: str, **changes: Any) -> Fact:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
 from memory.access.owners import owner_and_session
+from memory.engine import Engine
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_reads import FACTS, in_scope, valid_at
 from memory.paging import Page, decode_cursor, page_of
@@ -20,9 +21,6 @@ from models import FactRow
 from models.facts import SELF, Fact, Relation
 from models.owners import Caller
 from schemas.facts import GRAPH_STEPS_MAX
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 LINKED_FACTS_MAX = 5_000  # facts of one person whose links are read at once, the newest first
 RECALLED_MAX = 1_000  # of them, when a search asks: it has a few milliseconds

@@ -7,18 +7,16 @@ said or the person quoted (test_learned_instructions).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory import instructions
+from memory.engine import Engine
 from memory.knowledge.grounding import contains_quote, content_pairs
 from memory.languages import TextPattern, alternatives
 from memory.quoting import own_words, strip_markup
 from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
 from models.messages import Message
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 TEXT_CHARS_MAX = 300  # of one
 _LASTING = TextPattern(alternatives(lambda language: language.lasting))

@@ -18,14 +18,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
 from memory import tokens
 from memory.access.owners import get_user, lock_owner
+from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
+from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import read_facts, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, stems
 from memory.llm.mini_model import INTEGER, TEXT, InvalidAnswer, json_objects, list_of, object_of, request_for
@@ -49,9 +51,6 @@ from models.overview import Overview, Sentence
 from models.owners import Caller
 from models.sections import Sections
 from models.store import MODEL, OWN, Item, Put
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 NAMESPACE, KEY = (OWN, "overview"), "overview"
 OVERVIEW_TOKENS = 150  # of the sentences in a prompt's prefix
@@ -239,7 +238,7 @@ def _write(engine: Engine, tx: Transaction, owner: OwnerRow, overview: Overview,
 def _sources(engine: Engine, tx: Transaction, owner_id: int) -> list[Source]:
     """Return what the model reads: the facts that a prompt would show first, and the newest summaries."""
     valid = read_facts(tx, FactRow.owner_id == owner_id, valid_at(None))
-    facts = engine.ranking.prioritise(valid, "", SOURCE_TOKENS, engine.now())
+    facts = Ranking.of(engine).prioritise(valid, "", SOURCE_TOKENS, engine.now())
     lines = [Source(fact.text, fact.valid_from, fact=fact.id) for fact in facts]
     room = SOURCE_TOKENS
     for row in tx.execute(_NEWEST.where(SessionRow.owner_id == owner_id)):

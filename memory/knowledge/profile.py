@@ -15,13 +15,14 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError
 from sqlalchemy import func, select
 
 from memory import tokens
 from memory.access.owners import find_or_make_owner, get_user, lock_owner
+from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
@@ -41,9 +42,6 @@ from models.messages import Message
 from models.owners import Caller
 from models.store import MODEL, Item, ItemVersion, Put
 from schemas.profile import OPERATIONS_MAX
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant

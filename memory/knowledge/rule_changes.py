@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Select, select
 
 from memory.access.owners import visible_to
+from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge import profile
 from memory.knowledge.fact_reads import FACTS, NOW, valid_at
@@ -33,9 +34,6 @@ from models.facts import Fact
 from models.owners import Caller
 from models.sections import Sections
 from models.store import Put
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 LISTED_MAX = 1_000  # facts that a preview lists
 BATCH_ROWS = 200  # that are closed in one transaction: others write in between

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, func, select
 
 from memory.access.owners import find_or_make_owner, lock_owner
+from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.rule_set import EVERYTHING, Decision, RuleSet, check_word
@@ -27,9 +28,6 @@ from models import FactRow, ItemRow, OwnerRow, Transaction
 from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Put
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 NAMESPACE, KEY = (OWN, "rules"), "rules"
 _BOOLEAN, _DAYS = {"type": "boolean"}, {"type": ["integer", "null"], "minimum": 1}

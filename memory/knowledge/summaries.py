@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import ColumnElement, Row, bindparam, delete, func, select
 
 from config import Settings
 from memory import tokens
 from memory.access.owners import get_session, get_user
+from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.knowledge.grounding import stems, strip_framing, words_of
 from memory.knowledge.overview import outdate_session
@@ -35,9 +36,6 @@ from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
 

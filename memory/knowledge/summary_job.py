@@ -16,15 +16,17 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Row, and_, bindparam, case, exists, func, insert, literal_column, or_, select, true, update
 
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
+from memory.engine import Engine
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
-from memory.knowledge.fact_reads import IN_ALL_SESSIONS, in_scope, supersession_chain
+from memory.knowledge.fact_ranking import Ranking
+from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope, supersession_chain
 from memory.knowledge.fact_writes import add_proposed, delete_with_history
 from memory.knowledge.rule_set import RuleSet
 from memory.knowledge.rules import rules_in_force, schedule_end, stored_rules
@@ -63,9 +65,6 @@ from models.messages import Message
 from models.owners import Caller, Usage
 from models.sections import Sections
 from search_index import Document
-
-if TYPE_CHECKING:
-    from memory.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -304,12 +303,12 @@ def _make_batch(
     if not messages:
         return None
     of_session = session.owner_id, session.id, session.facts_revision
-    known = engine.current_facts.read(tx, *of_session) if session.has_facts else ()
+    known = current_facts(engine, tx, *of_session) if session.has_facts else ()
     text = " ".join(message.content for message in messages)
     source = SummaryInput(
         rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
         tuple(messages),
-        engine.ranking.prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
+        Ranking.of(engine).prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
         [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
         links=engine.settings.links == "on",
         types=() if session.type else engine.types.choices(session.types.split(",") if session.types else ()),
@@ -426,7 +425,7 @@ def _store_facts(
     session, source = batch.session, batch.source
     drafts = [draft if source.links else replace(draft, links=()) for draft in result.facts]
     drafts += drafts_asked_for(source.messages, drafts)
-    known = engine.current_facts.read(tx, session.owner_id, session.id) if drafts else ()
+    known = current_facts(engine, tx, session.owner_id, session.id) if drafts else ()
     grounding = source.grounding(session.facts_through)
     counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, engine.now())
     schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))

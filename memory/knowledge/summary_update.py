@@ -31,13 +31,12 @@ from memory.llm.mini_model import (
     request_for,
 )
 from memory.llm.thoughts import without_thoughts
-from memory.prompts.prompts import Prompt
+from memory.prompts.prompts import Prompt, summary_variables
 from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
-MAX_WORDS = 400
 BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 SUMMARY_FACTS_MAX = 40
 INSTRUCTIONS_MAX = 5
@@ -114,16 +113,14 @@ class SummaryInput:
 
     @property
     def variables(self) -> dict[str, Any]:
-        """Return the variables of a summary prompt. first: the conversation has no summary yet."""
-        return {
-            "first": self.previous.empty,
-            "sections": [{"name": section.name, "about": section.instruction} for section in SECTIONS],
-            "max_words": MAX_WORDS,
-            "links": self.links,
-            "types": list(self.types),
-            "forget": bool(self.requests_to_forget),
-            "instructions": self.instructions,
-        }
+        """Return the variables of a summary prompt."""
+        return summary_variables(
+            first=self.previous.empty,
+            links=self.links,
+            types=self.types,
+            forget=bool(self.requests_to_forget),
+            instructions=self.instructions,
+        )
 
     @property
     def schema(self) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.prompts import sandbox
 from models import Database, PromptRow, Transaction, retry_on_conflict
 from models.owners import Caller
+from models.sections import SECTIONS
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 PROMPT_CHARS_MAX = 20_000
@@ -37,10 +38,29 @@ _NEWEST = (
 SYSTEM_TEXT = _NEWEST.with_only_columns(PromptRow.text).params(name="system").scalar_subquery().label("system_text")
 """The newest stored text of `system`, as a column for a statement with the parameter `tenant`."""
 
+SUMMARY_WORDS_MAX = 400
 _VARIABLES: dict[str, Mapping[str, Any]] = {
     **{name: {} for name in ("system", "memory", "profile", "overview", "feedback", "consolidation")},
     "repair": {"problem": "It is not JSON."},
 }
+
+
+def summary_variables(
+    *, first: bool, links: bool = True, types: Sequence[str] = (), forget: bool = False, instructions: bool = False
+) -> dict[str, Any]:
+    """Return the variables of a summary prompt.
+
+    first: the conversation has no summary yet. links, types, forget, instructions: what else the answer has.
+    """
+    return {
+        "first": first,
+        "sections": [{"name": section.name, "about": section.instruction} for section in SECTIONS],
+        "max_words": SUMMARY_WORDS_MAX,
+        "links": links,
+        "types": list(types),
+        "forget": forget,
+        "instructions": instructions,
+    }
 
 
 @dataclass(frozen=True)
@@ -68,12 +88,11 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Prompts:
-    """Finds, checks and stores prompts.  `summary_variables` are samples of what summary prompts are given."""
+    """Finds, checks and stores prompts."""
 
     database: Database
     folder: Path
     now: Callable[[], datetime]
-    summary_variables: Sequence[Mapping[str, Any]]
 
     def get(self, caller: Caller, name: str) -> Prompt:
         """Return the version in use. Raises NotFound, which lists the prompts there are."""
@@ -120,7 +139,8 @@ class Prompts:
             raise sandbox.bad_prompt("A prompt needs some text.")
         if len(text) > PROMPT_CHARS_MAX:
             raise sandbox.bad_prompt(f"A prompt may have {PROMPT_CHARS_MAX:,} characters.")
-        for variables in [_VARIABLES[name]] if name in _VARIABLES else self.summary_variables:
+        samples = [_VARIABLES[name]] if name in _VARIABLES else [summary_variables(first=it) for it in (True, False)]
+        for variables in samples:
             sandbox.render(name, text, variables)
 
     # -- for the engine's own transactions

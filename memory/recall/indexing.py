@@ -28,12 +28,13 @@ from sqlalchemy import (
     update,
 )
 
+from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.facts import count_relevant
 from memory.sessions.messages import INDEXED
-from models import Database, JobRow, MessageRow, OwnerRow
+from models import JobRow, MessageRow, OwnerRow
 from models.jobs import Job
-from search_index import NO_INDEX, Document, SearchIndex, UnindexedMessages
+from search_index import NO_INDEX, Document, UnindexedMessages
 
 _M = MessageRow.__table__.c
 _INDEXED = and_(*INDEXED)
@@ -138,90 +139,87 @@ class Verified:
         return self.missing == 0 and self.surplus == 0
 
 
-class Indexing:
-    """Feeds, clears, verifies and rebuilds."""
+def index_batch(engine: Engine, job: Job) -> bool:
+    """Index the first of what the job's owner has that is not indexed yet; whether there is more.  Idempotent."""
+    with engine.database.read() as tx:
+        owner = tx.get(OwnerRow, job.owner_id)
+    return owner is not None and _index_batch(engine, owner)[1]
 
-    def __init__(self, database: Database, index: SearchIndex, ranking: Ranking) -> None:
-        self._database = database
-        self._ranking = ranking
-        self._index = index
 
-    def index_batch(self, job: Job) -> bool:
-        """Index the first of what the job's owner has that is not indexed yet; whether there is more.  Idempotent."""
-        with self._database.read() as tx:
-            owner = tx.get(OwnerRow, job.owner_id)
-        return owner is not None and self._index_batch(owner)[1]
+def _index_batch(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
+    """Index a batch: how many messages, and whether there are more."""
+    before, batch = engine.index.generation(owner.index_key), Batch()
 
-    def _index_batch(self, owner: OwnerRow) -> tuple[int, bool]:
-        """Index a batch: how many messages, and whether there are more."""
-        before, batch = self._index.generation(owner.index_key), Batch()
+    def documents() -> Iterator[Document]:
+        """Read when the index holds its lock, so that nothing erased before that is brought back."""
+        nonlocal batch
+        with engine.database.read() as tx:
+            rows = tx.execute(_BATCH, {"owner": owner.id, "generation": before}).all()
+        batch = Batch(
+            [Document(*columns) for *columns, is_indexed, _ in rows if is_indexed],
+            [row.id for row in rows if not row.is_indexed],
+            any(row.erased_at is not None for row in rows),
+        )
+        yield from batch.documents
 
-        def documents() -> Iterator[Document]:
-            """Read when the index holds its lock, so that nothing erased before that is brought back."""
-            nonlocal batch
-            with self._database.read() as tx:
-                rows = tx.execute(_BATCH, {"owner": owner.id, "generation": before}).all()
-            batch = Batch(
-                [Document(*columns) for *columns, is_indexed, _ in rows if is_indexed],
-                [row.id for row in rows if not row.is_indexed],
-                any(row.erased_at is not None for row in rows),
-            )
-            yield from batch.documents
+    generation = engine.index.add(owner.index_key, documents())
+    if batch.deleted_ids:
+        engine.index.remove(owner.index_key, message_ids=batch.deleted_ids, scrub=batch.erased)
+    if batch.erased:  # a search may have read it a moment ago, and cached it
+        engine.index.clear_caches()
+    noted = [document.message_id for document in batch.documents]
+    with engine.database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
+        count_relevant(tx, Ranking.of(engine), noted)
+        tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})
+    replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
+    return len(noted), len(noted) + len(batch.deleted_ids) == BATCH_MESSAGES or replaced
 
-        generation = self._index.add(owner.index_key, documents())
-        if batch.deleted_ids:
-            self._index.remove(owner.index_key, message_ids=batch.deleted_ids, scrub=batch.erased)
-        if batch.erased:  # a search may have read it a moment ago, and cached it
-            self._index.clear_caches()
-        noted = [document.message_id for document in batch.documents]
-        with self._database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
-            count_relevant(tx, self._ranking, noted)
-            tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})
-        replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
-        return len(noted), len(noted) + len(batch.deleted_ids) == BATCH_MESSAGES or replaced
 
-    def remove_erased(self, job: Job) -> None:
-        """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
-        erased = job.payload or {}
-        if "session" in erased:
-            self._index.remove(erased["owner"], session_id=erased["session"])
-        else:
-            self._index.drop(erased["owner"])
-        self._index.clear_caches()  # a search may have read it a moment ago, and cached it
+def remove_erased(engine: Engine, job: Job) -> None:
+    """Take an erased session, or a whole erased owner, out of the index.  Idempotent."""
+    erased = job.payload or {}
+    if "session" in erased:
+        engine.index.remove(erased["owner"], session_id=erased["session"])
+    else:
+        engine.index.drop(erased["owner"])
+    engine.index.clear_caches()  # a search may have read it a moment ago, and cached it
 
-    def verify(self) -> Iterator[Verified]:
-        """Compare every owner's index with the rows."""
-        for owner in self._owners():
-            generation, held = self._index.held(owner.index_key)
-            with self._database.read() as tx:
-                rows = tx.execute(
-                    select(MessageRow.id, MessageRow.indexed_in, _INDEXED).where(MessageRow.owner_id == owner.id)
-                ).all()
-            current = {message_id for message_id, _, is_indexed in rows if is_indexed}
-            noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}
-            unnoted = {message_id for message_id, _, _ in rows} - noted
-            yield Verified(
-                owner=f"{owner.kind}:{owner.name}",
-                messages=len(current),
-                indexed=len(current & noted),
-                waiting=len(unnoted),
-                missing=len((current & noted) - held),
-                surplus=len(held - current - unnoted),
-            )
 
-    def rebuild(self) -> Iterator[tuple[str, int]]:
-        """Make every index again from nothing; yields each owner and how many messages were indexed.
+def verify(engine: Engine) -> Iterator[Verified]:
+    """Compare every owner's index with the rows."""
+    for owner in _owners(engine):
+        generation, held = engine.index.held(owner.index_key)
+        with engine.database.read() as tx:
+            rows = tx.execute(
+                select(MessageRow.id, MessageRow.indexed_in, _INDEXED).where(MessageRow.owner_id == owner.id)
+            ).all()
+        current = {message_id for message_id, _, is_indexed in rows if is_indexed}
+        noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}
+        unnoted = {message_id for message_id, _, _ in rows} - noted
+        yield Verified(
+            owner=f"{owner.kind}:{owner.name}",
+            messages=len(current),
+            indexed=len(current & noted),
+            waiting=len(unnoted),
+            missing=len((current & noted) - held),
+            surplus=len(held - current - unnoted),
+        )
 
-        Searches go on meanwhile and miss nothing.
-        """
-        for owner in self._owners():
-            self._index.drop(owner.index_key)
-            count, more = 0, True
-            while more:
-                fed, more = self._index_batch(owner)
-                count += fed
-            yield f"{owner.kind}:{owner.name}", count
 
-    def _owners(self) -> list[OwnerRow]:
-        with self._database.read() as tx:
-            return list(tx.scalars(select(OwnerRow).order_by(OwnerRow.id)))
+def rebuild(engine: Engine) -> Iterator[tuple[str, int]]:
+    """Make every index again from nothing; yields each owner and how many messages were indexed.
+
+    Searches go on meanwhile and miss nothing.
+    """
+    for owner in _owners(engine):
+        engine.index.drop(owner.index_key)
+        count, more = 0, True
+        while more:
+            fed, more = _index_batch(engine, owner)
+            count += fed
+        yield f"{owner.kind}:{owner.name}", count
+
+
+def _owners(engine: Engine) -> list[OwnerRow]:
+    with engine.database.read() as tx:
+        return list(tx.scalars(select(OwnerRow).order_by(OwnerRow.id)))

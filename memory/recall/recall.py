@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from config import Settings
+from memory.engine import Engine
 from memory.languages import analysis_in
 from memory.llm.mini_model import MiniModel
 from memory.recall import endings, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.gate import BY_MEANING, FOREIGN_PASSAGE, JUDGED, PERSONAL, gate_for, relevant
 from memory.recall.nearest_summary import find_summaries, nearest_summary
-from memory.recall.search import ALL_KINDS, Matches, Search, SearchFlags, SearchScope, find_matches
+from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
 from memory.recall.statements import empty_exchanges, statements
 from memory.recall.triggers import MessageReading, RecallPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
@@ -90,14 +90,14 @@ class Findings(NamedTuple):
 
 @dataclass(frozen=True)
 class Recall:
-    """Recalls messages for turns.
+    """Recalls messages for turns."""
 
-    mini: the model that re-ranks what a turn recalls, if any.
-    """
+    engine: Engine
 
-    settings: Settings
-    search: Search
-    mini: MiniModel | None = None
+    @property
+    def mini(self) -> MiniModel | None:
+        """Return the model that re-ranks what a turn recalls, if any."""
+        return self.engine.mini if self.engine.settings.rerank == "model" else None
 
     def plan(  # noqa: PLR0913 - each is one thing that a plan depends on
         self,
@@ -115,7 +115,7 @@ class Recall:
         mode: one of RECALL_MODES; in mode `tools` the model asks for its searches itself.
         Call it with no transaction open.  Days begin in `zone`.
         """
-        settings = self.settings
+        settings = self.engine.settings
         analysis = analysis_in(settings.search_language)
         reading = MessageReading(text[:QUERY_CHARS], now, zone, analysis)
         if mode in ("off", "tools") or not settings.recall_limit or not budget:
@@ -123,7 +123,7 @@ class Recall:
         plan, prepared = reading.plan((), always=mode == "always"), None
         if plan.share and plan.text:
             query = Query(plan.text, settings.recall_limit, about=triggers.about(plan.text), nearest=nearest)
-            prepared = self.search.index.prepare(query, owner_key)
+            prepared = self.engine.index.prepare(query, owner_key)
         return PreparedPlan(mode, budget, nearest, reading, prepared)
 
     def find(
@@ -142,14 +142,14 @@ class Recall:
         """
         if not plan.budget or plan.reading is None:
             return Findings(RecallPlan("off", "recall is off"))
-        by_session = self.settings.recall_scope == "session"
+        by_session = self.engine.settings.recall_scope == "session"
         if by_session and scope.session_row_id is None:
             return Findings(RecallPlan("session_only", "recall keeps to the session, and this turn is in none"))
         final = plan.reading.plan(scope.visible_texts, always=plan.mode == "always")
         if not final.share:
             return Findings(final)
         findings = Findings(final, scope)
-        query = Query(final.text, self.settings.recall_limit, times=final.times)
+        query = Query(final.text, self.engine.settings.recall_limit, times=final.times)
         if final.text and plan.prepared is not None:
             query = replace(plan.prepared.query, times=final.times)
             unasked = _unasked(plan, final)
@@ -162,8 +162,8 @@ class Recall:
                 endings=self._find_endings(tx, scope, min(plan.budget, endings.ENDINGS_TOKENS_MAX))
             )
         elif findings.query is not None and flags.summaries and not by_session:
-            limit = self.settings.recall_limit + 1  # so that one is left of a session that no excerpt is of
-            summaries = find_summaries(tx, self.search.index, scope, findings.query, limit)
+            limit = self.engine.settings.recall_limit + 1  # so that one is left of a session that no excerpt is of
+            summaries = find_summaries(tx, self.engine.index, scope, findings.query, limit)
             findings = findings._replace(summaries=summaries)
         return findings
 
@@ -198,10 +198,10 @@ class Recall:
 
         A query without text asks for the latest messages of its times.
         """
-        index = self.search.index
+        index = self.engine.index
         prepared = index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
         generation = index.generation(scope.owner_key)
-        with self.search.database.connect() as tx:
+        with self.engine.database.connect() as tx:
             findings = (
                 self._find(tx, scope, prepared, generation, flags)
                 if query.text
@@ -226,11 +226,11 @@ class Recall:
         query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=self._session_of(scope))
         matches = find_matches(
             tx,
-            self.search.index,
+            self.engine.index,
             scope,
             prepared._replace(query=query),
             generation,
-            self.settings.recall_window,
+            self.engine.settings.recall_window,
             flags,
             gate.is_open if gate is not None else bool,
         )
@@ -244,18 +244,18 @@ class Recall:
         session = self._session_of(scope)
         ids = find_latest(tx, scope.owner_id, session, spans, query.limit, scope.exclude)
         hits = [Hit(message_id, 0, 1 / rank, {"time": 1.0}) for rank, message_id in enumerate(ids, 1)]
-        window = load_windows(tx, scope.owner_id, ids, self.settings.recall_window)
+        window = load_windows(tx, scope.owner_id, ids, self.engine.settings.recall_window)
         return Findings(RecallPlan("", ""), scope, None, Matches(hits, window))
 
     def _find_endings(self, tx: Connection, scope: SearchScope, budget: int) -> tuple[Excerpt, ...]:
         """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
-        page, session = self.settings.public_url, scope.session_row_id or 0
-        if self.settings.recall_scope == "session":
+        page, session = self.engine.settings.public_url, scope.session_row_id or 0
+        if self.engine.settings.recall_scope == "session":
             return endings.own_ending(tx, session, scope.exclude, budget, page)
         return endings.latest_endings(tx, scope.owner_id, session, budget, page)
 
     def _session_of(self, scope: SearchScope) -> int | None:
-        return (scope.session_row_id or 0) if self.settings.recall_scope == "session" else None
+        return (scope.session_row_id or 0) if self.engine.settings.recall_scope == "session" else None
 
     def _select(self, findings: Findings, scope: SearchScope, budget: int, unasked: str | None) -> tuple[Excerpt, ...]:
         """Return excerpts around the hits that are worth showing, in at most `budget` tokens.
@@ -263,9 +263,9 @@ class Recall:
         unasked: the kind of a turn's message; then nothing is shown unless a hit is near enough (see `gate`), or the
         mini model says that one helps.
         """
-        matches, window_size = findings.matches, self.settings.recall_window
+        matches, window_size = findings.matches, self.engine.settings.recall_window
         if matches.index_lost:
-            self.search.index_again(scope.owner_id)
+            index_again(self.engine, scope.owner_id)
         window = {
             message_id: located
             for message_id, located in matches.window.items()
@@ -314,12 +314,12 @@ class Recall:
         """Return the hits in their new order: those count less that did not help with a similar question."""
         if not marks or not hits:
             return hits
-        analysis = analysis_in(self.settings.search_language)
+        analysis = analysis_in(self.engine.settings.search_language)
         questions = [
             MessageReading(mark.question.content, mark.question.created_at, UTC, analysis).plan((), always=True).text
             for mark in marks
         ]
-        similar = compress(marks, self.search.index.similar(prepared, questions))
+        similar = compress(marks, self.engine.index.similar(prepared, questions))
         unhelpful = {message.id for mark in similar for message in mark.messages}
         demoted = [
             hit._replace(score=hit.score * UNHELPFUL, why={**hit.why, "unhelpful": hit.score * (UNHELPFUL - 1)})

@@ -15,15 +15,16 @@ from datetime import datetime
 from sqlalchemy import select
 
 from memory.access.owners import get_session
+from memory.engine import Engine
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_reads import valid_at
 from memory.knowledge.graph import LINKED, LINKED_FACTS_MAX
 from memory.recall.endings import PRIVATE
 from memory.recall.search import facts_and_summaries
-from models import Database, FactRow, SessionRow, Transaction
+from models import FactRow, SessionRow, Transaction
 from models.facts import SELF, Relation
 from models.owners import Caller
-from search_index import Query, SearchIndex
+from search_index import Query
 
 SUMMARIES = 50  # of the nearest that are compared
 SUMMARY_FIT_MIN = 0.5  # from which a summary is near
@@ -48,43 +49,34 @@ class RelatedSession:
     summary: float | None
 
 
-@dataclass(frozen=True)
-class RelatedSessions:
-    """Finds them, on behalf of callers."""
-
-    database: Database
-    index: SearchIndex
-
-    def find(self, caller: Caller, session_id: str, limit: int) -> list[RelatedSession]:
-        """Return the sessions related to one, the closest first.  Raises NotFound."""
-        with self.database.read() as tx:
-            session = get_session(tx, caller, session_id)
-            owner_id = session.owner_id
-            shared = _shared(tx, owner_id, session.id)
-            summaries = {
-                summary.id: summary for summary in facts_and_summaries(tx.connection(), "summary", owner_id, None)
-            }
-        near: dict[int, float] = {}
-        own = next((summary for summary in summaries.values() if summary.session_row_id == session.id), None)
-        if own is not None and len(summaries) > 1:
-            topic = own.text.partition("\n")[0].partition(": ")[2]
-            prepared = self.index.prepare(Query(topic, SUMMARIES, alone=True))
-            hits = self.index.rank_texts(prepared, [summary.document for summary in summaries.values()])
-            near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= SUMMARY_FIT_MIN}
-            near.pop(session.id, None)
-        with self.database.read() as tx:
-            rows = tx.execute(
-                select(SessionRow.id, SessionRow.public_id, SessionRow.title, SessionRow.updated_at).where(
-                    SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near]), ~PRIVATE
-                )
-            ).all()
-        related = []
-        for row in rows:
-            share, names = shared.get(row.id, (0.0, ()))
-            summary = near.get(row.id)
-            score = 1 - (1 - share) * (1 - (summary or 0.0))
-            related.append(RelatedSession(row.public_id, row.title, row.updated_at, score, names, summary))
-        return sorted(related, key=lambda session: (-session.score, session.session_id))[:limit]
+def related_sessions(engine: Engine, caller: Caller, session_id: str, limit: int) -> list[RelatedSession]:
+    """Return the sessions related to one, the closest first.  Raises NotFound."""
+    with engine.database.read() as tx:
+        session = get_session(tx, caller, session_id)
+        owner_id = session.owner_id
+        shared = _shared(tx, owner_id, session.id)
+        summaries = {summary.id: summary for summary in facts_and_summaries(tx.connection(), "summary", owner_id, None)}
+    near: dict[int, float] = {}
+    own = next((summary for summary in summaries.values() if summary.session_row_id == session.id), None)
+    if own is not None and len(summaries) > 1:
+        topic = own.text.partition("\n")[0].partition(": ")[2]
+        prepared = engine.index.prepare(Query(topic, SUMMARIES, alone=True))
+        hits = engine.index.rank_texts(prepared, [summary.document for summary in summaries.values()])
+        near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= SUMMARY_FIT_MIN}
+        near.pop(session.id, None)
+    with engine.database.read() as tx:
+        rows = tx.execute(
+            select(SessionRow.id, SessionRow.public_id, SessionRow.title, SessionRow.updated_at).where(
+                SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near]), ~PRIVATE
+            )
+        ).all()
+    related = []
+    for row in rows:
+        share, names = shared.get(row.id, (0.0, ()))
+        summary = near.get(row.id)
+        score = 1 - (1 - share) * (1 - (summary or 0.0))
+        related.append(RelatedSession(row.public_id, row.title, row.updated_at, score, names, summary))
+    return sorted(related, key=lambda session: (-session.score, session.session_id))[:limit]
 
 
 def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int, tuple[float, tuple[str, ...]]]:

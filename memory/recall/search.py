@@ -16,7 +16,7 @@ from sqlalchemy import Connection, null, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import owner_and_session
-from memory.jobs import JobQueue
+from memory.engine import Engine
 from memory.knowledge.fact_reads import NOW, valid_at
 from memory.knowledge.graph import sources_about
 from memory.ops import logs
@@ -24,7 +24,7 @@ from memory.recall import triggers
 from memory.recall.excerpts import LocatedMessage, load_windows, windows
 from memory.recall.indexing import Unindexed, find_unindexed
 from memory.recall.times import time_ranges
-from models import Database, FactRow, OwnerRow, SessionRow, SummaryRow
+from models import FactRow, OwnerRow, SessionRow, SummaryRow
 from models.jobs import JobRequest
 from models.messages import PASSAGE, Message
 from models.owners import Caller
@@ -184,88 +184,83 @@ def find_matches(  # noqa: PLR0913 - one search: where, for what, and around wha
     return Matches(hits, load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size), index_lost)
 
 
-@dataclass(frozen=True)
-class Search:
-    """Finds what callers search for."""
+def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
+    engine: Engine,
+    caller: Caller,
+    now: datetime,
+    *,
+    text: str,
+    zone: tzinfo = UTC,
+    session_id: str | None = None,
+    window: int = 0,
+    kind: str = "message",
+    repairs: bool = True,
+    **filters: Any,
+) -> list[SearchResult]:
+    """Return the best matching messages of the caller's user, or of one session, best first.
 
-    database: Database
-    index: SearchIndex
-    job_queue: JobQueue
+    text: times that it names are understood in `zone`; messages of these times are preferred, not demanded.
+    window: messages on either side of a result.
+    kind: "message", with passages of documents; "document", these alone, in whatever session; or "fact" or
+    "summary", found with the messages that they come from.
+    repairs: have a lost index made again, which writes a job.
+    filters: other fields of a `Query`.
 
-    def find(  # noqa: PLR0913 - by keyword, as a query has them
-        self,
-        caller: Caller,
-        now: datetime,
-        *,
-        text: str,
-        zone: tzinfo = UTC,
-        session_id: str | None = None,
-        window: int = 0,
-        kind: str = "message",
-        repairs: bool = True,
-        **filters: Any,
-    ) -> list[SearchResult]:
-        """Return the best matching messages of the caller's user, or of one session, best first.
+    Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
+    """
+    with engine.database.read() as tx:
+        owner, session = owner_and_session(tx, caller, session_id)
+    if owner is None:
+        return []
+    query = Query(
+        text,
+        operators=True,
+        nearest=True,
+        alone=kind == "fact",
+        session_id=session.id if session is not None and kind != "document" else None,
+        times=[(time.after, time.before) for time in time_ranges(text, now, zone)],
+        about=triggers.about(text),
+    )
+    if kind == "document":
+        filters["role"] = PASSAGE
+    prepared = engine.index.prepare(replace(query, **filters), owner.index_key)
+    scope = SearchScope(owner.id, owner.index_key)
+    if kind in _KINDS:
+        return _find_derived(engine, scope, prepared, kind, now)
+    generation = engine.index.generation(owner.index_key)
+    with engine.database.connect() as tx:
+        matches = find_matches(tx, engine.index, scope, prepared, generation, window)
+    if matches.index_lost and repairs:
+        index_again(engine, owner.id)
+    loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
+    around = windows(matches.window, loaded, window)
+    results = []
+    for hit in matches.hits:
+        if located := around.get(hit.message_id):
+            message = located[0].message
+            beside = sorted((near.message for near in located), key=lambda near: near.position) if window else []
+            highlights = engine.index.highlights(prepared, message.content)
+            session_id, kind = (None, "document") if message.is_passage else (message.session_id, "message")
+            places = session_id, located[0].title, kind
+            results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *places))
+    return results
 
-        text: times that it names are understood in `zone`; messages of these times are preferred, not demanded.
-        window: messages on either side of a result.
-        kind: "message", with passages of documents; "document", these alone, in whatever session; or "fact" or
-        "summary", found with the messages that they come from.
-        repairs: have a lost index made again, which writes a job.
-        filters: other fields of a `Query`.
 
-        Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
-        """
-        with self.database.read() as tx:
-            owner, session = owner_and_session(tx, caller, session_id)
-        if owner is None:
-            return []
-        query = Query(
-            text,
-            operators=True,
-            nearest=True,
-            alone=kind == "fact",
-            session_id=session.id if session is not None and kind != "document" else None,
-            times=[(time.after, time.before) for time in time_ranges(text, now, zone)],
-            about=triggers.about(text),
-        )
-        if kind == "document":
-            filters["role"] = PASSAGE
-        prepared = self.index.prepare(replace(query, **filters), owner.index_key)
-        scope = SearchScope(owner.id, owner.index_key)
-        generation = self.index.generation(owner.index_key)
-        with self.database.connect() as tx:
-            if kind in _KINDS:
-                return self._find_derived(tx, scope, prepared, kind, generation, now)
-            matches = find_matches(tx, self.index, scope, prepared, generation, window)
-        if matches.index_lost and repairs:
-            self.index_again(owner.id)
-        loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
-        around = windows(matches.window, loaded, window)
-        results = []
-        for hit in matches.hits:
-            if located := around.get(hit.message_id):
-                message = located[0].message
-                beside = sorted((near.message for near in located), key=lambda near: near.position) if window else []
-                highlights = self.index.highlights(prepared, message.content)
-                session_id, kind = (None, "document") if message.is_passage else (message.session_id, "message")
-                places = session_id, located[0].title, kind
-                results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *places))
-        return results
-
-    def _find_derived(
-        self, tx: Connection, scope: SearchScope, prepared: PreparedQuery, kind: str, generation: str, now: datetime
-    ) -> list[SearchResult]:
-        """Return the best matching facts or summaries, each with the messages that it comes from."""
-        query = replace(prepared.query, role=None, about=None, alone=True)
+def _find_derived(
+    engine: Engine, scope: SearchScope, prepared: PreparedQuery, kind: str, now: datetime
+) -> list[SearchResult]:
+    """Return the best matching facts or summaries, each with the messages that it comes from."""
+    query = replace(prepared.query, role=None, about=None, alone=True)
+    generation = engine.index.generation(scope.owner_key)
+    with engine.database.connect() as tx:
         found = facts_and_summaries(tx, kind, scope.owner_id, query.session_id, now=now)
         texts = {derived.id: derived for derived in found}
-        documents = [derived.document for derived in texts.values()]
-        hits = self.index.rank_texts(prepared._replace(query=query), documents)
+        documents = [derived.document for derived in found]
+        hits = engine.index.rank_texts(prepared._replace(query=query), documents)
         best_texts = [texts[hit.message_id] for hit in hits]
         if kind == "summary":
             of_session = replace(query, limit=SUMMARY_RANKED_MAX, alone=False)
-            matches = find_matches(tx, self.index, scope, prepared._replace(query=of_session), generation, 0)
+            matches = find_matches(tx, engine.index, scope, prepared._replace(query=of_session), generation, 0)
             loaded = matches.window
             source_ids = [
                 [hit.message_id for hit in matches.hits if hit.session_id == derived.session_row_id]
@@ -274,23 +269,22 @@ class Search:
         else:
             source_ids = [[derived.source] if derived.source is not None else [] for derived in best_texts]
             loaded = load_windows(tx, scope.owner_id, [id for ids in source_ids for id in ids], 0)
-        results = []
-        for derived, hit, ids in zip(best_texts, hits, source_ids, strict=True):
-            messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
-            best = messages[0] if messages else None
-            highlights = self.index.highlights(prepared, derived.text)
-            session_title = derived.session_id, derived.title
-            results.append(
-                SearchResult(best, hit.score, hit.why, highlights, messages, *session_title, kind, derived.text)
-            )
-        return results
+    results = []
+    for derived, hit, ids in zip(best_texts, hits, source_ids, strict=True):
+        messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
+        best = messages[0] if messages else None
+        highlights = engine.index.highlights(prepared, derived.text)
+        session_title = derived.session_id, derived.title
+        results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *session_title, kind, derived.text))
+    return results
 
-    def index_again(self, owner_id: int) -> None:
-        """Ask for the owner's index to be made again."""
-        try:
-            with self.database.write() as tx:
-                owner = tx.get(OwnerRow, owner_id)
-                if owner is not None:  # else they were erased a moment ago
-                    self.job_queue.enqueue(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
-        except SQLAlchemyError as error:  # the hits are complete; the next search asks again
-            log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.safe_message(error)))
+
+def index_again(engine: Engine, owner_id: int) -> None:
+    """Ask for the owner's index to be made again."""
+    try:
+        with engine.database.write() as tx:
+            owner = tx.get(OwnerRow, owner_id)
+            if owner is not None:  # else they were erased a moment ago
+                engine.job_queue.enqueue(tx, JobRequest("index", owner_id, owner.tenant, owner_id))
+    except SQLAlchemyError as error:  # the hits are complete; the next search asks again
+        log.error("a lost index can't be made again yet", extra=logs.fields(error=logs.safe_message(error)))

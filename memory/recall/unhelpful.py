@@ -6,7 +6,7 @@ So it goes when one of these is erased or replaced.  What asked is the newest of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -15,11 +15,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from memory.access.owners import owner_and_session
+from memory.engine import Engine
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE, find_exchange
 from memory.store import documents
-from models import Database, ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
+from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
 from models.messages import Message
 from models.owners import Caller
 from models.store import OWN, Put
@@ -51,54 +52,51 @@ class UnhelpfulExcerpt:
     messages: Sequence[Message]
 
 
-@dataclass(frozen=True)
-class Unhelpful:
-    """Keeps and lists marks, on behalf of callers."""
+def add_mark(
+    engine: Engine, caller: Caller, session_id: str, message_id: int, hits: Collection[int]
+) -> UnhelpfulExcerpt:
+    """Mark an excerpt as not helpful for the exchange that a message or its reply names.  Idempotent.
 
-    database: Database
-    now: Callable[[], datetime]
+    hits: the messages of the excerpt that were found.
 
-    def add(self, caller: Caller, session_id: str, message_id: int, hits: Collection[int]) -> UnhelpfulExcerpt:
-        """Mark an excerpt as not helpful for the exchange that a message or its reply names.  Idempotent.
+    Raises NotFound, and InvalidRequest for an exchange that is not to be remembered.
+    """
+    with engine.database.write() as tx:
+        exchange = find_exchange(tx, caller, session_id, message_id)
+        asked, owner_id = exchange.message, exchange.session.owner_id
+        theirs = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
+        query = MESSAGES.where(*theirs, _M.created_at <= asked.created_at)
+        messages = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]
+        if missing := sorted({*hits}.difference(message.id for message in messages)):
+            raise NotFound(
+                "message_not_found",
+                f"The person has no message {missing[0]} that was said before that exchange. Nothing was stored.",
+                param="hits",
+            )
+        put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{messages[0].session_id}", {})
+        item = documents.write(tx, owner_id, put, engine.now(), sources=[asked.id, *hits])
+        return marks(tx.connection(), _I.id == item.id)[0]
 
-        hits: the messages of the excerpt that were found.
 
-        Raises NotFound, and InvalidRequest for an exchange that is not to be remembered.
-        """
-        with self.database.write() as tx:
-            exchange = find_exchange(tx, caller, session_id, message_id)
-            asked, owner_id = exchange.message, exchange.session.owner_id
-            theirs = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
-            query = MESSAGES.where(*theirs, _M.created_at <= asked.created_at)
-            messages = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]
-            if missing := sorted({*hits}.difference(message.id for message in messages)):
-                raise NotFound(
-                    "message_not_found",
-                    f"The person has no message {missing[0]} that was said before that exchange. Nothing was stored.",
-                    param="hits",
-                )
-            put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{messages[0].session_id}", {})
-            item = documents.write(tx, owner_id, put, self.now(), sources=[asked.id, *hits])
-            return marks(tx.connection(), _I.id == item.id)[0]
+def find_mark(tx: Transaction, caller: Caller, mark_id: int) -> list[int]:
+    """Return the id of the caller's mark. Raises NotFound."""
+    return [documents.get_item_id(tx, caller, NAMESPACE, mark_id, "mark")]
 
-    def find(self, tx: Transaction, caller: Caller, mark_id: int) -> list[int]:
-        """Return the id of the caller's mark. Raises NotFound."""
-        return [documents.get_item_id(tx, caller, NAMESPACE, mark_id, "mark")]
 
-    def page(
-        self, caller: Caller, *, session_id: str | None, message_id: int | None, cursor: str | None, limit: int
-    ) -> Page[UnhelpfulExcerpt]:
-        """Return the marks of the caller's user or of a session's owner, or those on one message, newest first.
+def list_marks(
+    engine: Engine, caller: Caller, *, session_id: str | None, message_id: int | None, cursor: str | None, limit: int
+) -> Page[UnhelpfulExcerpt]:
+    """Return the marks of the caller's user or of a session's owner, or those on one message, newest first.
 
-        Raises NotFound, and InvalidRequest when neither a session nor a user is named.
-        """
-        with self.database.read() as tx:
-            owner, _ = owner_and_session(tx, caller, session_id)
-            wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
-            if message_id is not None:
-                wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))
-            excerpts = marks(tx.connection(), _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
-        return page_of(excerpts, limit, lambda excerpt: (excerpt.id,))
+    Raises NotFound, and InvalidRequest when neither a session nor a user is named.
+    """
+    with engine.database.read() as tx:
+        owner, _ = owner_and_session(tx, caller, session_id)
+        wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
+        if message_id is not None:
+            wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))
+        excerpts = marks(tx.connection(), _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
+    return page_of(excerpts, limit, lambda excerpt: (excerpt.id,))
 
 
 def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:

@@ -16,9 +16,10 @@ from memory import tokens
 from memory.engine import Engine
 from memory.errors import TooLarge
 from memory.examples import Example, similar
+from memory.knowledge.fact_ranking import Ranking
 from memory.llm import LanguageModel
 from memory.quoting import to_prompt_message
-from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, RecallResult
+from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, Recall, RecallResult
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
@@ -83,7 +84,7 @@ def read_context(
         is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
         if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
             plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
-            findings = engine.recall.find(tx, context.scope, plan, generation, context.prefix.flags)
+            findings = Recall(engine).find(tx, context.scope, plan, generation, context.prefix.flags)
             found = read_others(tx, engine, others, context.scope, plan) if others else ()
     if not is_planned:
         return read_context(engine, turn, model, settings)
@@ -201,7 +202,7 @@ def _plan_recall(
             mode, reason = "auto", NO_TOOLS
         elif model is None or not (settings.recall_limit and settings.recall_tokens):
             mode = "auto"
-    plan = engine.recall.plan(
+    plan = Recall(engine).plan(
         request.message,
         turn.session.index_key,
         engine.now(),
@@ -231,7 +232,7 @@ def _select(  # noqa: PLR0913 - each is one thing that was found
     if plan.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
-        recalled = engine.recall.select(findings, plan)
+        recalled = Recall(engine).select(findings, plan)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
     others = select_others(engine, found, plan, question, settings.fact_tokens) if found else ()
     if recalled.kind == MISSING and any(other.excerpts for other in others):
@@ -240,7 +241,7 @@ def _select(  # noqa: PLR0913 - each is one thing that was found
     # A fact that the person edited, which holds from then on, says something else than its message.
     unseen = [fact for fact in prefix.other_facts if (fact.source_message_id, fact.valid_from) not in visible]
     is_personal, budget = about(question) is not None, settings.fact_tokens
-    facts = engine.ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
+    facts = Ranking.of(engine).for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
     examples: tuple[Example, ...] = ()
     if settings.example_tokens and prefix.has_examples and not plan.is_idle(context.scope.visible_texts):
         examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])

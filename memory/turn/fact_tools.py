@@ -21,6 +21,8 @@ from memory.access.owners import lock_session
 from memory.engine import Engine
 from memory.errors import RecapError
 from memory.knowledge import facts
+from memory.knowledge.fact_ranking import Ranking
+from memory.knowledge.fact_reads import current_facts
 from memory.knowledge.grounding import Ungrounded, contains_quote, strip_framing, words_of
 from memory.languages import content_terms, shared
 from memory.llm import Tool
@@ -154,7 +156,7 @@ class FactTools:
         words = content_terms(arguments.text)
         if 2 * (len(words) - shared(words, content_terms(own_words(source.content)))) > len(words):
             raise ToolError("the text says more than the quoted message; use the person's own words and language.")
-        known = self._engine.current_facts.read(tx, row.owner_id, row.id)
+        known = current_facts(self._engine, tx, row.owner_id, row.id)
         old = self._known(known, arguments.fact) if isinstance(arguments, _Correct) else None
         draft = FactDraft(
             one_line(arguments.text),
@@ -184,7 +186,7 @@ class FactTools:
         requests = requests_to_forget(own_words(source.content))
         if not requests:
             raise ToolError("the person's newest message asks to forget nothing.")
-        known = self._engine.current_facts.read(tx, row.owner_id, row.id)
+        known = current_facts(self._engine, tx, row.owner_id, row.id)
         fact = self._known(known, arguments.fact)
         if fact not in self._named(known, requests):
             raise ToolError("the person asks to forget something else; forget no more than they name.")
@@ -220,7 +222,7 @@ class FactTools:
         for fact in known:
             if wanted and wanted in map(strip_framing, words_of(fact)):
                 return fact
-        ranking = self._engine.ranking
+        ranking = Ranking.of(self._engine)
         nearest = ranking.by_relevance(ranking.scored(known, text, self._engine.now()))[:NEAREST]
         others = "; ".join(f'"{escape(one_line(fact.text))}"' for fact in nearest)
         raise ToolError(f"no known fact has these words, the nearest are: {others or 'none'}.")

@@ -18,9 +18,11 @@ from sqlalchemy import Connection, select, tuple_
 
 from memory import tokens
 from memory.engine import Engine
+from memory.knowledge.fact_ranking import Ranking
+from memory.knowledge.fact_reads import current_facts
 from memory.quoting import block, fact_line, owner_block
 from memory.recall.excerpts import fit_excerpts
-from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan
+from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan, Recall
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.turn.report import OtherMemory
@@ -71,8 +73,8 @@ def read_others(
     plan, found = _share(plan, others), list[FoundOther]()
     for other in others:
         scope = replace(other.scope, visible_texts=own.visible_texts)
-        facts = engine.current_facts.read(tx, scope.owner_id, 0, other.facts_revision)
-        found.append((other, facts, engine.recall.find(tx, scope, plan, other.generation)))
+        facts = current_facts(engine, tx, scope.owner_id, 0, other.facts_revision)
+        found.append((other, facts, Recall(engine).find(tx, scope, plan, other.generation)))
     return found
 
 
@@ -81,9 +83,9 @@ def select_others(
 ) -> tuple[OtherMemory, ...]:
     """Return the facts and excerpts of the others that suit the message.  May call the mini model."""
     plan, budget = _share(plan, found), fact_tokens // len(found)
-    ranking, is_personal, shown = engine.ranking, about(question) is not None, list[OtherMemory]()
+    ranking, is_personal, shown = Ranking.of(engine), about(question) is not None, list[OtherMemory]()
     for other, facts, findings in found:
-        result = engine.recall.select(findings, plan)
+        result = Recall(engine).select(findings, plan)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
         fitting = ranking.for_message(facts, question, budget, engine.now(), is_personal=is_personal)
         if fitting or excerpts:

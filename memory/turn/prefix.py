@@ -23,7 +23,8 @@ from memory import conversation_types, examples, instructions, tokens
 from memory.access.owners import OWNER_AND_TENANT
 from memory.engine import Engine
 from memory.knowledge import overview, profile
-from memory.knowledge.fact_reads import NOW, in_scope, valid_at
+from memory.knowledge.fact_ranking import Ranking
+from memory.knowledge.fact_reads import NOW, current_facts, in_scope, valid_at
 from memory.knowledge.graph import LINKED
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
@@ -171,13 +172,13 @@ def read_prefix(
         current = OverviewBlock.of(row)
     valid: Sequence[Fact] = ()
     if first.facts and remember:
-        valid = engine.current_facts.read(tx, session.owner_id, session.id, first.facts_revision or 0)
+        valid = current_facts(engine, tx, session.owner_id, session.id, first.facts_revision or 0)
         valid = valid[: engine.settings.fact_tokens]  # none has less than a token
     others = {fact.id: fact for fact in valid if not person.states(fact)}
     fact_ids, choice = session.head_facts or [], None
     if is_choosing:
         budget = of_type.settings.fact_tokens
-        chosen = engine.ranking.select_for_prefix(tuple(others.values()), budget, now)
+        chosen = Ranking.of(engine).select_for_prefix(tuple(others.values()), budget, now)
         fact_ids = [fact.id for fact in chosen]
         choice = PrefixChoice(session.head_version, fact_ids, of_type.prefix_type, now)
     facts = tuple(others.pop(fact_id) for fact_id in fact_ids if fact_id in others)

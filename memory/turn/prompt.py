@@ -19,6 +19,7 @@ from datetime import datetime
 
 from memory import tokens
 from memory.engine import Engine
+from memory.knowledge.fact_ranking import Ranking
 from memory.llm import ChatMessage, ModelRequest
 from memory.quoting import block, example_lines, fact_line, format_time, to_prompt_message
 from memory.recall.excerpts import fit_excerpts
@@ -155,7 +156,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
         warning = () if prefix.is_explained or not lines else (QUOTED,)
         quoted = "\n".join([f'<memory now="{format_time(now)} UTC, {now:%A}">', *warning, *lines, "</memory>"])
     question = turn.new_messages[0].content
-    scored = engine.ranking.scored(prefix.facts, question, now) if prefix.facts else ()
+    scored = Ranking.of(engine).scored(prefix.facts, question, now) if prefix.facts else ()
     return quoted, MemoryReport(
         summary_version=session.summary_version,
         head_version=session.head_version,

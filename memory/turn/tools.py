@@ -20,7 +20,7 @@ from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
 from memory.quoting import block, escape, normalize, one_line, owner_block
 from memory.recall.excerpts import fit_excerpts
-from memory.recall.recall import QUERY_CHARS
+from memory.recall.recall import QUERY_CHARS, Recall
 from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
@@ -50,7 +50,7 @@ class RecallTools:
         keeps_out = any(message.is_kept_out for message in turn.new_messages)
         may_write = turn.lease is not None and turn.request.remember and not keeps_out
         self.facts = FactTools(engine, turn, (*context.recent, *turn.new_messages)) if may_write else None
-        self._recall = engine.recall
+        self._recall = Recall(engine)
         self._scope, self._others = context.scope, context.others
         self._settings = settings
         self._zone = zone = turn.request.timezone
