@@ -51,7 +51,7 @@ class RateLimiter:
         options = timeouts if address.startswith("redis") else {}
         self._shared = FixedWindowRateLimiter(storage_from_string(address, wrap_exceptions=True, **options))
         self._own = FixedWindowRateLimiter(MemoryStorage())
-        self._accepted = set[tuple[str | None, ...]]()  # addresses with the keys that were right there
+        self._accepted = set[int]()  # hashes of addresses with the keys that were right there
         self._retry_at = 0.0  # by time.monotonic(): the shared storage is not asked before
 
     def check(self, principal: Principal | None) -> str | None:
@@ -90,7 +90,8 @@ class RateLimiter:
         key does not turn others at its address away.
         """
         address = _network(request.remote_addr)
-        if (address, *keys) not in self._accepted and not self._own.test(WRONG_KEYS, address):
+        sent = hash((address, *keys))  # so that no key stays in memory
+        if sent not in self._accepted and not self._own.test(WRONG_KEYS, address):
             if "X-Forwarded-For" in request.headers and not self._behind_known_proxies:
                 text = "all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES"
                 log.warning(text)
@@ -102,13 +103,13 @@ class RateLimiter:
         except TokenRefused:
             raise
         except Unauthenticated:
-            self._accepted.discard((address, *keys))
+            self._accepted.discard(sent)
             self._own.hit(WRONG_KEYS, address)
             raise
         if any(keys):
             if len(self._accepted) >= ACCEPTED_MAX:
                 self._accepted.clear()
-            self._accepted.add((address, *keys))
+            self._accepted.add(sent)
 
 
 def _opens_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, counted_as: str) -> float | None:

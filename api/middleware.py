@@ -146,12 +146,20 @@ def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: Concurre
 
 
 def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
-    """Raise InvalidRequest for a body that is neither JSON nor, where that is taken, a file or a form.
+    """Raise InvalidRequest for a body that is compressed, or neither JSON nor, where that is taken, a file or a form.
 
     A form of another site can send neither JSON nor bytes without asking first. It could send a form with a file: that
     is taken only from pages of this site, from those that CORS_ORIGINS lists, and from what is no browser.
     """
-    has_body = request.content_length or "Transfer-Encoding" in request.headers
+    has_body = bool(request.content_length or "Transfer-Encoding" in request.headers)
+    has_body &= request.method in ("POST", "PUT", "PATCH")
+    if has_body and request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise InvalidRequest(
+            "compressed_body",
+            "The body is compressed, which Recap does not read. Nothing was stored. Send it as it is, without "
+            "Content-Encoding.",
+            status=415,
+        )
     is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
     is_form = request.blueprint == SIGN_IN and request.mimetype == "application/x-www-form-urlencoded"
     if getattr(view, "uploads", False) and request.mimetype == "multipart/form-data":
@@ -162,7 +170,7 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
                 "A page of another site sent this form. Nothing was done. If the page is yours, list its address in "
                 "CORS_ORIGINS.",
             )
-    if has_body and request.method in ("POST", "PUT", "PATCH") and not (request.is_json or is_file or is_form):
+    if has_body and not (request.is_json or is_file or is_form):
         code, message = REFUSALS[415]
         if getattr(view, "files", False):
             message += " Or send a file as application/octet-stream."

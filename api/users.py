@@ -93,11 +93,12 @@ def export_user(caller: Caller, query: dict[str, Any]) -> Response:
 )
 @blueprint.doc(requestBody=_DOCUMENT)
 def import_document(caller: Caller, query: dict[str, Any]) -> Any:
-    """Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown
+    """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown
 
-    Send JSON as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The
-    whole document is checked before anything is stored. What is stored already is left as it is, so a call can be
-    repeated safely. A session gets a new id where the person has another conversation of that id. No model is called:
+    It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep and LangGraph export. Send JSON as
+    `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document is
+    checked before anything is stored. What is stored already is left as it is, so a call can be repeated safely. A
+    session gets a new id where the person has another conversation of that id. No model is called:
     `POST /api/users/{user_id}/summaries` has what was imported summarised.
     """
     request.max_content_length = IMPORT_BYTES_MAX

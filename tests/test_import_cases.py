@@ -209,6 +209,27 @@ HUGE = [
     {"title": "More", "messages": [{"role": "user", "content": "Hot?"}]},
 ]
 
+
+def said(parent: str, at: str, *fragments: tuple[str, str], **fields: Any) -> Body:
+    """A message of DeepSeek's."""
+    written = [{"type": kind, "content": content} for kind, content in fragments]
+    message = {"model": "deepseek-reasoner", "inserted_at": at, "fragments": written, "files": [], **fields}
+    return {"parent": parent, "children": [], "message": message}
+
+
+DEEPSEEK = {
+    "id": "2f7f1f2e-deep",
+    "title": "Tea",
+    "inserted_at": AT,
+    "updated_at": LATER,
+    "mapping": {
+        "root": {"parent": None, "children": ["1"], "message": None},
+        "1": said("root", AT, ("REQUEST", "Which tea?"), files=[{"file_name": "teas.pdf"}]),
+        "2": said("1", AT, ("RESPONSE", "Coffee.")),
+        "3": said("1", LATER, ("THINK", "They want tea."), ("SEARCH", "tea"), ("RESPONSE", "Sencha.")),
+    },
+}
+
 # name -> file, {title: messages}, number of items left out and named
 CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
     "chatgpt, several files": (
@@ -243,6 +264,7 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
         {"One": TEA, "Two": TEA},
         1,
     ),
+    "deepseek, two replies": ([DEEPSEEK], {"Tea": [("user", "Which tea?\n[file: teas.pdf]"), TEA[1]]}, 0),
     "claude, files": (
         zipped(
             **{

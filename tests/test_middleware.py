@@ -185,6 +185,10 @@ def test_a_body_too_large_is_refused_whether_it_says_so_or_not(client):
             assert told["code"] == "body_too_large" and "Nothing was stored" in told["message"]
     answer = send_in_pieces(client, "/api/chat", b"message=Hello", "application/x-www-form-urlencoded")
     failed(answer, 415, "not_json")
+    answer = client.post(
+        "/api/chat", data=b"\x1f\x8b", content_type="application/json", headers={"Content-Encoding": "gzip"}
+    )
+    failed(answer, 415, "compressed_body")
     assert good(client.get("/api/sessions"))["items"] == []
     assert send_in_pieces(client, "/api/chat", b'{"message": "Hello"}').status_code == 200
 

@@ -1249,7 +1249,7 @@ export declare class Operations {
   exportSpace(space: string, options?: { format?: "json" | "markdown" }): Promise<ExportDocument | string>;
   /** Export everything of a person as one JSON document, or as Markdown to read. */
   export(options?: { format?: "json" | "markdown"; user_id?: string }): Promise<ExportDocument | string>;
-  /** Import an export of Recap, ChatGPT, Claude, Gemini, mem0 or Zep, or chats as JSON, JSON Lines or Markdown. */
+  /** Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown. */
   importChats(document: Record<string, any> | any[] | Blob | BufferSource, options?: { user_id?: string }): Promise<Imported>;
   /** Read how much of a space's sessions no summary covers. */
   getBacklogOfSpace(space: string): Promise<Backlog>;

@@ -16,7 +16,7 @@ from typing import IO, Any
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
-from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, markdown, memories
+from memory.transfer.sources import chatgpt, chats, claude, deepseek, gemini, langgraph, markdown, memories
 from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, mapping, refused, text
 
@@ -38,6 +38,7 @@ class Source:
 
 
 SOURCES = (
+    Source("deepseek", deepseek.recognises, deepseek.records),  # before ChatGPT's, which also has a `mapping`
     Source("chatgpt", chatgpt.recognises, chatgpt.records),
     Source("claude", claude.recognises, claude.records),
     Source("gemini", gemini.recognises, gemini.records),

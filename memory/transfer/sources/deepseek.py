@@ -1,0 +1,47 @@
+"""DeepSeek's `conversations.json`: conversations, each a tree of messages in fragments.
+
+Of each conversation, the branch with the newest message is imported. Thoughts and searches are left out; a file becomes
+a placeholder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, moment, objects, text
+from models.messages import MessageDraft
+
+_SPEAKERS = {"REQUEST": "user", "RESPONSE": "assistant"}
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def recognises(item: Mapping[str, Any]) -> bool:
+    """Return whether this is a conversation of DeepSeek's."""
+    return isinstance(item.get("mapping"), Mapping) and "inserted_at" in item
+
+
+def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+    """Yield the session of a conversation."""
+    began, updated = moment(conversation.get("inserted_at")), moment(conversation.get("updated_at"))
+    messages = _messages(conversation["mapping"], began)
+    yield chat("deepseek", [conversation.get("id")], conversation.get("title"), messages, began, updated)
+
+
+def _messages(nodes: Mapping[str, Any], began: datetime | None) -> Iterator[MessageDraft]:
+    messages = {key: mapping(mapping(node).get("message")) for key, node in nodes.items()}
+    parents = {key: mapping(node).get("parent") for key, node in nodes.items()}
+    inner = {parent for parent in parents.values() if isinstance(parent, str)}
+    times = {key: moment(message.get("inserted_at")) for key, message in messages.items()}
+    newest = max((key for key in nodes if key not in inner), key=lambda key: times[key] or _LONG_AGO, default=None)
+    at = began
+    for key in branch(parents, newest):
+        at = times[key] or at
+        names = (text(file.get("file_name")) for file in objects(messages[key].get("files")))
+        files = [f"[file: {name}]" if name else "[file]" for name in names]
+        for kind, role in _SPEAKERS.items():
+            fragments = objects(messages[key].get("fragments"))
+            words = [text(fragment.get("content")) for fragment in fragments if fragment.get("type") == kind]
+            if words:
+                yield from drafts(role, "\n".join([*words, *(files if role == "user" else ())]), at, f"{key}-{role}")
