@@ -21,7 +21,7 @@ from memory.knowledge import overview
 from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
-from memory.sessions.refusals import mark_refused, reason_of
+from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.store import documents
 from models import FactRow, ItemRow, MessageRow, Transaction
 from models.store import Namespace, Source

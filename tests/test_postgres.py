@@ -17,7 +17,7 @@ from memory.access.owners import get_session
 from memory.engine import utc_now
 from memory.errors import Conflict
 from memory.recall import indexing
-from memory.sessions.refusals import mark_refused
+from memory.sessions.refused_messages import mark_refused
 from models import JobRow, for_update
 from models.jobs import JobRequest
 from models.owners import Caller

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.engine import utc_now
 from memory.recall import indexing
-from memory.sessions.refusals import mark_refused
+from memory.sessions.refused_messages import mark_refused
 from tests.http import Body, append, ask, chat, error, failed, find, good, said, stored, stream
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import ModelServer, Status, ToolCalls, prompts

@@ -45,7 +45,7 @@ from memory.prompts.prompts import Prompt
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.kept_out import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
 from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
-from memory.sessions.refusals import mark_refused, reason_of
+from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.store.documents import unexpired
 from models import (
     FactRow,

@@ -3,7 +3,7 @@
 The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`).  When an index
 is lost or replaced its generation changes, so every message counts as not indexed: it is searched all the same, and the
 next job indexes it again.  A replaced message (see `branches`), an erased one (see `erasing`) or a refused one (see
-`sessions.refusals`) waits as REVISED until the index has removed it.
+`sessions.refused_messages`) waits as REVISED until the index has removed it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sessions and their messages.
 
-sessions     threads of messages, for callers and for the engine's own transactions
-messages     a message from a draft to a row, and back
-compaction   when the summary takes the place of the messages that a prompt shows word for word
-refusals     messages that a model server refused
+sessions           threads of messages, for callers and for the engine's own transactions
+messages           a message from a draft to a row, and back
+compaction         when the summary takes the place of the messages that a prompt shows word for word
+refused_messages   messages that a model server refused
 """

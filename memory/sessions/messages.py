@@ -47,7 +47,7 @@ CURRENT = _M.branch == 0, _M.erased_at.is_(None)
 """True of messages that are neither replaced nor erased."""
 
 QUOTABLE = *CURRENT, _M.refused.is_(None)
-"""True of those that a model may read: not of those that a model server refused (see `refusals`)."""
+"""True of those that a model may read: not of those that a model server refused (see `refused_messages`)."""
 
 INDEXED = *QUOTABLE, func.coalesce(_M.extra["memory"].as_string(), "") != KEPT_OUT["memory"]
 """True of those that the index has: of them without the ones that the person asked not to remember."""

@@ -1,4 +1,4 @@
-"""Refusals: messages that a model server refused, which no prompt shows again.
+"""Messages that a model server refused, which no prompt shows again.
 
 A refused message stays stored, listed and exported, with the reason.  No prompt, summary, search or excerpt has it (see
 `messages.QUOTABLE`), and the index loses it.  The same words sent again are tried again: a reply takes the mark away.
