@@ -21,7 +21,7 @@ sessions    threads of messages, and which of them a prompt shows word for word
 conversation_types    what a conversation is for, and what a turn does differently then
 store       JSON items under a namespace and a key
 webhooks    addresses that are told of events: registered, and delivered to
-jobs        work that happens after the reply, and its order
+jobs, job_statements    work that happens after the reply; its order
 leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one
 events      what happened, read from the rows it left

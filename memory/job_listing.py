@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Row, Update, delete, func, select, tuple_,
 from memory.access.owners import get_row, get_session
 from memory.engine import Engine
 from memory.errors import Conflict, NotFound
-from memory.jobs import IN_QUEUE
+from memory.job_statements import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
 from models import JobRow, OwnerRow, SessionRow, Transaction, as_value
 from models.owners import Caller

@@ -1,7 +1,6 @@
 """Job queue: work that follows a reply, stored in the transaction that causes it (an outbox), and run later.
 
-Jobs of a kind are taken from the tenant with the fewest running, then from the one that was served longest ago. A
-tenant's queue goes round by round: each owner has one job in a round, and a long job goes back after each part.
+`memory.job_statements` says which job is next.
 
 Invariants:
 - A job runs to its end at least once, whatever is killed meanwhile [test_kill]. Handlers are idempotent.
@@ -19,38 +18,30 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    Boolean,
-    ColumnElement,
-    CompoundSelect,
-    Connection,
-    DateTime,
-    Executable,
-    ScalarSelect,
-    String,
-    bindparam,
-    case,
-    delete,
-    exists,
-    func,
-    literal,
-    literal_column,
-    or_,
-    select,
-    union_all,
-    update,
-)
+from sqlalchemy import Connection, Executable, select
 
 from config.parsers import When
 from memory.errors import DeliveryFailed, ModelError, RecapError
 from memory.events import tell
+from memory.job_statements import (
+    CLAIM_NAMED,
+    CLAIM_NEXT,
+    DELETE_DONE,
+    ENQUEUE,
+    FIND_ABANDONED,
+    NOTE_TAKEN,
+    PUT_BACK,
+    PUT_BACK_EXPIRED,
+    SHORTEN_LEASES,
+    due_by_kind,
+)
 from memory.leases import LEASE_SECONDS, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
-from models import Database, JobRow, OwnerRow, QueueRow, SessionRow, Transaction, Upsert, retry_on_conflict
+from models import Database, JobRow, OwnerRow, Transaction, retry_on_conflict
 from models.errors import fault_of
 from models.jobs import Job, JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
@@ -77,147 +68,7 @@ Result = TypeVar("Result")
 Handler = Callable[[Job], bool | None]
 """Does a job, or a part of it that does not take long; returns True when there is more to do."""
 
-_J, _Q = JobRow.__table__.c, QueueRow.__table__.c
-IN_QUEUE = (_J.round, _J.run_at, _J.id)  # the order within a tenant
-
-
-# -- statements
-
-
-def _next_round() -> ScalarSelect[int]:
-    """Return the round for a job that is put into its queue now: the current one, or one after its owner's last."""
-    other, kind = JobRow.__table__.alias().c, bindparam("in_kind", type_=String())
-    own = select((func.max(other.round) + 1).label("round"))
-    own = own.where(other.owner_id == bindparam("of_owner"), other.kind == kind)
-    current = select(_Q.round).where(_Q.kind == kind, _Q.tenant == bindparam("in_tenant"))
-    either = union_all(own, current).subquery()
-    return select(func.coalesce(func.max(either.c.round), 0)).scalar_subquery()
-
-
-def _merge(new: Any) -> dict[str, Any]:
-    """Return what a request changes in a job that exists. new: the row that would have been inserted."""
-    force, debounce = bindparam("force", type_=Boolean()), bindparam("debounce", type_=Boolean())
-    running = _J.state == "running"
-    paused = (_J.state == "pending") & (_J.attempts > 0) & ~force
-    restarts = (_J.state == "failed") | (~running & force)
-    earlier = case((_J.run_at < new.run_at, _J.run_at), else_=new.run_at)
-    return {
-        "state": case((restarts, "pending"), else_=_J.state),
-        "attempts": case((restarts, 0), else_=_J.attempts),
-        "revision": case((running, _J.revision + 1), else_=_J.revision),
-        "round": case((restarts, new.round), else_=_J.round),
-        "run_at": case((paused, _J.run_at), (or_(restarts, running, debounce), new.run_at), else_=earlier),
-        "payload": func.coalesce(new.payload, _J.payload),
-        "updated_at": case((paused, _J.updated_at), else_=new.updated_at),
-    }
-
-
-_NEXT_ROUND = _next_round()
-_ENQUEUE = Upsert(JobRow, ("kind", "key"), _merge, round=_NEXT_ROUND)
-
-
-def _next_job() -> ScalarSelect[int]:
-    """Return the id of the job of `kind` to take next, if one is due `now` or was enqueued `in_future`."""
-    # The tenants whose jobs wait, each found by one step in the index, however many jobs it has.
-    pending = JobRow.__table__.alias().c
-    of_kind = pending.kind == bindparam("of_kind"), pending.state == "pending"
-    waiting = select(func.min(pending.tenant).label("tenant")).where(*of_kind).cte("waiting", recursive=True)
-    after = select(func.min(pending.tenant)).where(*of_kind, pending.tenant > waiting.c.tenant).scalar_subquery()
-    waiting = waiting.union_all(select(after).where(waiting.c.tenant.is_not(None)))
-
-    theirs, job = JobRow.__table__.alias().c, JobRow.__table__.alias()
-    of_tenant = theirs.kind == bindparam("of_kind"), theirs.tenant == waiting.c.tenant
-    due = or_(theirs.run_at <= bindparam("now"), theirs.updated_at > bindparam("in_future"))
-    first = select(theirs.id).where(*of_tenant, theirs.state == "pending", due)
-    first = first.order_by(theirs.round, theirs.run_at, theirs.id).limit(1)
-    running = select(func.count()).where(*of_tenant, theirs.state == "running")
-    return (
-        select(job.c.id)
-        .where(job.c.state == "pending")  # still, when another worker had it locked meanwhile
-        .select_from(waiting)
-        .join(job, job.c.id == first.scalar_subquery())
-        .outerjoin(QueueRow, (_Q.kind == bindparam("of_kind")) & (_Q.tenant == waiting.c.tenant))
-        .order_by(running.scalar_subquery(), func.coalesce(_Q.served, 0), job.c.run_at, job.c.id)
-        .limit(1)
-        .with_for_update(of=job, key_share=True, skip_locked=True)  # PostgreSQL alone locks rows
-        .scalar_subquery()
-    )
-
-
-_CLAIMED = tuple(_J[name] for name in Job._fields if name in _J)
-_TAKEN = JobRow.__tablename__  # by name: SQLAlchemy writes the columns of SQLite's RETURNING without their table
-_OTHER, _QUEUES = JobRow.__table__.alias().c, QueueRow.__table__.alias().c
-_NEXT_DUE = select(func.min(_OTHER.run_at)).where(
-    _OTHER.kind == literal_column(f"{_TAKEN}.kind"),
-    _OTHER.state == "pending",
-    _OTHER.id != literal_column(f"{_TAKEN}.id"),
-)
-_IS_NOTED = exists().where(
-    *(_Q[name] == literal_column(f"{_TAKEN}.{name}") for name in ("kind", "tenant")),
-    _Q.round >= literal_column(f"{_TAKEN}.round"),
-    _Q.served == select(func.max(_QUEUES.served)).where(_QUEUES.kind == bindparam("of_kind")).scalar_subquery(),
-)
-
-
-def _claim(*conditions: ColumnElement[bool]) -> Executable:
-    """Return a statement that makes a job running.
-
-    It gives back the columns of a `Job`, when the next job of its kind is due, and whether nothing need be noted of
-    the queue: its tenant was served last already, in that round.
-    """
-    owner, session = OwnerRow.id == _J.owner_id, SessionRow.id == _J.session_id
-    names = (OwnerRow.kind, owner), (OwnerRow.name, owner), (SessionRow.public_id, session)
-    claimed = {"state": "running", "attempts": _J.attempts + 1, "lease_token": bindparam("token")}
-    claimed |= {"lease_until": bindparam("until"), "run_at": bindparam("now"), "updated_at": bindparam("now")}
-    return (
-        update(JobRow.__table__)
-        .where(*conditions)
-        .values(claimed)
-        .returning(
-            *_CLAIMED,
-            *(select(name).where(which).correlate(JobRow.__table__).scalar_subquery() for name, which in names),
-            _NEXT_DUE.scalar_subquery(),
-            _IS_NOTED,
-        )
-    )
-
-
-_IS_FREE = or_(_J.lease_token.is_(None), _J.lease_until.is_(None), _J.lease_until <= bindparam("now"))
-_CLAIM_NEXT = _claim(_J.id == _next_job(), _J.state == "pending")
-_CLAIM_NAMED = _claim(_J.kind == bindparam("of_kind"), _J.key == bindparam("of_key"), _IS_FREE)
-_IS_LEASED = _J.id == bindparam("job"), _J.lease_token == bindparam("token")
-_DELETE_DONE = delete(JobRow.__table__).where(*_IS_LEASED, _J.revision == bindparam("revision")).returning(_J.id)
-_PUT_BACK = update(JobRow.__table__).where(*_IS_LEASED).values(round=_NEXT_ROUND).returning(_J.run_at)
-_PUT_BACK_EXPIRED = _PUT_BACK.where(_J.lease_until <= bindparam("now"))
-_ABANDONED = select(*_CLAIMED).where(_J.kind == bindparam("of_kind"), _J.state == "running", _IS_FREE)
-_CLAMP = update(JobRow.__table__).where(_J.state == "running", _J.lease_until > bindparam("latest", type_=DateTime()))
-_SERVED = select(func.coalesce(func.max(_Q.served), 0)).where(_Q.kind == bindparam("of_kind"))
-_NOTE_TAKEN = Upsert(
-    QueueRow,
-    ("kind", "tenant"),
-    lambda new: {"served": new.served, "round": case((_Q.round > new.round, _Q.round), else_=new.round)},
-    served=_SERVED.scalar_subquery() + 1,
-)
-
-
-@lru_cache
-def _due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
-    """Return a statement that reads for each kind when its next job is due, and its first and last lease expire."""
-
-    def find(kind: str, state: str, value: Any) -> Any:
-        return select(value).where(_J.kind == kind, _J.state == state).scalar_subquery()
-
-    return union_all(
-        *(
-            select(
-                literal(kind),
-                find(kind, "pending", func.min(_J.run_at)),
-                find(kind, "running", func.min(_J.lease_until)),
-                find(kind, "running", func.max(_J.lease_until)),
-            )
-            for kind in kinds
-        )
-    )
+_J = JobRow.__table__.c
 
 
 def scheduled_request(when: When, kind: str, owner: OwnerRow, now: datetime) -> JobRequest:
@@ -294,7 +145,7 @@ class JobQueue:
         ]
         if not isinstance(tx, Connection):
             tx.flush()  # other rows first: those of jobs are locked last
-        _ENQUEUE.execute(tx, rows)
+        ENQUEUE.execute(tx, rows)
         soon = [(row["kind"], row["run_at"]) for row in rows if row["delay"] < POLL_SECONDS]
         if soon:
             self._database.after_commit(partial(self._wake, soon))
@@ -354,7 +205,7 @@ class JobQueue:
         deadline, pause, params = time.monotonic() + patience, RUN_POLL_FIRST, {"of_kind": kind, "of_key": str(key)}
         waits = select(_J.id).where(_J.kind == kind, _J.key == str(key))
         while True:
-            if (job := self._claim(_CLAIM_NAMED, params)[0]) is not None:
+            if (job := self._claim(CLAIM_NAMED, params)[0]) is not None:
                 return self.run(job)
             if time.monotonic() >= deadline:
                 return None
@@ -368,7 +219,7 @@ class JobQueue:
         """Put back jobs whose lease has expired; return when the next job is due, of each kind that has one."""
         now = self._now()
         with self._database.connect() as tx:
-            rows = tx.execute(_due_by_kind(kinds)).all()
+            rows = tx.execute(due_by_kind(kinds)).all()
         for kind, _, first, last in rows:
             if first is not None and not now < first <= last <= now + 2 * _LEASE:
                 self._put_back_abandoned(kind, last)
@@ -393,7 +244,7 @@ class JobQueue:
         if clock_set_back or time.monotonic() >= self._next_poll:
             self._poll()
         for kind in self._take_due(now if not clock_set_back else None):
-            job, next_due = self._claim(_CLAIM_NEXT, {"of_kind": kind})
+            job, next_due = self._claim(CLAIM_NEXT, {"of_kind": kind})
             self._note_due(kind, next_due)
             if job is not None:
                 self._start(job)
@@ -440,7 +291,7 @@ class JobQueue:
 
     def claim_next(self, kind: str) -> Job | None:
         """Claim the next job of this kind that is due; None where there is none, or other workers are claiming it."""
-        return self._claim(_CLAIM_NEXT, {"of_kind": kind})[0]
+        return self._claim(CLAIM_NEXT, {"of_kind": kind})[0]
 
     def _claim(self, statement: Executable, params: dict[str, Any]) -> tuple[Job | None, datetime | None]:
         """Claim a job; return it, and when the next job of its kind is due."""
@@ -452,9 +303,9 @@ class JobQueue:
                 return None, None
             *columns, next_due, is_noted = row
             job = Job._make(columns)
-            if statement is _CLAIM_NEXT and not is_noted:
+            if statement is CLAIM_NEXT and not is_noted:
                 queue = {"kind": job.kind, "of_kind": job.kind, "tenant": job.tenant, "round": job.round}
-                _NOTE_TAKEN.execute(tx, [queue])
+                NOTE_TAKEN.execute(tx, [queue])
         self._leases.hold(_lease(job))
         return job, next_due
 
@@ -496,11 +347,11 @@ class JobQueue:
         now, leased = self._now(), {"job": job.id, "token": job.lease_token}
         with self._database.begin(durable=False) as tx:  # after a power cut the job runs once more
             is_done = error is None and not more
-            if is_done and tx.execute(_DELETE_DONE, {**leased, "revision": job.revision}).first():
+            if is_done and tx.execute(DELETE_DONE, {**leased, "revision": job.revision}).first():
                 return "done"
             outcome, values = _put_back_values(job, error, now, more=more, waits=waits)
             queue = {"in_kind": job.kind, "in_tenant": job.tenant, "of_owner": job.owner_id}
-            put_back, expired = (_PUT_BACK_EXPIRED, {"now": now}) if is_expired else (_PUT_BACK, {})
+            put_back, expired = (PUT_BACK_EXPIRED, {"now": now}) if is_expired else (PUT_BACK, {})
             run_at = tx.execute(put_back, {**leased, **queue, **expired, **values}).scalar_one_or_none()
             if run_at is None:
                 return "done"  # cancelled, erased, or another worker's by now
@@ -519,7 +370,7 @@ class JobQueue:
         """
         now = self._now()
         with self._database.read() as tx:
-            rows = tx.execute(_ABANDONED, {"of_kind": kind, "now": now}).all()
+            rows = tx.execute(FIND_ABANDONED, {"of_kind": kind, "now": now}).all()
         for row in rows:
             job = Job(*row)
             if (outcome := self._finish_job(job, ABANDONED, is_expired=True)) != "done":
@@ -528,7 +379,7 @@ class JobQueue:
         if latest > now + 2 * _LEASE:
             log.warning("the clock was put back: leases of jobs are shortened", extra=logs.fields(kind=kind))
             with self._database.write(durable=False) as tx:
-                tx.execute(_CLAMP.values(lease_until=now + _LEASE), {"latest": now + 2 * _LEASE})
+                tx.execute(SHORTEN_LEASES.values(lease_until=now + _LEASE), {"latest": now + 2 * _LEASE})
 
 
 def _is_covered(request: JobRequest, due: datetime | None, now: datetime) -> bool:
