@@ -22,6 +22,8 @@ from memory.transfer.sources.values import Record, mapping, refused, text
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 SKIPPED_MAX = 20  # items that are named
+UNKNOWN_FIRST_MAX = 1_000  # items at the beginning of a file that no source knows
+UNKNOWN_MAX = 100_000  # items of one file that no source knows, from which on it is refused
 _LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
 _PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
@@ -115,14 +117,21 @@ class ThirdPartyExport:
                 raise refused("unknown_format", problem)
 
     def _known_in(self, name: str) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-        """Yield the items of one file, each with its source. Raises InvalidRequest if no source knows any of them."""
-        first, skipped = None, list[str]()
+        """Yield the items of one file, each with its source.
+
+        Raises InvalidRequest if no source knows any of them, or any of the first UNKNOWN_FIRST_MAX, or if there are
+        more than UNKNOWN_MAX that none knows.
+        """
+        first, skipped, named = None, 0, list[str]()
         with self._archive.open(name) if self._archive is not None else nullcontext(self._file) as file:
             for number, item in enumerate(_items(file)):
                 source = next((source for source in SOURCES if source.recognises(mapping(item))), None)
                 if source is None:
-                    first = first or _unknown(number, mapping(item))
-                    skipped.append(_name(name, number, mapping(item)) if len(skipped) < SKIPPED_MAX else "")
+                    first, skipped = first or _unknown(number, mapping(item)), skipped + 1
+                    if len(named) < SKIPPED_MAX:
+                        named.append(_name(name, number, mapping(item)))
+                    if skipped > (UNKNOWN_MAX if name in self._read else UNKNOWN_FIRST_MAX):
+                        raise first
                     continue
                 if name not in self._read:
                     self.format = self.format if self._read else source.name
@@ -130,8 +139,8 @@ class ThirdPartyExport:
                 yield source, item
         if first is not None and name not in self._read:
             raise first
-        self.skipped += len(skipped)
-        self.skipped_items = [*self.skipped_items, *skipped][:SKIPPED_MAX]
+        self.skipped += skipped
+        self.skipped_items = [*self.skipped_items, *named][:SKIPPED_MAX]
 
 
 def _items(file: IO[bytes]) -> Iterator[Any]:
