@@ -202,7 +202,7 @@ def test_the_documented_clients_are_remembered(run, recap, model, capsys):
 @pytest.mark.parametrize(
     ("name", "session", "user", "error", "own"),
     [
-        ("openai_sdk.mjs", "npm-openai", "npm", "AuthenticationError", {"models": ["gpt-4o", "gpt-4o-mini"]}),
+        ("openai_sdk.mjs", "npm-openai", "npm", "AuthenticationError", {"models": ["recap", "gpt-4o", "gpt-4o-mini"]}),
         ("ai_sdk.mjs", "ai-sdk", "vercel", "AI_APICallError", {"steps": 2}),
     ],
 )

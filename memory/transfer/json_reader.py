@@ -4,7 +4,7 @@ A document is an array of items, an object with arrays of items, or items one af
 list or object within an item is read part by part as well. ijson refuses NaN, infinity and integers of more than 64
 bits, and reads half a surrogate pair as `?`.
 
-Invariant: memory holds one part at a time, of at most PART_BYTES_MAX (test_json_items). `ijson.items` has no such
+Invariant: memory holds one part at a time, of a bounded size (test_json_items). `ijson.items` has no such
 limit, and 100,000 brackets make it fill the memory with their prefixes; so parts are built here from its events.
 """
 
@@ -17,7 +17,7 @@ from typing import IO, Any
 import ijson
 
 VALUE_COST_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
-PART_BYTES_MAX = 1 << 24  # a message may hold a picture
+PART_BYTES_MAX = 1 << 22
 ITEM_BYTES_MAX = 1 << 27  # with all of its parts, which an importer may join
 JSON_DEPTH_MAX = 100
 _BUFFER_BYTES = 1 << 18  # its events are in memory at once; with a smaller one ijson reads a long text many times
@@ -37,11 +37,14 @@ def first_byte(file: IO[bytes]) -> bytes:
     return file.read(64).lstrip(_BOM + b" \t\r\n")[:1]
 
 
-def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def iter_items(
+    file: IO[bytes], parts: Parts, *, lines: bool = False, part_bytes: int | None = None
+) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield the document's items, each with its path, from the start. Raises NotJson.
 
     The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` for a member that is no array.
     lines: read a document that is no array as items one after another, also if it is a single object.
+    part_bytes: of one part at most; None: PART_BYTES_MAX.
 
     Parts come before their item, in which the member is left empty. With parts of `{"sessions": {"messages":
     "start_array"}}`, the document `{"sessions": [{"id": "a", "messages": [1, 2]}]}` gives:
@@ -56,7 +59,7 @@ def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterato
     file.seek(0)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
-    document, number = _Document(file, lines=lines and first == b"{"), 0
+    document, number = _Document(file, part_bytes or PART_BYTES_MAX, lines=lines and first == b"{"), 0
     try:
         for path, value in document.items(parts):
             yield path, value
@@ -72,8 +75,8 @@ def iter_items(file: IO[bytes], parts: Parts, *, lines: bool = False) -> Iterato
 class _Document:
     """Events of a document, while the current `part` and the current `item` are not too large."""
 
-    def __init__(self, file: IO[bytes], *, lines: bool) -> None:
-        self._file, self._lines = file, lines
+    def __init__(self, file: IO[bytes], part_bytes: int, *, lines: bool) -> None:
+        self._file, self._part_bytes, self._lines = file, part_bytes, lines
         self.part = self.item = 0
         events = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER_BYTES, multiple_values=lines)
         self._events: Iterator[tuple[str, Any]] = events
@@ -90,7 +93,7 @@ class _Document:
     def _add(self, size: int) -> None:
         self.part += size
         self.item += size
-        if self.part > PART_BYTES_MAX or self.item > ITEM_BYTES_MAX:
+        if self.part > self._part_bytes or self.item > ITEM_BYTES_MAX:
             raise NotJson("one of its items is too large, or has too many values")
 
     def items(self, parts: Parts) -> Iterator[tuple[tuple[Any, ...], Any]]:
