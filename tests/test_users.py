@@ -166,7 +166,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied():
         ("memory/access/keys.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/llm/registry.py", "self._named = lru_cache(CHOSEN_MAX)(self._make)"),
-        ("memory/jobs.py", "@lru_cache"),  # statements for kinds of jobs
+        ("memory/job_statements.py", "@lru_cache"),  # statements for kinds of jobs
         ("memory/turn/fact_tools.py", "@lru_cache"),  # descriptions of tools
         ("schemas/shapes.py", "@cache"),  # shapes of lists and pages
         ("memory/llm/registry.py", "provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))"),
