@@ -14,7 +14,7 @@ from marshmallow import Schema, ValidationError, validate, validates_schema
 from mcp_types import Tool, ToolAnnotations
 
 from memory import tokens
-from memory.engine import Engine, utc_now
+from memory.engine import Engine
 from memory.erasing import erasing
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge import facts as knowledge
@@ -338,7 +338,7 @@ def search(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     said: names, things, numbers. `fetch` with the `id` of a result reads what stands around it.
     """
     period = {"after": params["after"], "before": params["before"]}
-    hits = search_memory(engine, caller, utc_now(), text=params["query"], limit=FOUND_MAX, **period)
+    hits = search_memory(engine, caller, engine.now(), text=params["query"], limit=FOUND_MAX, **period)
     return slice_page(hits, params["cursor"], params["limit"])
 
 

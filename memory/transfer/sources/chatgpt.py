@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
@@ -25,6 +25,7 @@ from memory.transfer.sources.values import (
     drafts,
     mapping,
     moment,
+    newest_leaf,
     objects,
     text,
 )
@@ -34,7 +35,6 @@ from models.store import ItemVersion
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _SPEAKERS = ("user", "assistant")
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _CUSTOM = {"about": "about_user_message", "wishes": "about_model_message"}  # the profile's names for instructions
 
 
@@ -76,13 +76,11 @@ def _path(nodes: Mapping[str, Mapping[str, Any]], tip: Any) -> list[str]:
     taken = set(path)
     taken.update(key for key, parent in parents.items() if isinstance(parent, str) and parent in taken)
     rest = {key: node for key, node in nodes.items() if key not in taken}
-    inner = {parent for parent in map(parents.get, rest) if isinstance(parent, str)}
-    newest = max((key for key in rest if key not in inner), key=lambda key: _time(nodes[key]), default=None)
+    newest = newest_leaf(
+        {key: parents[key] for key in rest},
+        lambda key: moment(mapping(nodes[key].get("message")).get("create_time")),
+    )
     return path if newest is None else _path(rest, newest) + path
-
-
-def _time(node: Mapping[str, Any]) -> datetime:
-    return moment(mapping(node.get("message")).get("create_time")) or _LONG_AGO
 
 
 def _is_shown(message: Mapping[str, Any]) -> bool:

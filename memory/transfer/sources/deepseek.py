@@ -7,14 +7,13 @@ a placeholder.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, moment, objects, text
+from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, moment, newest_leaf, objects, text
 from models.messages import MessageDraft
 
 _SPEAKERS = {"REQUEST": "user", "RESPONSE": "assistant"}
-_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
@@ -32,11 +31,9 @@ def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 def _messages(nodes: Mapping[str, Any], began: datetime | None) -> Iterator[MessageDraft]:
     messages = {key: mapping(mapping(node).get("message")) for key, node in nodes.items()}
     parents = {key: mapping(node).get("parent") for key, node in nodes.items()}
-    inner = {parent for parent in parents.values() if isinstance(parent, str)}
     times = {key: moment(message.get("inserted_at")) for key, message in messages.items()}
-    newest = max((key for key in nodes if key not in inner), key=lambda key: times[key] or _LONG_AGO, default=None)
     at = began
-    for key in branch(parents, newest):
+    for key in branch(parents, newest_leaf(parents, times.__getitem__)):
         at = times[key] or at
         names = (text(file.get("file_name")) for file in objects(messages[key].get("files")))
         files = [f"[file: {name}]" if name else "[file]" for name in names]

@@ -22,7 +22,7 @@ from memory.transfer.sources.values import Record, mapping, refused, text
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 SKIPPED_MAX = 20  # items that are named
-PART_BYTES_MAX = 1 << 23  # a message may hold a picture
+PICTURE_BYTES_MAX = 1 << 23  # of an item, as a message may hold a picture
 UNKNOWN_FIRST_MAX = 1_000  # items at the beginning of a file that no source knows
 UNKNOWN_MAX = 100_000  # items of one file that no source knows, from which on it is refused
 _LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
@@ -160,7 +160,7 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
     """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
     parts: dict[str, Any] = {}
     listed = False
-    for (_, _, *part), value in iter_items(file, _PARTS, lines=True, part_bytes=PART_BYTES_MAX):
+    for (_, _, *part), value in iter_items(file, _PARTS, lines=True, part_bytes=PICTURE_BYTES_MAX):
         if not part:
             if not listed:
                 yield {**value, **parts} if parts else value

@@ -7,7 +7,7 @@ replacement characters.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ from schemas.sessions import MESSAGE_CHARS_MAX
 
 Record = SessionRecord | FactRecord | ItemRecord
 MESSAGE_KEY_CHARS = 250  # of a message's id in its file
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _MILLISECONDS = 100_000_000_000  # seconds would be in the year 5138
 _ROLES = {
     **dict.fromkeys(("user", "human", "you", "me"), "user"),
@@ -126,6 +127,12 @@ def branch(parents: Mapping[str, Any], tip: Any) -> list[str]:
         path[tip] = None
         tip = parents[tip]
     return list(path)[::-1]
+
+
+def newest_leaf(parents: Mapping[str, Any], time_of: Callable[[str], datetime | None]) -> str | None:
+    """Return the id in a tree that is nobody's parent and has the latest time; None where there is none."""
+    inner = {parent for parent in parents.values() if isinstance(parent, str)}
+    return max((key for key in parents if key not in inner), key=lambda key: time_of(key) or _LONG_AGO, default=None)
 
 
 def refused(code: str, problem: str) -> InvalidRequest:
