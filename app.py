@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 import api
 import web
-from api.current import AT_END, EXTENSION
+from api.current_request import AT_END, EXTENSION
 from config import Settings, SettingsError
 from memory.engine import Engine, Model
 from memory.errors import RecapError, schema_differs

@@ -12,9 +12,9 @@ from typing import Any
 from flask import Flask
 from flask_smorest import Api, Blueprint
 
-from api import errors, middleware, oauth, ops
-from api.current import EXTENSION
-from api.resource import Int64
+from api import errors, health, middleware, oauth
+from api.blueprint import Int64
+from api.current_request import EXTENSION
 from memory.engine import Engine
 from schemas.errors import Error
 
@@ -27,7 +27,7 @@ _SCHEME = {
 _MODULES = (  # of calls, in the order of the document
     *("chat", "sessions", "summaries", "facts", "documents", "graph", "recall", "store", "profile", "overview"),
     *("examples", "users", "spaces", "retention", "rules", "instructions", "conversation_types", "feedback", "prompts"),
-    *("model_server", "jobs", "events", "webhooks", "openai", "anthropic", "responses", "mcp", "ops"),
+    *("model_server", "jobs", "events", "webhooks", "openai", "anthropic", "responses", "mcp", "health"),
 )
 _BLUEPRINTS = [
     item for name in _MODULES for item in vars(import_module(f"api.{name}")).values() if isinstance(item, Blueprint)
@@ -41,7 +41,7 @@ def register(app: Flask, engine: Engine) -> None:
     for blueprint in _BLUEPRINTS:
         app.register_blueprint(blueprint)
     app.register_blueprint(oauth.blueprint)
-    app.add_url_rule("/metrics", view_func=ops.metrics)
+    app.add_url_rule("/metrics", view_func=health.metrics)
     app.add_url_rule("/openapi.json", "openapi", lambda: document(app.config["API_VERSION"]))
     errors.register(app)
     middleware.register(app, engine)

@@ -14,14 +14,14 @@ from marshmallow import Schema, ValidationError, post_load
 
 from api import client_requests as chat
 from api import errors
+from api.blueprint import ApiBlueprint
 from api.client_requests import ERRORS, ChatBody, FirstCall, Object
-from api.current import request_id
+from api.current_request import request_id
 from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
-from api.resource import ApiBlueprint
 from memory.errors import RecapError
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
-from memory.llm.passthrough import is_object
+from memory.llm.openai_form import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage

@@ -8,9 +8,9 @@ from typing import Any
 
 from flask import Response
 
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.errors import error_body
 from api.identity import idempotency_key, others_read
-from api.resource import ApiBlueprint, Caller, current_engine
 from api.streaming import answer_turn
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting

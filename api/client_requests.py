@@ -18,9 +18,9 @@ from typing import Any
 from flask import Response, g, request
 from marshmallow import ValidationError, fields, validate
 
+from api.blueprint import LIMITED
 from api.identity import idempotency_key, others_read
 from api.named_person import client_caller, header, others_in_headers, storable, text_of_name
-from api.resource import LIMITED
 from api.streaming import ReplyEncoder, answer_turn
 from memory import tokens
 from memory.llm import RawChunk, ToolCall

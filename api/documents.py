@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.bodies import read_upload
 from api.identity import caller
-from api.resource import ApiBlueprint, Caller, current_engine
 from memory import documents
 from memory.passages import passages
 from schemas import documents as schema

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, jsonify, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
-from api.current import failed
+from api.current_request import failed
 from memory.errors import InvalidRequest, RecapError, Unauthenticated, database_failed
 from memory.ops import logs
 from schemas.errors import flat

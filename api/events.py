@@ -6,8 +6,8 @@ from typing import Any
 
 from flask import Response, current_app
 
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.limits import CONCURRENCY, ConcurrencyLimiter
-from api.resource import ApiBlueprint, Caller, current_engine
 from api.streaming import event_stream
 from memory.events import parse_position
 from models.events import Event, Position

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.resource import ApiBlueprint, Caller, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from memory.knowledge import consolidation, facts
 from schemas import facts as schema

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.resource import ApiBlueprint, Caller, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory import feedback
 from models.keys import CHAT
 from schemas import feedback as schema

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import current_app, g, request
 
-from api.current import current_engine
+from api.current_request import current_engine
 from api.oauth import token_principal
 from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local

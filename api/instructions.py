@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from api.resource import ApiBlueprint, Caller, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory import instructions
 from memory.erasing import erasing
 from schemas import instructions as schema

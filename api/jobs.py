@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.resource import ApiBlueprint, Caller, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory import job_listing
 from schemas import jobs as schema
 

@@ -15,7 +15,7 @@ from limits.errors import StorageError
 from limits.storage import MemoryStorage, storage_from_string
 from limits.strategies import FixedWindowRateLimiter
 
-from api.current import AT_END
+from api.current_request import AT_END
 from config import Settings
 from memory.access.keys import Principal, is_loopback
 from memory.errors import LimitReached, RecapError, TokenRefused, Unauthenticated

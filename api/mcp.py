@@ -9,10 +9,10 @@ from typing import Any
 from flask import Response
 from marshmallow import Schema
 
+from api.blueprint import ApiBlueprint
 from api.errors import RENDERERS
 from api.identity import ANY_SCOPE
 from api.named_person import person_in_headers, space_in_header
-from api.resource import ApiBlueprint
 from memory.errors import RecapError
 from schemas import fields
 from schemas.shapes import CallerQuery

@@ -24,7 +24,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERS
 from pydantic import ValidationError
 
 from api.bodies import check_values
-from api.current import current_engine
+from api.current_request import current_engine
 from api.identity import caller, need_right, need_scope
 from api.mcp_tools import TOOLS, session_uri
 from memory.access.keys import Principal

@@ -32,7 +32,7 @@ from flask_cors import CORS
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from api.bodies import WholeRequest
-from api.current import AT_END, RequestInfo, with_end
+from api.current_request import AT_END, RequestInfo, with_end
 from api.errors import REFUSALS, REFUSED, unreadable
 from api.identity import ANTHROPIC_KEY, authenticate
 from api.limits import CONCURRENCY, RATE_LIMITER, ConcurrencyLimiter, RateLimiter

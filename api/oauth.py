@@ -20,7 +20,7 @@ from marshmallow import Schema, ValidationError
 from werkzeug.datastructures import MultiDict
 
 from api.bodies import check_values
-from api.current import current_engine, failed
+from api.current_request import current_engine, failed
 from api.errors import CHALLENGES, RENDERERS
 from api.limits import RATE_LIMITER, RateLimiter
 from memory.access.keys import FORWARDING_HEADERS, Principal, is_loopback, why_not_local

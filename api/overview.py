@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.resource import ApiBlueprint, Caller, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory.knowledge import overview
 from schemas import overview as schema
 from schemas.shapes import WHOM, PageQuery

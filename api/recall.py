@@ -3,8 +3,8 @@
 import time
 from typing import Any
 
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.identity import others_read
-from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from memory.recall import unhelpful
 from memory.recall.search import search_memory

@@ -15,13 +15,13 @@ from flask import Response
 from marshmallow import ValidationError, post_load, validates_schema
 
 from api import client_requests as chat
+from api.blueprint import ApiBlueprint, current_engine
 from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.named_person import header
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
-from api.resource import ApiBlueprint, current_engine
 from memory.errors import NotFound, RecapError
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
-from memory.llm.passthrough import is_object
+from memory.llm.openai_form import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.turns import TurnHistory
 from schemas import fields

@@ -4,8 +4,8 @@ from typing import Any
 
 from flask import Response
 
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.identity import whole_tenant
-from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import retention
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import Imported

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from api.resource import ApiBlueprint, Caller, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory import hidden_messages, message_versions
 from memory.erasing import erasing, message
-from memory.recall.related import related_sessions
+from memory.recall.related_sessions import related_sessions
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
 from schemas import chat

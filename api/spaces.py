@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import g
 
-from api.resource import ApiBlueprint, current_engine
+from api.blueprint import ApiBlueprint, current_engine
 from memory.spaces import list_spaces as spaces_of
 from schemas.spaces import Space, SpaceQuery
 

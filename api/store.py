@@ -4,8 +4,8 @@ from typing import Any
 
 from flask import g
 
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.identity import need_scope
-from api.resource import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
 from models.keys import CHAT, READ
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from flask import Response, jsonify, stream_with_context
 
-from api.current import current_engine, failed
+from api.current_request import current_engine, failed
 from memory.errors import RecapError
 from memory.ops import logs
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.resource import ApiBlueprint, Caller, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory.knowledge import summaries, summary_job
 from models.keys import READ
 from schemas import summaries as schema

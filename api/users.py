@@ -6,8 +6,8 @@ from typing import Any
 
 from flask import Response, g, request, stream_with_context
 
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.identity import ANY_SCOPE, need_scope, permissions
-from api.resource import ApiBlueprint, Caller, current_engine
 from memory import users
 from memory.erasing import erasing
 from memory.knowledge import summaries

@@ -36,7 +36,7 @@ from memory import tokens
 from memory.languages import analysis_in
 from memory.quoting import message_line
 from memory.recall.excerpts import LocatedMessage, excerpt_block, fit_budget, line_tokens, truncate_message
-from memory.recall.gate import gate_for, relevant
+from memory.recall.relevance import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import about
 from models.messages import Message

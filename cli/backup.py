@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from sqlalchemy import select
 
-from api.current import current_engine
+from api.current_request import current_engine
 from app import on_database
 from cli import Command
 from config import parsers

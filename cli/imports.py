@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from api.current import current_engine
+from api.current_request import current_engine
 from cli import Command
 from memory.engine import Engine
 from memory.knowledge import summaries

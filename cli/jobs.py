@@ -6,7 +6,7 @@ import time
 
 import click
 
-from api.current import current_engine
+from api.current_request import current_engine
 from cli import Commands
 from memory import job_listing
 from memory.engine import Engine

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import click
 from flask import current_app
 
-from api.current import current_engine
+from api.current_request import current_engine
 from app import make_schema
 from cli import Commands
 from memory.access.keys import CACHE_SECONDS

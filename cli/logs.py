@@ -2,7 +2,7 @@
 
 import click
 
-from api.current import current_engine
+from api.current_request import current_engine
 from cli import Commands
 from memory.ops.logs import Pseudonym, Pseudonymizer
 

@@ -14,7 +14,7 @@ from flask import current_app
 from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from api.current import current_engine
+from api.current_request import current_engine
 from api.mcp_server import INSTRUCTIONS, McpServer, can_show_forms, error_data
 from app import make_schema
 from cli import Command

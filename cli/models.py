@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from api.current import current_engine
+from api.current_request import current_engine
 from cli import Commands
 from memory.llm.model_check import ModelCheck, check_models
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from api.current import current_engine
+from api.current_request import current_engine
 from cli import Commands
 from memory import tokens
 from memory.errors import SummaryRefused

@@ -6,7 +6,7 @@ import sys
 import click
 from flask import current_app
 
-from api.current import current_engine
+from api.current_request import current_engine
 from app import upgrade_schema
 from cli import Command
 from recap_server import FOLDER, HERE

@@ -16,8 +16,8 @@ from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator,
 
 from config import environment, parsers
 from config.environment import SettingsError
+from config.model_servers import FallbackModel, Servers, fallbacks
 from config.parsers import ApiKey, When, when
-from config.servers import FallbackModel, Servers, fallbacks
 
 T = TypeVar("T")
 

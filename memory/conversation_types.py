@@ -24,7 +24,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.languages import LANGUAGES, analysis_in
 from memory.llm.mini_model import list_of, object_of
 from memory.prompts.prompts import NAME
-from memory.store import documents
+from memory.store import item_rows
 from models import Database, OwnerRow, SessionRow, Transaction
 from models.messages import Message
 from models.owners import Caller
@@ -36,7 +36,7 @@ from schemas.conversation_types import CUE_CHARS, PROMPT_CHARS
 from search_index.caches import cached
 
 NAMESPACE = (OWN, "types")
-STORED_NAMESPACE = documents.join_namespace(NAMESPACE)
+STORED_NAMESPACE = item_rows.join_namespace(NAMESPACE)
 SMALL_TALK = "small_talk"
 TYPES_MAX = 25  # of a person or a tenant, built-in ones included: every turn reads them
 BUDGET_SHARE = 4  # a budget may be a quarter of CONTEXT_TOKENS
@@ -151,12 +151,12 @@ class ConversationTypes:
             owner = find_or_make_owner(tx, caller, self._now())
             if len(self._types(tx, owner).keys() | {name}) > TYPES_MAX:
                 raise _refused("too_many_types", f"There may be {TYPES_MAX} types with those built in. Delete some.")
-            documents.write(tx, owner.id, Put(NAMESPACE, name, does), self._now(), author="person")
+            item_rows.write(tx, owner.id, Put(NAMESPACE, name, does), self._now(), author="person")
         return self.get(caller, name)
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
         """Return the id of the item of the caller's own type. Raises NotFound."""
-        item = documents.read_own(tx, caller, NAMESPACE, name, self._now())
+        item = item_rows.read_own(tx, caller, NAMESPACE, name, self._now())
         if item is None:
             raise _not_found(name)
         return [item.id]
@@ -203,7 +203,7 @@ class ConversationTypes:
         """Return the types of these owners, by name; a later owner's take the place of an earlier one's."""
         types = dict(self._defaults)
         for owner in filter(None, owners):
-            for item in documents.list_items(tx, owner.id, NAMESPACE, self._now()):
+            for item in item_rows.list_items(tx, owner.id, NAMESPACE, self._now()):
                 built_in, of_tenant = item.key in BUILT_IN, owner.kind == "tenant"
                 types[item.key] = ConversationType(item.key, **item.value, built_in=built_in, of_tenant=of_tenant)
         return types

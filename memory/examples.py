@@ -21,7 +21,7 @@ from memory.engine import Engine
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import MESSAGES, VISIBLE, Exchange, find_exchange
-from memory.store import documents
+from memory.store import item_rows
 from memory.store.store import rank_items
 from models import ItemRow, MessageRow, Transaction
 from models.messages import Message
@@ -44,7 +44,7 @@ SCORE_SHARE = 0.55  # of the best score, which the others need
 _COMPARED = ("input", "tags[*]")
 
 _I, _M = ItemRow.__table__.c, MessageRow.__table__.c
-_OF_KIND = documents.ITEMS.where(_I.namespace == documents.join_namespace(NAMESPACE))
+_OF_KIND = item_rows.ITEMS.where(_I.namespace == item_rows.join_namespace(NAMESPACE))
 OF_BOTH = _OF_KIND.where(_I.owner_id.in_(OWNER_AND_TENANT))
 """Items of an owner's examples and the tenant's, for a statement with these two parameters."""
 _CANDIDATES = OF_BOTH.order_by(_I.updated_at.desc(), _I.id.desc()).limit(COMPARED_EXAMPLES_MAX)
@@ -84,7 +84,7 @@ def add(engine: Engine, caller: Caller, messages: Sequence[Json], *, tags: Colle
     value = _value(messages, tags, rating)
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
-        return as_example(documents.write(tx, owner.id, Put(NAMESPACE, uuid.uuid4().hex, value), engine.now()))
+        return as_example(item_rows.write(tx, owner.id, Put(NAMESPACE, uuid.uuid4().hex, value), engine.now()))
 
 
 def add_exchange(
@@ -108,18 +108,18 @@ def page(engine: Engine, caller: Caller, *, session_id: str | None, cursor: str 
         owner = get_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
         query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
         rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
-    return page_of([as_example(documents.as_item(row)) for row in rows], limit, lambda example: (example.id,))
+    return page_of([as_example(item_rows.as_item(row)) for row in rows], limit, lambda example: (example.id,))
 
 
 def find(tx: Transaction, caller: Caller, example_id: int) -> list[int]:
     """Return the id of the caller's example. Raises NotFound."""
-    return [documents.get_item_id(tx, caller, NAMESPACE, example_id, "example")]
+    return [item_rows.get_item_id(tx, caller, NAMESPACE, example_id, "example")]
 
 
 def similar(engine: Engine, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
     """Return the examples whose input is most similar to `text`, the best rated first."""
     with engine.database.read() as tx:
-        items = [documents.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
+        items = [item_rows.as_item(row) for row in tx.execute(_CANDIDATES, {"tenant": tenant, "owner": owner_id})]
     if not items:
         return ()
     prepared = engine.index.prepare(Query(text, COMPARED_EXAMPLES_MAX, alone=True))
@@ -146,13 +146,13 @@ def keep(tx: Transaction, exchange: Exchange, now: datetime, *, tags: Collection
     first, last = {**first, "content": message.content[:INPUT_CHARS]}, {**last, "content": reply.content[:OUTPUT_CHARS]}
     put = Put(NAMESPACE, exchange.key, _value([first, *called, last], tags, rating))
     sources = [*exchange.ids, *(step.id for step in steps)]
-    return documents.write(tx, exchange.session.owner_id, put, now, sources=sources)
+    return item_rows.write(tx, exchange.session.owner_id, put, now, sources=sources)
 
 
 def drop(tx: Transaction, exchange: Exchange, now: datetime) -> None:
     """Remove the example made from an exchange."""
-    item = documents.read(tx, exchange.session.owner_id, NAMESPACE, exchange.key, now)
-    documents.remove(tx, [item.id] if item is not None else [])
+    item = item_rows.read(tx, exchange.session.owner_id, NAMESPACE, exchange.key, now)
+    item_rows.remove(tx, [item.id] if item is not None else [])
 
 
 def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
@@ -161,7 +161,7 @@ def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
     if not wanted:
         return ()
     rows = tx.execute(_OF_KIND.where(_I.id.in_(wanted)))
-    existing = {row.id: as_example(documents.as_item(row)) for row in rows}
+    existing = {row.id: as_example(item_rows.as_item(row)) for row in rows}
     return tuple(existing[example_id] for example_id in wanted if example_id in existing)
 
 

@@ -24,7 +24,7 @@ from memory.knowledge.grounding import contains_quote, content_pairs
 from memory.llm.mini_model import TEXT, InvalidAnswer, first_object, object_of, request_for
 from memory.quoting import block, escape, own_words, strip_markup
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
-from memory.store import documents
+from memory.store import item_rows
 from models import MessageRow, OwnerRow, Transaction
 from models.jobs import Job, JobRequest
 from models.messages import Message
@@ -79,7 +79,7 @@ def give(  # noqa: PLR0913 - by keyword, as a body has them
         }
         value["state"] = WAITING if is_for_model else "stored"
         put = Put(NAMESPACE, exchange.key, value)
-        item = documents.write(tx, owner.id, put, engine.now(), sources=exchange.ids)
+        item = item_rows.write(tx, owner.id, put, engine.now(), sources=exchange.ids)
         if is_for_model:
             engine.job_queue.enqueue(tx, JobRequest("feedback", owner.id, owner.tenant, owner.id))
         return item
@@ -99,7 +99,7 @@ def run(engine: Engine, job: Job) -> bool:
         item = waiting[0]
         name: str = item.value["instruction"]
         before, room = instructions.text_of(engine, tx, owner, name), instructions.room(engine, tx, owner, name)
-        query = MESSAGES.where(MessageRow.id.in_(documents.messages_of(tx, item)), *QUOTABLE)
+        query = MESSAGES.where(MessageRow.id.in_(item_rows.messages_of(tx, item)), *QUOTABLE)
         readable = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.position))]
         prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), key) for key in ("feedback", "repair"))
     proposed, state, reason = None, "unchanged", ""
@@ -122,18 +122,18 @@ def run(engine: Engine, job: Job) -> bool:
         if instructions.text_of(engine, tx, row, name) != before:
             return True
         if proposed is not None:
-            instructions.propose(engine, tx, row, name, proposed, documents.messages_of(tx, item))
+            instructions.propose(engine, tx, row, name, proposed, item_rows.messages_of(tx, item))
             state = "proposed"
             if engine.settings.feedback == "auto":
                 instructions.accept_proposal(engine, tx, row, name, MODEL)
                 state = "taken"
         value = {**item.value, "state": state, "reason": reason}
-        documents.write(tx, row.id, Put(NAMESPACE, item.key, value), engine.now())
+        item_rows.write(tx, row.id, Put(NAMESPACE, item.key, value), engine.now())
     return len(waiting) > 1
 
 
 def _waiting(engine: Engine, tx: Transaction, owner: OwnerRow) -> list[Item]:
-    items = documents.list_items(tx, owner.id, NAMESPACE, engine.now())
+    items = item_rows.list_items(tx, owner.id, NAMESPACE, engine.now())
     waiting = (item for item in items if item.value["state"] == WAITING)
     return sorted(waiting, key=lambda item: item.updated_at)
 

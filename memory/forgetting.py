@@ -22,7 +22,7 @@ from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.sessions.refused_messages import mark_refused, reason_of
-from memory.store import documents
+from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
 from models.store import Namespace, Source
 
@@ -30,19 +30,19 @@ from models.store import Namespace, Source
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
     """Remove what rests on these messages; return the number of rows by kind. messages: a query of ids."""
     removed = Counter(items=0, item_versions=0)
-    rests = or_(ItemRow.id.in_(documents.resting_on(messages)), overview.of_owners(messages))
-    for row in tx.execute(documents.ITEMS.add_columns(ItemRow.owner_id).where(rests)).all():
-        item = documents.as_item(row)
+    rests = or_(ItemRow.id.in_(item_rows.resting_on(messages)), overview.of_owners(messages))
+    for row in tx.execute(item_rows.ITEMS.add_columns(ItemRow.owner_id).where(rests)).all():
+        item = item_rows.as_item(row)
         if item.namespace == overview.NAMESPACE:
             removed += overview.forget_sessions(tx, row.owner_id, item, messages, now)
             continue
         stays = _STAYS.get(item.namespace)
         if stays is None:
-            removed += documents.remove(tx, [item.id])
+            removed += item_rows.remove(tx, [item.id])
             continue
-        documents.remove_sources(tx, item.id, messages)
-        others = documents.sources_of(tx, [item.id])[item.id]
-        removed += documents.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
+        item_rows.remove_sources(tx, item.id, messages)
+        others = item_rows.sources_of(tx, [item.id])[item.id]
+        removed += item_rows.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
     return removed
 
 

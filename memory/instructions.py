@@ -22,7 +22,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.languages import content_terms
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.prompts.prompts import NAME
-from memory.store import documents
+from memory.store import item_rows
 from models import OwnerRow, Transaction
 from models.owners import Caller
 from models.store import MODEL, OWN, Item, ItemVersion, Namespace, Put
@@ -86,7 +86,7 @@ def versions(engine: Engine, caller: Caller, name: str) -> list[Instruction]:
     """Return all versions of the caller's own instruction, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         _, item = _own(engine, tx, caller, name)
-        return _versions(name, documents.list_versions(tx, item.id))
+        return _versions(name, item_rows.list_versions(tx, item.id))
 
 
 def put(engine: Engine, caller: Caller, name: str, text: str, expected: int | None = None) -> Instruction:
@@ -105,7 +105,7 @@ def rollback(engine: Engine, caller: Caller, name: str, version: int) -> Instruc
     """Store an earlier version as the newest. Raises NotFound."""
     with engine.database.write() as tx:
         owner, item = _own(engine, tx, caller, name)
-        old = documents.get_version(tx, item, version)
+        old = item_rows.get_version(tx, item, version)
         return _write(engine, tx, owner, Put(NAMESPACE, name, old.value), "rollback")
 
 
@@ -131,7 +131,7 @@ def text_of(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> str:
 
 def room(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> int:
     """Return the characters that an owner's instruction may have, beside the others."""
-    others = (item for item in documents.list_items(tx, owner.id, NAMESPACE, engine.now()) if item.key != name)
+    others = (item for item in item_rows.list_items(tx, owner.id, NAMESPACE, engine.now()) if item.key != name)
     return min(TEXT_CHARS, TOTAL_CHARS - sum(len(item.value["text"]) for item in others))
 
 
@@ -140,16 +140,16 @@ def propose(
 ) -> None:
     """Store a proposal, in the place of another one, with the messages that it rests on."""
     _drop_proposal(engine, tx, owner, name)
-    documents.write(tx, owner.id, Put(PROPOSALS, name, proposal), engine.now(), sources=sources)
+    item_rows.write(tx, owner.id, Put(PROPOSALS, name, proposal), engine.now(), sources=sources)
 
 
 def accept_proposal(engine: Engine, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
     """Store the waiting proposal as a version, with the sources of both it and the version before."""
     proposal = _item(engine, tx, owner, name, PROPOSALS)
     assert proposal is not None
-    places = [[source.session_id, source.position] for source in documents.sources_of(tx, [proposal.id])[proposal.id]]
+    places = [[source.session_id, source.position] for source in item_rows.sources_of(tx, [proposal.id])[proposal.id]]
     value = {"text": proposal.value["text"], "sources": [*_sources(engine, tx, owner, name), *places]}
-    return _write(engine, tx, owner, Put(NAMESPACE, name, value), author, documents.messages_of(tx, proposal))
+    return _write(engine, tx, owner, Put(NAMESPACE, name, value), author, item_rows.messages_of(tx, proposal))
 
 
 def learn(engine: Engine, tx: Transaction, owner: OwnerRow, line: str, quote: str, message_id: int) -> None:
@@ -168,7 +168,7 @@ def learn(engine: Engine, tx: Transaction, owner: OwnerRow, line: str, quote: st
     quotes, sources = [quote], [message_id]
     if waiting is not None:
         quotes.insert(0, waiting.value["quote"])
-        sources += documents.messages_of(tx, waiting)
+        sources += item_rows.messages_of(tx, waiting)
     proposal = {"text": text, "reason": "Said in a conversation.", "quote": "\n".join(quotes)}
     propose(engine, tx, owner, LEARNED, proposal, sources)
 
@@ -190,12 +190,12 @@ def _shown(engine: Engine, tx: Transaction, caller: Caller) -> dict[str, Instruc
     """Return the tenant's instructions and the caller's over them, by name, with waiting proposals."""
     shown: dict[str, Instruction] = {}
     for owner in filter(None, (find_owner(tx, Caller(caller.tenant)), find_owner(tx, caller))):
-        items = documents.list_items(tx, owner.id, NAMESPACE, engine.now())
-        histories = documents.histories(tx, [item.id for item in items])
+        items = item_rows.list_items(tx, owner.id, NAMESPACE, engine.now())
+        histories = item_rows.histories(tx, [item.id for item in items])
         for item in items:
             newest = _versions(item.key, histories[item.id][::-1])[0]
             shown[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
-        for item in documents.list_items(tx, owner.id, PROPOSALS, engine.now()):
+        for item in item_rows.list_items(tx, owner.id, PROPOSALS, engine.now()):
             newest, value = shown.get(item.key, Instruction(item.key)), item.value
             proposal = Proposal(diff=_diff(newest.text, value["text"]), created_at=item.created_at, **value)
             shown[item.key] = replace(newest, proposal=proposal)
@@ -213,14 +213,14 @@ def _write(
             "Nothing was stored. Shorten or delete some.",
             param="text",
         )
-    documents.write(tx, owner.id, put, engine.now(), author=author, sources=sources)
+    item_rows.write(tx, owner.id, put, engine.now(), author=author, sources=sources)
     _drop_proposal(engine, tx, owner, put.key)
     return _shown(engine, tx, owner.caller)[put.key]
 
 
 def _drop_proposal(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> None:
     proposal = _item(engine, tx, owner, name, PROPOSALS)
-    documents.remove(tx, [proposal.id] if proposal is not None else [])
+    item_rows.remove(tx, [proposal.id] if proposal is not None else [])
 
 
 def _sources(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> list[Any]:
@@ -238,7 +238,7 @@ def _own(engine: Engine, tx: Transaction, caller: Caller, name: str) -> tuple[Ow
 
 
 def _item(engine: Engine, tx: Transaction, owner: OwnerRow, name: str, namespace: Namespace = NAMESPACE) -> Item | None:
-    return documents.read(tx, owner.id, namespace, name, engine.now())
+    return item_rows.read(tx, owner.id, namespace, name, engine.now())
 
 
 def _is_other_value(old: str, new: str) -> bool:

@@ -15,7 +15,7 @@ from memory.errors import Forbidden
 from memory.events import count_forgotten
 from memory.knowledge.fact_reads import valid_at
 from memory.sessions.messages import CURRENT
-from memory.store.documents import unexpired
+from memory.store.item_rows import unexpired
 from models import ArchiveRow, DocumentRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import PASSAGE
 from models.owners import Caller

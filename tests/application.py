@@ -16,7 +16,7 @@ from app import build_app, engine_of
 from config import Settings
 from memory.access.owners import get_user
 from memory.engine import Engine
-from memory.store import documents
+from memory.store import item_rows
 from models import Base, Database
 from models.owners import Caller
 from models.store import Item, Put
@@ -82,7 +82,7 @@ def derived(engine: Engine, user_id: str, key: str, value: Any, sources: Sequenc
     with engine.database.write() as tx:
         owner = get_user(tx, Caller(user_id=user_id))
         put = Put(("recap", "profile"), key, value)
-        return documents.write(tx, owner.id, put, engine.items.now(), author=author, sources=sources)
+        return item_rows.write(tx, owner.id, put, engine.items.now(), author=author, sources=sources)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import create_engine, update
 
-from api.current import EXTENSION
+from api.current_request import EXTENSION
 from app import engine_of
 from memory.engine import Engine
 from memory.errors import ModelError

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memory.sessions.kept_out import asks_to_forget, asks_to_keep_out, requests_to_remember
+from memory.sessions.memory_requests import asks_to_forget, asks_to_keep_out, requests_to_remember
 from models.messages import KEPT_OUT_TEXT
 from tests.http import append, chat, find, good, said
 from tests.jobs import jobs_done

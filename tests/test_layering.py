@@ -40,7 +40,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/turn/begin.py": 16,
     "memory/turn/context.py": 17,
     "memory/turn/fact_tools.py": 15,
-    "memory/turn/others.py": 13,
+    "memory/turn/other_memories.py": 13,
     "memory/turn/prefix.py": 25,
     "memory/turn/record.py": 15,
     "memory/webhooks/webhooks.py": 13,

@@ -7,7 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from memory.recall.gate import OTHER, PERSONAL, gate_for, relevant
+from memory.recall.relevance import OTHER, PERSONAL, gate_for, relevant
 from search_index import Hit
 from tests.http import append, chat, find, good, said
 from tests.recall import reason, recalled, talker, words

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app import engine_of, upgrade_schema
 from memory.errors import InvalidRequest
-from memory.store import documents
+from memory.store import item_rows
 from models import ItemRow
 from models.owners import Caller
 from models.store import Delete, Get, Item, Put, Search
@@ -141,7 +141,7 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench):
 
 def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(engine):
     now = engine.items.now()
-    query = documents.ITEMS.where(ItemRow.owner_id == 1, documents.below(("a", "b")), documents.unexpired(now))
+    query = item_rows.ITEMS.where(ItemRow.owner_id == 1, item_rows.below(("a", "b")), item_rows.unexpired(now))
     with engine.database.engine.connect() as connection:
         sql = query.order_by(ItemRow.updated_at.desc()).compile(connection, compile_kwargs={"literal_binds": True})
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
@@ -154,7 +154,7 @@ def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench):
     read = items.get(ADA, Get(("a",), "k"))
     items.run(ADA, [Put(("a",), "k", "for good")])
     with bench.engine.database.write() as tx:
-        documents.extend_expiry(tx, [read])
+        item_rows.extend_expiry(tx, [read])
     assert items.get(ADA, Get(("a",), "k")).expires_at is None
 
 

@@ -29,7 +29,7 @@ from memory.events import KEPT, tell
 from memory.forgetting import forget_messages
 from memory.knowledge import facts, overview
 from memory.knowledge.fact_writes import delete_with_history
-from memory.store import documents
+from memory.store import item_rows
 from memory.store.store import item_not_found
 from memory.users import count_of
 from models import (
@@ -143,7 +143,7 @@ def erase_documents(engine: Engine, caller: Caller, find: Callable[..., Collecti
     find: returns the ids of the caller's documents that are `named`.
     """
     with engine.database.write() as tx:
-        erased = documents.remove(tx, find(tx, caller, **named))
+        erased = item_rows.remove(tx, find(tx, caller, **named))
         engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
     return receipt_of(engine, erased, (DATABASE_FILES,), **named)
 

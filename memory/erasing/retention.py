@@ -29,7 +29,7 @@ from memory.engine import Engine
 from memory.erasing.erasing import DATABASE_FILES, Receipt, erase_empty_owner, erase_rows, receipt_of, vacuum_job
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
-from memory.store import documents
+from memory.store import item_rows
 from memory.transfer.export import ARCHIVES, Export
 from memory.transfer.export_format import to_json
 from memory.transfer.import_reader import read_import
@@ -73,7 +73,7 @@ def put_policy(engine: Engine, caller: Caller, policy: Policy) -> Policy:
     """Store the policy of the caller's tenant. Its job runs soon, and then once a day."""
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, Caller(caller.tenant), engine.now())
-        documents.write(tx, owner.id, Put(NAMESPACE, POLICY_KEY, asdict(policy)), engine.now())
+        item_rows.write(tx, owner.id, Put(NAMESPACE, POLICY_KEY, asdict(policy)), engine.now())
         engine.job_queue.enqueue(tx, JobRequest("retention", owner.id, owner.tenant, owner.id, force=True))
     return policy
 
@@ -118,7 +118,7 @@ def archive_and_erase(engine: Engine, session: int, tenant_id: int | None) -> bo
 
 
 def _policy(engine: Engine, tx: Transaction, tenant_id: int | None) -> Policy:
-    item = documents.read(tx, tenant_id, NAMESPACE, POLICY_KEY, engine.now()) if tenant_id is not None else None
+    item = item_rows.read(tx, tenant_id, NAMESPACE, POLICY_KEY, engine.now()) if tenant_id is not None else None
     return Policy(**item.value) if item is not None else Policy()
 
 

@@ -34,7 +34,7 @@ from memory.llm.mini_model import INTEGER, TEXT, InvalidAnswer, json_objects, li
 from memory.paging import Page
 from memory.quoting import block, escape, one_line
 from memory.sessions.messages import PRIVATE
-from memory.store import documents
+from memory.store import item_rows
 from models import (
     IS_NEWEST_SUMMARY,
     FactRow,
@@ -112,7 +112,7 @@ def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit
     """Return all versions, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         item = _item(engine, tx, get_user(tx, caller).id)
-        return documents.page_of_versions(tx, item, Overview.of, cursor, limit)
+        return item_rows.page_of_versions(tx, item, Overview.of, cursor, limit)
 
 
 def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected: int | None = None) -> OverviewState:
@@ -131,7 +131,7 @@ def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         before = _read(engine, tx, owner.id)
-        documents.check_version(KEY, expected, before.version)
+        item_rows.check_version(KEY, expected, before.version)
         there = {sentence.text: sentence for sentence in before.sentences}
         sources = frozenset[Any]().union(*(sentence.sources for sentence in before.sentences))
         if any(not sentence.sources <= sources for sentence in sentences):
@@ -149,7 +149,7 @@ def rollback(engine: Engine, caller: Caller, version: int) -> OverviewState:
     """Make an earlier version the newest again, without sentences whose facts hold no longer. Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        old = Overview.of(documents.get_version(tx, _item(engine, tx, owner.id), version))
+        old = Overview.of(item_rows.get_version(tx, _item(engine, tx, owner.id), version))
         valid = set(tx.scalars(select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None))))
         sentences = tuple(sentence for sentence in old.sentences if valid.issuperset(sentence.facts))
         _write(engine, tx, owner, replace(old, sentences=sentences), "rollback")
@@ -214,11 +214,11 @@ def run(engine: Engine, job: Job) -> bool:
 
 
 def _item(engine: Engine, tx: Transaction, owner_id: int) -> Item | None:
-    return documents.read(tx, owner_id, NAMESPACE, KEY, engine.now())
+    return item_rows.read(tx, owner_id, NAMESPACE, KEY, engine.now())
 
 
 def _read(engine: Engine, tx: Transaction, owner_id: int) -> Overview:
-    stored = documents.newest_version(tx, _item(engine, tx, owner_id))
+    stored = item_rows.newest_version(tx, _item(engine, tx, owner_id))
     return Overview.of(stored) if stored is not None else Overview()
 
 
@@ -232,7 +232,7 @@ def _state(engine: Engine, tx: Transaction, owner: OwnerRow) -> OverviewState:
 
 
 def _write(engine: Engine, tx: Transaction, owner: OwnerRow, overview: Overview, author: str) -> None:
-    documents.write(tx, owner.id, Put(NAMESPACE, KEY, overview.value), engine.now(), author=author)
+    item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, overview.value), engine.now(), author=author)
 
 
 def _sources(engine: Engine, tx: Transaction, owner_id: int) -> list[Source]:
@@ -352,7 +352,7 @@ class OverviewBlock:
 def of_owners(messages: Select[int]) -> ColumnElement[bool]:
     """Return the condition for the overviews of those who own these messages."""
     owners = select(MessageRow.owner_id).where(MessageRow.id.in_(messages))
-    return and_(ItemRow.namespace == documents.join_namespace(NAMESPACE), ItemRow.owner_id.in_(owners))
+    return and_(ItemRow.namespace == item_rows.join_namespace(NAMESPACE), ItemRow.owner_id.in_(owners))
 
 
 def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> None:
@@ -362,10 +362,10 @@ def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> No
         by_owner[fact.owner_id].append(fact)
     for owner_id, erased in by_owner.items():
         ids, words = {fact.id for fact in erased}, [set(stems(fact.text)) for fact in erased]
-        item = documents.read(tx, owner_id, NAMESPACE, KEY, now)
+        item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
         if item is not None:
             is_gone = partial(_is_said, ids, list(filter(None, words)))
-            documents.drop_versions(tx, owner_id, item, partial(_without, is_gone), now)
+            item_rows.drop_versions(tx, owner_id, item, partial(_without, is_gone), now)
 
 
 def forget_sessions(tx: Transaction, owner_id: int, item: Item, messages: Select[int], now: datetime) -> Counter[str]:
@@ -375,7 +375,7 @@ def forget_sessions(tx: Transaction, owner_id: int, item: Item, messages: Select
     """
     of_messages = select(MessageRow.session_id).where(MessageRow.id.in_(messages))
     session_ids = set(tx.scalars(select(SessionRow.public_id).where(SessionRow.id.in_(of_messages))))
-    return documents.drop_versions(tx, owner_id, item, partial(_without, partial(_is_of_session, session_ids)), now)
+    return item_rows.drop_versions(tx, owner_id, item, partial(_without, partial(_is_of_session, session_ids)), now)
 
 
 def outdate_facts(tx: Transaction, owner_id: int, fact_ids: Iterable[int], now: datetime) -> None:
@@ -409,9 +409,9 @@ def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:
 
 
 def _outdate(tx: Transaction, owner_id: int, is_gone: Callable[[Value], bool], now: datetime) -> None:
-    item = documents.read(tx, owner_id, NAMESPACE, KEY, now)
+    item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
     if item is not None and (left := _without(is_gone, item.value)) != item.value:
-        documents.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="correction")
+        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="correction")
 
 
 # -- in another database

@@ -34,7 +34,7 @@ from memory.llm.mini_model import INTEGER, TEXT, CutOff, InvalidAnswer, first_ob
 from memory.paging import Page
 from memory.quoting import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import MESSAGES, QUOTABLE
-from memory.store import documents
+from memory.store import item_rows
 from models import FactRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
 from models.jobs import Job, JobRequest
@@ -127,7 +127,7 @@ def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit
     """Return all versions, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         item = _item(engine, tx, get_user(tx, caller))
-        return documents.page_of_versions(tx, item, ProfileVersion.of, cursor, limit)
+        return item_rows.page_of_versions(tx, item, ProfileVersion.of, cursor, limit)
 
 
 def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
@@ -141,7 +141,7 @@ def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: i
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, now)
         schema, item = _schema(engine, tx, caller.tenant, owner.kind), _item(engine, tx, owner)
-        documents.check_version(KEY, expected, item.version if item is not None else 0)
+        item_rows.check_version(KEY, expected, item.version if item is not None else 0)
         profile = before = Profile.of(item and item.value).fitting(schema)
         try:
             for operation in patch:
@@ -159,7 +159,7 @@ def rollback(engine: Engine, caller: Caller, version: int) -> ProfileVersion:
     """Make an earlier version the newest again.  Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        old = documents.get_version(tx, _item(engine, tx, owner), version)
+        old = item_rows.get_version(tx, _item(engine, tx, owner), version)
         return _write(engine, tx, owner, Profile.of(old.value), "rollback")
 
 
@@ -188,7 +188,7 @@ def set_schema(engine: Engine, caller: Caller, kind: str, schema: dict[str, Any]
     check_schema(schema)
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, Caller(caller.tenant), engine.now())
-        documents.write(tx, owner.id, Put(SCHEMAS, _SCHEMA_KEYS[kind], schema), engine.now(), author="person")
+        item_rows.write(tx, owner.id, Put(SCHEMAS, _SCHEMA_KEYS[kind], schema), engine.now(), author="person")
     return schema
 
 
@@ -257,16 +257,16 @@ def run(engine: Engine, job: Job) -> bool:
 
 
 def _item(engine: Engine, tx: Transaction, owner: OwnerRow) -> Item | None:
-    return documents.read(tx, owner.id, NAMESPACE, KEY, engine.now())
+    return item_rows.read(tx, owner.id, NAMESPACE, KEY, engine.now())
 
 
 def _newest(engine: Engine, tx: Transaction, owner: OwnerRow, as_of: datetime | None = None) -> ProfileVersion:
-    stored = documents.newest_version(tx, _item(engine, tx, owner), as_of)
+    stored = item_rows.newest_version(tx, _item(engine, tx, owner), as_of)
     return ProfileVersion.of(stored) if stored is not None else ProfileVersion()
 
 
 def _schema(engine: Engine, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:
-    item = documents.read_own(tx, Caller(tenant), SCHEMAS, _SCHEMA_KEYS[kind], engine.now())
+    item = item_rows.read_own(tx, Caller(tenant), SCHEMAS, _SCHEMA_KEYS[kind], engine.now())
     return item.value if item is not None else DEFAULT_SCHEMAS[kind]
 
 
@@ -274,7 +274,7 @@ def _write(
     engine: Engine, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
 ) -> ProfileVersion:
     put, now = Put(NAMESPACE, KEY, asdict(profile)), engine.now()
-    item = documents.write(tx, owner.id, put, now, author=author, sources=used)
+    item = item_rows.write(tx, owner.id, put, now, author=author, sources=used)
     return ProfileVersion(item.version, profile, author, now)
 
 
@@ -343,7 +343,7 @@ def _accepted_words(tx: Transaction, owner: OwnerRow, messages: Sequence[Message
 
 def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactRow], now: datetime) -> None:
     """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay."""
-    item = documents.read(tx, owner_id, NAMESPACE, KEY, now)
+    item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
     if item is None:
         return
     profile = Profile.of(item.value)
@@ -357,7 +357,7 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactR
     ]
     if sources:
         left = asdict(profile.without(lambda value: value.source in sources))
-        documents.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="erasure")
+        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="erasure")
 
 
 # -- in the prefix of a prompt

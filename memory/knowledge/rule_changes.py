@@ -28,7 +28,7 @@ from memory.knowledge.profile_patch import Profile
 from memory.knowledge.rule_set import RuleSet
 from memory.knowledge.rules import RulesVersion, check_rules, put_rules, schedule_end
 from memory.knowledge.summaries import rewrite_newest
-from memory.store import documents
+from memory.store import item_rows
 from models import IS_NEWEST_SUMMARY, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.facts import Fact
 from models.owners import Caller
@@ -103,7 +103,7 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
         for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
             sections = Sections.from_dict(stored)
             sessions += [session_id] if rules.kept_of(sections) != sections else []
-        is_profile = ItemRow.namespace == documents.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
+        is_profile = ItemRow.namespace == item_rows.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
         items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
         profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]
     return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
@@ -148,7 +148,7 @@ def _clean_profiles(engine: Engine, item_ids: Sequence[int], rules: RuleSet) -> 
     with engine.database.write() as tx:
         for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
             put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
-            documents.write(tx, row.owner_id, put, engine.now(), author="erasure")
+            item_rows.write(tx, row.owner_id, put, engine.now(), author="erasure")
 
 
 def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -23,7 +23,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.rule_set import EVERYTHING, Decision, RuleSet, check_word
 from memory.llm.mini_model import TEXT, list_of, object_of
-from memory.store import documents
+from memory.store import item_rows
 from models import FactRow, ItemRow, OwnerRow, Transaction
 from models.jobs import Job, JobRequest
 from models.owners import Caller
@@ -44,7 +44,7 @@ _T = OwnerRow.__table__.alias().c
 def stored_rules(owner_id: ColumnElement[Any], tenant: ColumnElement[Any]) -> tuple[Any, Any]:
     """Return two columns: the stored rules of an owner and of a tenant."""
     tenant_id = select(_T.id).where(_T.tenant == tenant, _T.kind == "tenant").scalar_subquery()
-    stored = select(_I.value).where(_I.namespace == documents.join_namespace(NAMESPACE), _I["key"] == KEY)
+    stored = select(_I.value).where(_I.namespace == item_rows.join_namespace(NAMESPACE), _I["key"] == KEY)
     own, of_tenant = (stored.where(_I.owner_id == who).scalar_subquery() for who in (owner_id, tenant_id))
     return own.label("own_rules"), of_tenant.label("tenant_rules")
 
@@ -111,7 +111,7 @@ def get(engine: Engine, caller: Caller) -> RulesVersion:
     """Return the newest version of the caller's rules."""
     with engine.database.read() as tx:
         of_tenant = _of_tenant(engine, tx, caller)
-        stored = documents.newest_version(tx, _item(engine, tx, caller))
+        stored = item_rows.newest_version(tx, _item(engine, tx, caller))
     return RulesVersion.of(stored, of_tenant) if stored is not None else RulesVersion(in_force=of_tenant)
 
 
@@ -119,7 +119,7 @@ def versions(engine: Engine, caller: Caller) -> list[RulesVersion]:
     """Return all versions, newest first."""
     with engine.database.read() as tx:
         of_tenant, item = _of_tenant(engine, tx, caller), _item(engine, tx, caller)
-        history = documents.list_versions(tx, item.id) if item is not None else []
+        history = item_rows.list_versions(tx, item.id) if item is not None else []
         return [RulesVersion.of(version, of_tenant) for version in history]
 
 
@@ -137,7 +137,7 @@ def put_rules(engine: Engine, caller: Caller, rules: RuleSet, expected: int | No
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
         put = Put(NAMESPACE, KEY, rules.as_dict(), expected)
-        documents.write(tx, owner.id, put, engine.now(), author="person")
+        item_rows.write(tx, owner.id, put, engine.now(), author="person")
     return get(engine, caller)
 
 
@@ -145,8 +145,8 @@ def rollback(engine: Engine, caller: Caller, version: int) -> RulesVersion:
     """Store an earlier version as the newest. Raises NotFound."""
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
-        old = documents.get_version(tx, _get_item(engine, tx, caller), version)
-        documents.write(tx, owner.id, Put(NAMESPACE, KEY, old.value), engine.now(), author="rollback")
+        old = item_rows.get_version(tx, _get_item(engine, tx, caller), version)
+        item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, old.value), engine.now(), author="rollback")
     return get(engine, caller)
 
 
@@ -163,7 +163,7 @@ def _get_item(engine: Engine, tx: Transaction, caller: Caller) -> Item:
 
 
 def _item(engine: Engine, tx: Transaction, caller: Caller) -> Item | None:
-    return documents.read_own(tx, caller, NAMESPACE, KEY, engine.now())
+    return item_rows.read_own(tx, caller, NAMESPACE, KEY, engine.now())
 
 
 def _of_tenant(engine: Engine, tx: Transaction, caller: Caller) -> RuleSet:

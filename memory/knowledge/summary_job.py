@@ -43,10 +43,10 @@ from memory.llm.mini_model import ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import Prompt
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.kept_out import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
+from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
 from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
 from memory.sessions.refused_messages import mark_refused, reason_of
-from memory.store.documents import unexpired
+from memory.store.item_rows import unexpired
 from models import (
     FactRow,
     ItemRow,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory.errors import ModelError, RecapError
 from memory.llm import ChatMessage, ModelRequest, complete, dict_in, list_in
-from memory.llm.passthrough import is_object
+from memory.llm.openai_form import is_object
 from memory.llm.registry import ModelRegistry
 from search_index import Embedder, EmbeddingUnavailable
 

@@ -22,7 +22,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings, SettingsError
-from config.servers import OPENAI_URL
+from config.model_servers import OPENAI_URL
 from memory.access.encryption import KEY_FILE, Encryption, Undecryptable
 from memory.errors import Conflict, InvalidRequest, ModelError
 from memory.llm import ModelRequest, StreamEnd, TextDelta

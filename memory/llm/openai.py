@@ -36,7 +36,7 @@ import openai
 from numpy.typing import NDArray
 
 from config import Server, SettingsError
-from config.servers import OPENAI_URL
+from config.model_servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
 from memory.llm.provider_errors import WORTH_ANOTHER_TRY, ProviderErrors

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from memory.errors import ModelError, Upstream
 from memory.llm import ChatMessage, ModelRequest, Tool
-from memory.llm.passthrough import sent_call
+from memory.llm.openai_form import sent_call
 
 CACHE_KEY_CHARS = 64  # servers refuse longer ones
 _NAMING = ("metadata", "user", "safety_identifier", "prompt_cache_key", "store")

@@ -32,7 +32,7 @@ from memory.llm import (
     estimate_prompt,
     list_in,
 )
-from memory.llm.passthrough import as_completion, for_client, is_object
+from memory.llm.openai_form import as_completion, for_client, is_object
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.thoughts import ThoughtSplitter
 from models.owners import Usage

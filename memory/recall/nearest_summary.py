@@ -13,9 +13,9 @@ from dataclasses import replace
 from sqlalchemy import Connection, bindparam, select
 
 from memory import tokens
-from memory.recall.endings import COLUMNS, NEWEST, gist_of
 from memory.recall.excerpts import address, excerpt_block
-from memory.recall.gate import FOREIGN_SUMMARY, OTHER
+from memory.recall.latest_sessions import COLUMNS, NEWEST, gist_of
+from memory.recall.relevance import FOREIGN_SUMMARY, OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
 from memory.sessions.messages import PRIVATE
 from models import SessionRow

@@ -20,12 +20,12 @@ from sqlalchemy import Connection
 from memory.engine import Engine
 from memory.languages import analysis_in
 from memory.llm.mini_model import MiniModel
-from memory.recall import endings, reranking, triggers
+from memory.recall import latest_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
-from memory.recall.gate import BY_MEANING, FOREIGN_PASSAGE, JUDGED, PERSONAL, gate_for, relevant
 from memory.recall.nearest_summary import find_summaries, nearest_summary
+from memory.recall.past_questions import empty_exchanges, statements
+from memory.recall.relevance import BY_MEANING, FOREIGN_PASSAGE, JUDGED, PERSONAL, gate_for, relevant
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
-from memory.recall.statements import empty_exchanges, statements
 from memory.recall.triggers import MessageReading, RecallPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.messages import Excerpt
@@ -159,7 +159,7 @@ class Recall:
         findings = findings._replace(plan=final)
         if final.latest:
             findings = findings._replace(
-                endings=self._find_endings(tx, scope, min(plan.budget, endings.ENDINGS_TOKENS_MAX))
+                endings=self._find_endings(tx, scope, min(plan.budget, latest_sessions.ENDINGS_TOKENS_MAX))
             )
         elif findings.query is not None and flags.summaries and not by_session:
             limit = self.engine.settings.recall_limit + 1  # so that one is left of a session that no excerpt is of
@@ -251,8 +251,8 @@ class Recall:
         """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
         page, session = self.engine.settings.public_url, scope.session_row_id or 0
         if self.engine.settings.recall_scope == "session":
-            return endings.own_ending(tx, session, scope.exclude, budget, page)
-        return endings.latest_endings(tx, scope.owner_id, session, budget, page)
+            return latest_sessions.own_ending(tx, session, scope.exclude, budget, page)
+        return latest_sessions.latest_endings(tx, scope.owner_id, session, budget, page)
 
     def _session_of(self, scope: SearchScope) -> int | None:
         return (scope.session_row_id or 0) if self.engine.settings.recall_scope == "session" else None

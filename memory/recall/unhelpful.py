@@ -19,7 +19,7 @@ from memory.engine import Engine
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE, find_exchange
-from memory.store import documents
+from memory.store import item_rows
 from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
 from models.messages import Message
 from models.owners import Caller
@@ -29,7 +29,7 @@ NAMESPACE = (OWN, "unhelpful")
 SHAPE = {"type": "object", "properties": {}, "additionalProperties": False}
 
 _I, _M, _R = ItemRow.__table__.c, MessageRow.__table__.c, ItemSourceRow.__table__.c
-_OF_KIND = _I.namespace == documents.join_namespace(NAMESPACE)
+_OF_KIND = _I.namespace == item_rows.join_namespace(NAMESPACE)
 OF_OWNER = select(_I.id).where(_I.owner_id == bindparam("owner"), _OF_KIND)
 """Selects the ids of an `owner`'s marks."""
 _MARKS = (
@@ -74,13 +74,13 @@ def add_mark(
                 param="hits",
             )
         put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{messages[0].session_id}", {})
-        item = documents.write(tx, owner_id, put, engine.now(), sources=[asked.id, *hits])
+        item = item_rows.write(tx, owner_id, put, engine.now(), sources=[asked.id, *hits])
         return marks(tx.connection(), _I.id == item.id)[0]
 
 
 def find_mark(tx: Transaction, caller: Caller, mark_id: int) -> list[int]:
     """Return the id of the caller's mark. Raises NotFound."""
-    return [documents.get_item_id(tx, caller, NAMESPACE, mark_id, "mark")]
+    return [item_rows.get_item_id(tx, caller, NAMESPACE, mark_id, "mark")]
 
 
 def list_marks(
@@ -94,7 +94,7 @@ def list_marks(
         owner, _ = owner_and_session(tx, caller, session_id)
         wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
         if message_id is not None:
-            wanted = wanted.where(_I.id.in_(documents.resting_on([message_id])))
+            wanted = wanted.where(_I.id.in_(item_rows.resting_on([message_id])))
         excerpts = marks(tx.connection(), _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
     return page_of(excerpts, limit, lambda excerpt: (excerpt.id,))
 
@@ -111,4 +111,4 @@ def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
 
 def marks_on(tx: Connection, owner_id: int, message_ids: Collection[int]) -> list[UnhelpfulExcerpt]:
     """Return the owner's marks that rest on any of these messages."""
-    return marks(tx, (_I.owner_id == owner_id) & _I.id.in_(documents.resting_on(message_ids)))
+    return marks(tx, (_I.owner_id == owner_id) & _I.id.in_(item_rows.resting_on(message_ids)))

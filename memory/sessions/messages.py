@@ -17,8 +17,8 @@ from sqlalchemy import Connection, Select, bindparam, exists, func, insert, or_,
 from memory import tokens
 from memory.access.owners import get_session
 from memory.errors import InvalidRequest, NotFound, TooLarge
-from memory.sessions.kept_out import asks_to_keep_out
-from memory.store.documents import join_namespace
+from memory.sessions.memory_requests import asks_to_keep_out
+from memory.store.item_rows import join_namespace
 from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction, TurnRow
 from models.messages import KEPT_OUT, UNREMEMBERED, ListedMessage, Message, MessageDraft, is_kept_out
 from models.owners import Caller

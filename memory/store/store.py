@@ -19,7 +19,7 @@ from sqlalchemy import select
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue
-from memory.store import documents
+from memory.store import item_rows
 from memory.store.filters import condition
 from models import Database, ItemRow, Transaction
 from models.jobs import Job, JobRequest
@@ -79,7 +79,7 @@ class Items:
         refreshed = [item for operation, result in done for item in _refreshed(operation, result)]
         if refreshed:
             with self.database.write(durable=False) as tx:
-                documents.extend_expiry(tx, refreshed)
+                item_rows.extend_expiry(tx, refreshed)
         return results
 
     def get(self, caller: Caller, operation: Get) -> Item:
@@ -95,7 +95,7 @@ class Items:
             return
         now = self.now()
         with self.database.write() as tx:
-            next_expiry = documents.remove_expired(tx, job.owner_id, now)
+            next_expiry = item_rows.remove_expired(tx, job.owner_id, now)
             if next_expiry is not None:
                 self.job_queue.enqueue(tx, _expire(job.owner_id, job.tenant, next_expiry, now))
 
@@ -109,14 +109,14 @@ class Items:
     ) -> Any:
         match operation:
             case Put():
-                return documents.write(tx, owner_id, operation, now)
+                return item_rows.write(tx, owner_id, operation, now)
             case Get():
-                item = documents.read(tx, owner_id, operation.namespace, operation.key, now)
+                item = item_rows.read(tx, owner_id, operation.namespace, operation.key, now)
                 return _refresh(item, now) if item is not None and operation.refresh else item
             case Delete():
-                item = documents.read(tx, owner_id, operation.namespace, operation.key, now)
-                documents.check_version(operation.key, operation.version, item.version if item is not None else 0)
-                return documents.remove(tx, [item.id]) if item is not None else Counter()
+                item = item_rows.read(tx, owner_id, operation.namespace, operation.key, now)
+                item_rows.check_version(operation.key, operation.version, item.version if item is not None else 0)
+                return item_rows.remove(tx, [item.id]) if item is not None else Counter()
             case Search():
                 items = self._search(tx, owner_id, operation, query, now)
                 return [_refresh(item, now) for item in items] if operation.refresh else items
@@ -127,12 +127,12 @@ class Items:
         self, tx: Transaction, owner_id: int, search: Search, query: PreparedQuery | None, now: datetime
     ) -> list[Item]:
         matches = condition(search.filter, tx.get_bind().dialect.name)
-        rows = documents.ITEMS.where(
-            _I.owner_id == owner_id, documents.below(search.namespace), documents.unexpired(now), matches
+        rows = item_rows.ITEMS.where(
+            _I.owner_id == owner_id, item_rows.below(search.namespace), item_rows.unexpired(now), matches
         ).order_by(_I.updated_at.desc(), _I.id.desc())
         if query is None:
-            return list(map(documents.as_item, tx.execute(rows.limit(search.limit).offset(search.offset))))
-        candidates = list(map(documents.as_item, tx.execute(rows.limit(RANKED_ITEMS_MAX))))
+            return list(map(item_rows.as_item, tx.execute(rows.limit(search.limit).offset(search.offset))))
+        candidates = list(map(item_rows.as_item, tx.execute(rows.limit(RANKED_ITEMS_MAX))))
         return rank_items(self.index, query, candidates, search.paths)[search.offset :]
 
 
@@ -142,7 +142,7 @@ def item_not_found(namespace: Namespace, key: str) -> NotFound:
 
 def _refresh(item: Item, now: datetime) -> Item:
     """Return the item as it is after a read."""
-    return replace(item, expires_at=documents.expiry(item.ttl, now)) if item.refreshes else item
+    return replace(item, expires_at=item_rows.expiry(item.ttl, now)) if item.refreshes else item
 
 
 def _refreshed(operation: Operation, result: Any) -> list[Item]:
@@ -155,7 +155,7 @@ def _refreshed(operation: Operation, result: Any) -> list[Item]:
 
 def _namespaces(tx: Transaction, owner_id: int, operation: ListNamespaces, now: datetime) -> list[Namespace]:
     begin = tuple(takewhile(lambda part: part != ANY_PART, operation.prefix))
-    query = select(_I.namespace).where(_I.owner_id == owner_id, documents.below(begin), documents.unexpired(now))
+    query = select(_I.namespace).where(_I.owner_id == owner_id, item_rows.below(begin), item_rows.unexpired(now))
     names = [tuple(name.split(".")) for name in tx.scalars(query.distinct())]
     matching = {name[: operation.max_depth] for name in names if _matches(name, operation)}
     return sorted(matching)[operation.offset :][: operation.limit]

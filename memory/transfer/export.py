@@ -26,7 +26,7 @@ from memory.access.owners import get_user
 from memory.engine import Engine
 from memory.knowledge.fact_reads import as_relations
 from memory.knowledge.summaries import SummaryVersion, as_version
-from memory.store.documents import ITEMS, as_item, histories, resting_on, sources_of, unexpired
+from memory.store.item_rows import ITEMS, as_item, histories, resting_on, sources_of, unexpired
 from memory.turn.request import TurnUsage
 from models import (
     ArchiveRow,

@@ -30,7 +30,7 @@ from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
-from memory.store.documents import restore
+from memory.store.item_rows import restore
 from memory.transfer.export import FORMAT, DocumentRecord, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from models import (
     FactRevisionRow,

@@ -32,7 +32,7 @@ from memory.llm import (
     Waiting,
     estimate_prompt,
 )
-from memory.llm.passthrough import last_chunk, to_chunks
+from memory.llm.openai_form import last_chunk, to_chunks
 from memory.ops import logs
 from memory.turn.client_answer import ClientAnswer
 from memory.turn.prompt import Prompt

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from memory.llm import RawChunk, StreamEnd, ToolCall, Waiting
-from memory.llm.passthrough import to_openai
+from memory.llm.openai_form import to_openai
 
 _ALIVE_SECONDS = 1.0  # after which a stream tells, while calls are held back, that the model is at work
 

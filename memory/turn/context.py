@@ -23,9 +23,9 @@ from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, R
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
-from memory.turn.others import FoundOther, Other, find_others, read_others, select_others
+from memory.turn.memory_report import MemoryReport, OtherMemory
+from memory.turn.other_memories import FoundOther, Other, find_others, read_others, select_others
 from memory.turn.prefix import Prefix, read_prefix
-from memory.turn.report import MemoryReport, OtherMemory
 from memory.turn.request import ATTACHMENT_TOKENS, Turn
 from models.facts import Fact
 from models.messages import Message

@@ -27,8 +27,8 @@ from memory.knowledge.grounding import Ungrounded, contains_quote, strip_framing
 from memory.languages import content_terms, shared
 from memory.llm import Tool
 from memory.quoting import escape, one_line, own_words
-from memory.sessions.kept_out import keep_out, requests_to_forget
-from memory.turn.report import WrittenFact
+from memory.sessions.memory_requests import keep_out, requests_to_forget
+from memory.turn.memory_report import WrittenFact
 from memory.turn.request import Turn
 from models import MessageRow, SessionRow, Transaction, retry_on_conflict
 from models.facts import FACT_CATEGORIES, Fact, FactDraft

@@ -9,8 +9,8 @@ from memory.engine import Engine
 from memory.errors import InvalidRequest
 from memory.turn.begin import begin_turn
 from memory.turn.context import FRAME_TOKENS, read_context
+from memory.turn.memory_report import MemoryReport
 from memory.turn.prompt import build_prompt
-from memory.turn.report import MemoryReport
 from memory.turn.request import TurnRequest
 
 

@@ -35,8 +35,8 @@ from memory.recall.indexing import UNINDEXED, to_unindexed
 from memory.recall.search import SearchFlags
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
-from memory.store.documents import join_namespace
-from memory.turn.report import ShownText
+from memory.store.item_rows import join_namespace
+from memory.turn.memory_report import ShownText
 from memory.turn.request import PrefixChoice, Turn
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact

@@ -26,8 +26,8 @@ from memory.recall.excerpts import fit_excerpts
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, text_of, unmodified
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context
-from memory.turn.others import quote_others
-from memory.turn.report import MemoryReport
+from memory.turn.memory_report import MemoryReport
+from memory.turn.other_memories import quote_others
 from memory.turn.request import Turn
 from memory.turn.tools import RecallTools
 

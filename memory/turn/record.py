@@ -28,7 +28,7 @@ from memory.errors import (
 from memory.forgetting import refuse_messages
 from memory.hidden_messages import accept_messages
 from memory.leases import RELEASE_TIMEOUT_SECONDS
-from memory.llm.passthrough import to_openai
+from memory.llm.openai_form import to_openai
 from memory.ops import logs
 from memory.sessions.messages import INSERT_MESSAGE, message_values
 from memory.turn import turns

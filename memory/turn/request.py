@@ -15,7 +15,7 @@ from memory.leases import Lease
 from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.matching import conversation_fingerprint
 from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, attachments_of, message_key, text_of
-from memory.turn.report import MemoryReport
+from memory.turn.memory_report import MemoryReport
 from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sessions import SessionState

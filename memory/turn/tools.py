@@ -25,7 +25,7 @@ from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
 from memory.turn.fact_tools import FactArguments, FactTools, ToolArguments, ToolError, integer_schema, tool_of
-from memory.turn.report import RecallToolCall, WrittenFact
+from memory.turn.memory_report import RecallToolCall, WrittenFact
 from memory.turn.request import Turn
 from search_index import Query
 

@@ -34,7 +34,7 @@ from memory.turn import turns
 from memory.turn.answer import Reply, ReplyEvent, read_reply, replay
 from memory.turn.begin import begin_turn, bypass, compact_by_force
 from memory.turn.context import read_context
-from memory.turn.outcome import Stopwatch, count_turn
+from memory.turn.log_and_metrics import Stopwatch, count_turn
 from memory.turn.prompt import Prompt, build_prompt, passthrough_prompt
 from memory.turn.record import record_failure, store_reply
 from memory.turn.request import Turn, TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage

@@ -20,7 +20,7 @@ from memory.leases import Lease
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import tombstone
 from memory.transcripts.transcript import calls_of
-from memory.turn.report import MemoryReport, report_of, stored_report
+from memory.turn.memory_report import MemoryReport, report_of, stored_report
 from memory.turn.request import Turn, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, as_value, for_update
 from models.messages import Message

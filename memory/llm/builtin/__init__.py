@@ -19,7 +19,7 @@ from memory.llm import ModelRequest, RawChunk, StreamEnd, TextDelta, estimate_pr
 from memory.llm.builtin.prompt import Prompt
 from memory.llm.builtin.replies import reply
 from memory.llm.builtin.tasks import answer
-from memory.llm.passthrough import to_chunks
+from memory.llm.openai_form import to_chunks
 from models.owners import Usage
 
 _WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")  # of a streamed reply

@@ -1,4 +1,4 @@
-"""Endings: how the latest other conversations of a person ended, for a message that says nothing of its own.
+"""Latest sessions: how the other conversations of a person ended, for a message that says nothing of its own.
 
 "Let's continue where we left off" names nothing that a search could find.  The latest conversation is shown by its
 summary and last messages, the two before it by a line each.

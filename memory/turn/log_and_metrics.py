@@ -1,4 +1,4 @@
-"""Tell operators how a turn ended, in metrics and one line of the log.
+"""Log and metrics of a turn: how it ended, in figures and one line for operators.
 
 Invariant: every turn is counted once, however it ends, and has at most one line in the log, without a word of it
 (test_logs).

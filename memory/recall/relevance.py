@@ -1,4 +1,4 @@
-"""Gate before what is shown unasked: the best hit must be near enough to the message.
+"""Relevance: how near the best hit must be to a message before it is shown unasked.
 
 A score depends on the question, so it orders hits and says nothing of how good they are.  The gate reads the share of
 the message's words that a hit has, and how near its meaning is, for whatever embedder (see `search_index.calibration`).

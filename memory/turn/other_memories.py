@@ -1,4 +1,4 @@
-"""Read the memory of other owners for a turn: of spaces that it reads, and of the person who acts in a space.
+"""Other memories that a turn reads: those of spaces, and of the person who acts in a space.
 
 What is found is quoted in blocks of its own, in the last message of the prompt: the prefix stays that of the session's
 owner. It is of nobody's memory afterwards but where it was: jobs read the messages of a session, and no prompts.
@@ -25,7 +25,7 @@ from memory.recall.excerpts import fit_excerpts
 from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan, Recall
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
-from memory.turn.report import OtherMemory
+from memory.turn.memory_report import OtherMemory
 from memory.turn.request import TurnRequest
 from models import OwnerRow
 from models.facts import Fact

@@ -19,7 +19,7 @@ from marshmallow import Schema
 from werkzeug.routing import IntegerConverter
 
 from api.bodies import BodyParser
-from api.current import current_engine
+from api.current_request import current_engine
 from api.errors import REFUSALS, UNREADABLE
 from api.identity import ANY_SCOPE, caller
 from memory.errors import InvalidRequest

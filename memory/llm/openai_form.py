@@ -1,4 +1,4 @@
-"""Put answers and calls of tools into the form of OpenAI's protocol.
+"""Form of OpenAI's protocol: answers and calls of tools as a client gets them.
 
 A server's answer to a client's request almost always has the form that the client asked for, and every field of it is
 passed on.  But some servers answer a streamed request with one object, or stream unasked, and a client may not want the

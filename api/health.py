@@ -5,10 +5,10 @@ from typing import Any
 from flask import Response, current_app
 from flask_smorest import Blueprint
 
-from api.current import current_engine
+from api.current_request import current_engine
 from api.limits import RATE_LIMITER, RateLimiter
 from memory.ops.metrics import CONTENT_TYPE
-from schemas.ops import Live, Ready
+from schemas.health import Live, Ready
 
 blueprint = Blueprint("ops", "ops", description="For the server's operator.")
 

@@ -1,4 +1,4 @@
-"""Statements: a question asked before, or the answer that nothing is known, is no memory.
+"""Past questions: a question asked before, or the answer that nothing is known, is no memory.
 
 Both have the words of the same question asked again, so they would stand above the statement that answers it.
 """

@@ -19,7 +19,7 @@ from memory.engine import Engine
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_reads import valid_at
 from memory.knowledge.graph import LINKED, LINKED_FACTS_MAX
-from memory.recall.endings import PRIVATE
+from memory.recall.latest_sessions import PRIVATE
 from memory.recall.search import facts_and_summaries
 from models import FactRow, SessionRow, Transaction
 from models.facts import SELF, Relation
