@@ -10,7 +10,7 @@ from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.identity import ANY_SCOPE, need_scope, permissions
 from memory import users
 from memory.erasing import erasing
-from memory.knowledge import summaries
+from memory.knowledge import backlog
 from memory.transfer.export import open_export
 from memory.transfer.export_format import ExportDocument, ExportQuery, to_json, to_markdown
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
@@ -115,7 +115,7 @@ def get_backlog(caller: Caller) -> Any:
 
     After an import, no summary covers the imported messages.
     """
-    return summaries.backlog(current_engine(), caller)
+    return backlog.get(current_engine(), caller)
 
 
 @blueprint.post("/users/<path:user_id>/summaries", returns=Backlog, status=202)
@@ -125,7 +125,7 @@ def summarise_backlog(caller: Caller) -> Any:
     The newest come first. A repeated call resumes what was cancelled or has failed. With DAILY_TOKENS, only as many
     sessions are summarised as fit what is left of the person's day.
     """
-    return summaries.start_backlog(current_engine(), caller)
+    return backlog.start(current_engine(), caller)
 
 
 @blueprint.delete("/users/<path:user_id>/summaries", returns=Backlog)
@@ -134,7 +134,7 @@ def cancel_backlog(caller: Caller) -> Any:
 
     Summaries that were made stay. A session that goes on is summarised as usual.
     """
-    return summaries.cancel_backlog(current_engine(), caller)
+    return backlog.cancel(current_engine(), caller)
 
 
 @blueprint.get("/me", returns=Me, scope=ANY_SCOPE)

@@ -8,7 +8,7 @@ import click
 from api.current_request import current_engine
 from cli import Command
 from memory.engine import Engine
-from memory.knowledge import summaries
+from memory.knowledge import backlog
 from memory.transfer.import_reader import read_import
 from memory.transfer.imports import store_import
 from models.owners import Caller
@@ -44,9 +44,9 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
 
 
 def _summarise(engine: Engine, caller: Caller, wanted: bool) -> None:
-    left = summaries.backlog(engine, caller)
+    left = backlog.get(engine, caller)
     if left.sessions:
         click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")
         if wanted and click.confirm("Have them summarised?"):
-            summaries.start_backlog(engine, caller)
+            backlog.start(engine, caller)
             click.echo("A running server, or `recap jobs work`, summarises them now.")

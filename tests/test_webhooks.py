@@ -23,8 +23,9 @@ from app import engine_of
 from config import Settings
 from memory.engine import utc_now
 from memory.ops import public_network
-from memory.webhooks import sending
-from memory.webhooks.webhooks import FAILING_MAX, WEBHOOKS_MAX
+from memory.webhooks import deliveries
+from memory.webhooks.deliveries import FAILING_MAX
+from memory.webhooks.webhooks import WEBHOOKS_MAX
 from models import JobRow, WebhookRow
 from models.events import Event, Position
 from tests.http import append, error, good, said
@@ -146,7 +147,7 @@ def test_an_event_arrives_signed(app, client, receiver):
 def test_the_standards_own_example_is_signed_alike():
     """From github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md."""
     secret, message_id, at = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330
-    signature = sending.sign(secret, message_id, at, b'{"test": 2432232314}')
+    signature = deliveries.sign(secret, message_id, at, b'{"test": 2432232314}')
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
@@ -175,7 +176,7 @@ def test_a_rotated_secret_and_the_former_one_both_sign_for_a_while(app, client, 
         headers, body = receiver.requests[-1]
         at = int(headers["webhook-timestamp"])
         return headers["webhook-signature"].split() == [
-            sending.sign(secret, headers["webhook-id"], at, body) for secret in secrets
+            deliveries.sign(secret, headers["webhook-id"], at, body) for secret in secrets
         ]
 
     first = make(client, receiver)["secret"]
@@ -201,7 +202,7 @@ def test_a_webhook_whose_key_was_lost_gets_a_new_secret(app, client, receiver):
     secret = good(client.post("/api/webhooks/1/rotate", json={}))["secret"]
     assert good(client.post("/api/webhooks/1/test"))["error"] is None
     ((headers, body),) = receiver.requests
-    expected = sending.sign(secret, headers["webhook-id"], int(headers["webhook-timestamp"]), body)
+    expected = deliveries.sign(secret, headers["webhook-id"], int(headers["webhook-timestamp"]), body)
     assert headers["webhook-signature"] == expected
 
 
@@ -310,7 +311,7 @@ def test_a_webhook_that_is_deleted_gets_nothing_more(app, client, receiver):
 def test_an_erased_person_is_told_and_nothing_else_of_them(app, client, receiver):
     make(client, receiver, words=True)
     append(client, "tea", [said("SENTINEL")], **ADA)
-    engine_of(app).webhooks.dispatch()  # their job waits
+    engine_of(app).webhooks.deliveries.dispatch()  # their job waits
     good(client.delete("/api/users/ada"))
     deliver(app)
     (event,) = receiver.events
@@ -413,7 +414,7 @@ def test_a_name_is_looked_up_once(monkeypatch, receiver):
 
     monkeypatch.setattr(public_network.socket, "getaddrinfo", rebinding)
     url = receiver.url.replace("127.0.0.1", "rebinding.test")
-    answer = sending.post(url, ("whsec_AAAA",), EVENT, utc_now(), LOOPBACK)
+    answer = deliveries.post(url, ("whsec_AAAA",), EVENT, utc_now(), LOOPBACK)
     assert (answer.status, answer.error) == (204, None)
     assert asked.count("rebinding.test") == 1
     assert receiver.requests[0][0]["host"].startswith("rebinding.test")
@@ -430,7 +431,7 @@ def test_no_redirect_is_followed(client, receiver, status):
 
 
 def test_a_receiver_that_answers_drop_by_drop_is_left(client, receiver, monkeypatch):
-    monkeypatch.setattr(sending, "DELIVERY_SECONDS", 0.5)
+    monkeypatch.setattr(deliveries, "DELIVERY_SECONDS", 0.5)
     make(client, receiver)
     receiver.drips = True
     went = good(client.post("/api/webhooks/1/test"))
@@ -446,7 +447,7 @@ def test_a_certificate_is_checked_for_its_name(tmp_path, monkeypatch):
         authority.issue_cert(name).configure_cert(context)
         receiver = Receiver(context)
         url = receiver.url.replace("127.0.0.1", "localhost")
-        answer = sending.post(url, ("whsec_AAAA",), EVENT, utc_now(), LOOPBACK)
+        answer = deliveries.post(url, ("whsec_AAAA",), EVENT, utc_now(), LOOPBACK)
         assert (answer.error is None) == works, answer
         assert len(receiver.requests) == works
         receiver.server.shutdown()

@@ -308,7 +308,7 @@ def forget(
         _say_instead(engine, tx, owner_id, instead, "erasure")
     for row in rows:
         if row.id in valid_again:
-            undo_correction(tx, row, valid_again[row.id], engine.settings, engine.now())
+            undo_correction(engine, tx, row, valid_again[row.id])
     delete_with_history(tx, chain, engine.now(), "superseded" if valid_again else "forgotten")
     return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
 
@@ -326,7 +326,7 @@ def _say_instead(
     session_id: only the summary of this row.
     """
     which = SessionRow.owner_id == owner_id if session_id is None else SessionRow.id == session_id
-    rewrite_newest(tx, which, partial(replace_texts, instead=instead), author, engine.settings, engine.now())
+    rewrite_newest(engine, tx, which, partial(replace_texts, instead=instead), author)
     profile.remove_values(tx, owner_id, instead, engine.now())
 
 

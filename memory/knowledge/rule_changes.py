@@ -139,7 +139,7 @@ def _close_facts(engine: Engine, ids: Sequence[int], texts: dict[int, str], ends
 def _clean_summaries(engine: Engine, session_ids: Sequence[int], rules: RuleSet) -> None:
     which = SessionRow.id.in_(session_ids)
     with engine.database.write() as tx:
-        for row in rewrite_newest(tx, which, rules.kept_of, "erasure", engine.settings, engine.now()):
+        for row in rewrite_newest(engine, tx, which, rules.kept_of, "erasure"):
             outdate_session(tx, row.owner_id, row.public_id, engine.now())
 
 

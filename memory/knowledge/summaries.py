@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, bindparam, delete, func, select
+from sqlalchemy import ColumnElement, bindparam, select
 
-from config import Settings
 from memory import tokens
-from memory.access.owners import get_session, get_user
+from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.knowledge.grounding import stems, strip_framing, words_of
 from memory.knowledge.overview import outdate_session
-from memory.knowledge.summary_update import BATCH_TOKENS, SUMMARY_TOKENS_MAX, one_line_item
+from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
-from memory.sessions.compaction import summary_state, use_newest_summary
-from memory.sessions.messages import VISIBLE, skip_unread
+from memory.sessions.compaction import use_newest_summary
+from memory.sessions.messages import skip_unread
 from memory.sessions.sessions import name_after
+from memory.sessions.summary_schedule import summary_state
 from models import (
     IS_NEWEST_SUMMARY,
     FactRow,
     JobRow,
-    MessageRow,
-    OwnerRow,
     SessionRow,
     SummaryRow,
     Transaction,
@@ -36,22 +34,6 @@ from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
-
-CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
-
-
-@dataclass(frozen=True)
-class Backlog:
-    """Counts of a person's sessions with messages that no summary covers, such as imported ones.
-
-    tokens: about what the mini model's calls for them take. waiting: with a job that waits or runs. failed: whose job
-    has failed.
-    """
-
-    sessions: int
-    tokens: int
-    waiting: int
-    failed: int
 
 
 @dataclass(frozen=True)
@@ -173,42 +155,6 @@ def refresh(engine: Engine, caller: Caller, session_id: str) -> SummaryState:
         return state_of(tx, row)
 
 
-# -- of all of a person's sessions, which may take many calls that cost money, so only when the person asks for it
-
-
-def backlog(engine: Engine, caller: Caller) -> Backlog:
-    """Return the backlog of the caller's user. Raises NotFound."""
-    with engine.database.read() as tx:
-        return _backlog(tx, get_user(tx, caller))
-
-
-def start_backlog(engine: Engine, caller: Caller) -> Backlog:
-    """Enqueue a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
-
-    With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
-    """
-    with engine.database.write() as tx:
-        owner = get_user(tx, caller)
-        engine.budgets.check(tx, owner.id)
-        left = engine.budgets.remaining(tx, owner.id)
-        requests = list[JobRequest]()
-        for session_id, messages in _unsummarised(tx, owner):
-            left -= _cost(messages)
-            if left < 0 and requests:
-                break
-            requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, force=True))
-        engine.job_queue.enqueue(tx, *requests)
-        return _backlog(tx, owner)
-
-
-def cancel_backlog(engine: Engine, caller: Caller) -> Backlog:
-    """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
-    with engine.database.write() as tx:
-        owner = get_user(tx, caller)
-        tx.execute(delete(JobRow).where(*_jobs(owner), JobRow.state != "running"))
-        return _backlog(tx, owner)
-
-
 # -- versions, in the caller's transaction
 
 
@@ -261,12 +207,7 @@ def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
 
 
 def rewrite_newest(
-    tx: Transaction,
-    which: ColumnElement[bool],
-    rewrite: Callable[[Sections], Sections],
-    author: str,
-    settings: Settings,
-    now: datetime,
+    engine: Engine, tx: Transaction, which: ColumnElement[bool], rewrite: Callable[[Sections], Sections], author: str
 ) -> list[SessionRow]:
     """Rewrite the newest summaries of these sessions; return the sessions whose summary is another one now."""
     rewritten = list[SessionRow]()
@@ -274,13 +215,13 @@ def rewrite_newest(
     for row, version in tx.execute(newest).all():
         sections = Sections.from_dict(version.sections)
         if (left := rewrite(sections)) != sections:
-            add_version(tx, row, left, row.summary_through, now, author=author)
-            use_newest_summary(tx, row, settings)
+            add_version(tx, row, left, row.summary_through, engine.now(), author=author)
+            use_newest_summary(tx, row, engine.settings)
             rewritten.append(row)
     return rewritten
 
 
-def undo_correction(tx: Transaction, new: FactRow, old: FactRow, settings: Settings, now: datetime) -> None:
+def undo_correction(engine: Engine, tx: Transaction, new: FactRow, old: FactRow) -> None:
     """Take a correction out of its session's newest summary, also where a model put it in other words.
 
     What the version before the correction said of the old fact stands there again.
@@ -312,8 +253,8 @@ def undo_correction(tx: Transaction, new: FactRow, old: FactRow, settings: Setti
             changed[section.name] = tuple(left)
     undone = replace(are, **changed)
     if undone != are:
-        add_version(tx, row, undone, row.summary_through, now, author="erasure")
-        use_newest_summary(tx, row, settings)
+        add_version(tx, row, undone, row.summary_through, engine.now(), author="erasure")
+        use_newest_summary(tx, row, engine.settings)
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
@@ -330,37 +271,3 @@ def as_version(row: SummaryRow) -> SummaryVersion:
 
 def find_version(tx: Transaction, row: SessionRow, version: int) -> SummaryRow | None:
     return tx.scalar(select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.version == version))
-
-
-# -- backlogs
-
-
-def _unsummarised(tx: Transaction, owner: OwnerRow) -> Sequence[Row[int, int]]:
-    """Return the ids of sessions with messages that no summary covers, and their tokens; the newest first."""
-    beyond = MessageRow.position > SessionRow.summary_through
-    query = (
-        select(SessionRow.id, func.sum(MessageRow.tokens))
-        .join(MessageRow, MessageRow.session_id == SessionRow.id)
-        .where(SessionRow.owner_id == owner.id, beyond, *VISIBLE)
-        .group_by(SessionRow.id)
-        .order_by(SessionRow.updated_at.desc())
-    )
-    return tx.execute(query).all()
-
-
-def _cost(messages: int) -> int:
-    """Estimate how many tokens it takes to summarise so many tokens of messages."""
-    calls = -(-messages // BATCH_TOKENS)
-    return messages + calls * CALL_TOKENS
-
-
-def _jobs(owner: OwnerRow) -> tuple[ColumnElement[bool], ...]:
-    return JobRow.kind == "summary", JobRow.owner_id == owner.id
-
-
-def _backlog(tx: Transaction, owner: OwnerRow) -> Backlog:
-    costs = [_cost(messages) for _, messages in _unsummarised(tx, owner)]
-    states = select(JobRow.state, func.count()).where(*_jobs(owner)).group_by(JobRow.state)
-    jobs: dict[str, int] = dict(tx.execute(states).all())
-    failed = jobs.pop("failed", 0)
-    return Backlog(len(costs), sum(costs), waiting=sum(jobs.values()), failed=failed)

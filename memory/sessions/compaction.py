@@ -17,13 +17,13 @@ from sqlalchemy import Connection, bindparam, func, select, update
 
 from config import Settings
 from memory.sessions.messages import CURRENT
-from models import JobRow, MessageRow, SessionRow, Transaction
+from models import MessageRow, SessionRow, Transaction
 from models.messages import Message
 from models.sessions import SessionState
 
 TURN = 2  # messages: a question and its answer
 
-_M, _J, _S = MessageRow.__table__.c, JobRow.__table__.c, SessionRow.__table__.c
+_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 _OF_SESSION = _M.session_id == bindparam("session")
 _TOKENS = select(func.sum(_M.tokens)).where(_OF_SESSION, _M.branch == 0, _M.position <= bindparam("last"))
 _LAST_QUESTION = select(func.max(_M.position)).where(
@@ -32,31 +32,6 @@ _LAST_QUESTION = select(func.max(_M.position)).where(
     _M.role == "user",
     _M.position.between(bindparam("first"), bindparam("last")),
 )
-_BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
-
-
-def summary_is_urgent(tx: Transaction | Connection, session: SessionRow | SessionState, settings: Settings) -> bool:
-    """Return whether the summary must be updated now, without waiting for a pause in the talk.
-
-    So it is when one more turn makes the recent messages too many, and no newer summary is stored or being made.  Asked
-    for one turn ahead, the summary is ready when the compaction is due.
-    """
-    if session.summary_through > session.head_through:  # the next compaction makes room already
-        full = session.message_count - session.summary_through + TURN > settings.tail_messages_max
-    else:
-        messages, size = session.message_count - session.head_through, session.tokens - session.head_tokens
-        another = size * TURN / max(messages, TURN)
-        full = messages + TURN > settings.tail_messages_max or size + another > settings.tail_tokens_max
-    return full and tx.scalar(_BEING_MADE, {"session": str(session.id)}) is None
-
-
-def summary_state(row: SessionRow | SessionState, job_state: str | None) -> str:
-    """Return how the newest summary stands while its job is in this state (None: there is no job)."""
-    if job_state in ("failed", "running"):
-        return "failed" if job_state == "failed" else "updating"
-    if row.summary_through < row.message_count:
-        return "pending"
-    return "current" if row.summary_version else "none"
 
 
 def is_compaction_due(row: SessionRow | SessionState, settings: Settings, new_messages: Sequence[Message]) -> bool:

@@ -24,7 +24,6 @@ from memory.errors import Conflict, NotFound
 from memory.jobs import NOT_KNOWN, JobQueue
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
-from memory.sessions.compaction import summary_is_urgent
 from memory.sessions.messages import (
     CURRENT,
     LISTED,
@@ -35,6 +34,7 @@ from memory.sessions.messages import (
     title_from,
     tombstone,
 )
+from memory.sessions.summary_schedule import summary_request
 from models import (
     Database,
     MessageRow,
@@ -270,19 +270,13 @@ class Sessions:
     ) -> None:
         """Ask for the jobs that new messages need: to index them and, if `summarise`, to summarise them with `prompt`.
 
-        The summary waits for a pause in the talk, unless the next compaction needs it.
         due: as for `enqueue`.
         """
         if index_delay is None:  # what waits for the index is counted in each turn, so a long talk has it sooner
             index_delay = INDEX_DELAY if session.message_count % INDEX_MESSAGES > 1 else 0.0
         jobs = [JobRequest("index", session.owner_id, session.tenant, session.owner_id, delay=index_delay)]
-        full = summarise and summary_is_urgent(tx, session, self.settings)
-        waiting = session.message_count - session.summary_through
-        if full or (summarise and waiting >= 2 * self.settings.summary_every - 1):
-            debounce = 0.0 if full else self.settings.summary_debounce
-            payload = {"prompt": prompt} if prompt else None
-            of_session = session.id, session.tenant, session.owner_id, session.id
-            jobs.append(JobRequest("summary", *of_session, debounce, debounce=True, payload=payload))
+        if summarise and (request := summary_request(tx, session, self.settings, prompt)):
+            jobs.append(request)
         self.job_queue.enqueue(tx, *jobs, due=due)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:

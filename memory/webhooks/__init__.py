@@ -1,1 +1,5 @@
-"""Webhooks: addresses that are told of events."""
+"""Webhooks: addresses that events are delivered to.
+
+webhooks     administration, on behalf of callers
+deliveries   lanes, tries, pauses, and the request to the address
+"""

@@ -1,20 +1,12 @@
-"""Webhooks: addresses that are told of a person's events, or of all of a tenant.
+"""Webhooks on behalf of callers: addresses that are told of a person's events, or of all of a tenant.
 
-Each owner has a lane in each webhook, with the place up to which its events were delivered. `dispatch` finds the owners
-with news and enqueues a job for each lane; the job posts the lane's events one by one, and is tried again after a pause
-when a receiver fails. So a failing lane holds back the events of its own owner alone.
-
-Invariants [test_webhooks]:
-- An event is delivered at least once, whatever is killed meanwhile: the lane moves on after its receiver has answered.
-- Of an owner, no event is delivered before an earlier one was.
-- A secret is stored encrypted or not at all, and shown once.
+Invariant: a secret is stored encrypted or not at all, and shown once [test_webhooks].
 """
 
 from __future__ import annotations
 
 import base64
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -22,37 +14,26 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import ColumnElement, Select, delete, select, update
+from sqlalchemy import Select, delete, select
 
 from config import Settings
 from memory.access.encryption import Encryption, Undecryptable
 from memory.access.owners import find_or_make_owner, get_row, visible_to
-from memory.errors import Conflict, DeliveryFailed, InvalidRequest, NotFound
-from memory.events import BATCH, Events, find_owners, of_caller, parse_position, read_events
+from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.events import Events
 from memory.jobs import JobQueue
 from memory.ops import public_network
-from memory.webhooks import sending
-from memory.webhooks.sending import SECRET_PREFIX
-from models import Database, LaneRow, OwnerRow, Transaction, Upsert, WebhookRow, as_value, for_update, retry_on_conflict
+from memory.webhooks.deliveries import SECRET_PREFIX, Deliveries
+from models import Database, LaneRow, OwnerRow, Transaction, WebhookRow, as_value, retry_on_conflict
 from models.events import Event, Position
-from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.webhooks import Webhook
 
 WEBHOOKS_MAX = 10  # of a person or a tenant
-DELIVERIES_SHOWN = 20
-FAILING_MAX = timedelta(days=3)  # after which a webhook is disabled
-PAUSE_MAX = timedelta(seconds=60)  # between tries of a webhook that has failed for long, over all of its lanes
-UNUSED_SECONDS = 10.0  # between looks for webhooks that other processes made, where there are none
-GONE = 410  # of HTTP: by Standard Webhooks, the receiver wants no more
-
-_W, _O = WebhookRow.__table__.c, OwnerRow.__table__.c
-_LANES = Upsert(LaneRow, ("webhook_id", "owner_id"), lambda _: {"position": LaneRow.position})  # changes nothing
-_ENABLED = select(_W.id, _W.types, _W.position, _O.tenant, _O.kind, _O.name).join(OwnerRow).where(_W.enabled)
 
 
 class Webhooks:
-    """Registers webhooks on behalf of callers, and delivers to them."""
+    """Registers, changes and tests webhooks."""
 
     def __init__(
         self,
@@ -63,12 +44,9 @@ class Webhooks:
         now: Callable[[], datetime],
     ) -> None:
         self._settings, self._database, self._events = settings, database, events
-        self._job_queue, self._now = job_queue, now
+        self._now = now
+        self.deliveries = Deliveries(settings, database, events, job_queue, now)
         self._encryption = Encryption(settings)
-        self._unused_until = 0.0  # by time.monotonic()
-        self._looked: dict[int, Position] = {}  # by webhook: up to there nothing is new
-
-    # -- for callers
 
     def find(self, caller: Caller) -> list[Webhook]:
         """Return the caller's webhooks, oldest first: of a person, or all of the tenant."""
@@ -96,7 +74,7 @@ class Webhooks:
             tx.add(row)
             tx.flush()
             webhook = _shown(row, owner, secret)
-        self._unused_until = 0.0
+        self.deliveries.look_at_once()
         return webhook
 
     @retry_on_conflict
@@ -113,9 +91,9 @@ class Webhooks:
             if is_held and row.enabled:
                 row.problem = row.failing_since = None
                 lanes = tx.scalars(select(LaneRow.owner_id).where(LaneRow.webhook_id == row.id)).all()
-                self._enqueue(tx, row.id, owner.tenant, lanes, force=True)
+                self.deliveries.enqueue(tx, row.id, owner.tenant, lanes, force=True)
             webhook = _shown(row, owner)
-        self._unused_until = 0.0
+        self.deliveries.look_at_once()
         return webhook
 
     @retry_on_conflict
@@ -128,7 +106,7 @@ class Webhooks:
             row, owner = _find(tx, caller, webhook_id)
             until, former = self._now() + timedelta(hours=overlap_hours), tuple[str, ...]()
             with suppress(Undecryptable):  # the key was lost, and the former secret with it
-                former = self._secrets(row)[0], until.isoformat()
+                former = self.deliveries.secrets_of(row)[0], until.isoformat()
             secret, row.secret = self._new_secret(*former)
             row.updated_at = self._now()
             return _shown(row, owner, secret)
@@ -147,11 +125,6 @@ class Webhooks:
         except Undecryptable as error:
             raise Conflict("webhook_not_storable", f"{error} Nothing was stored.") from None
 
-    def _secrets(self, row: WebhookRow) -> list[str]:
-        """Return the secrets that sign now, the newest first. Raises Undecryptable."""
-        secret, *former = self._encryption.decrypt(row.secret).split(" ")
-        return [secret, *former[:1]] if former and self._now() < datetime.fromisoformat(former[1]) else [secret]
-
     def delete(self, caller: Caller, webhook_id: int) -> None:
         """Delete a webhook; what waits for it is dropped. Raises NotFound."""
         with self._database.write() as tx:
@@ -163,7 +136,7 @@ class Webhooks:
         with self._database.read() as tx:
             row, _ = _find(tx, caller, webhook_id)
         event = Event(f"test_{secrets.token_hex(8)}", "webhook.test", self._now(), {"webhook_id": row.id}, Position())
-        return self._deliver(row, event)
+        return self.deliveries.deliver(row, event)
 
     def _check_url(self, url: str) -> None:
         """Raise InvalidRequest for an address that no delivery would reach. A name is looked up at each delivery."""
@@ -185,108 +158,6 @@ class Webhooks:
                     problem = "it is not public, or has no TLS, and the server's WEBHOOK_NETWORKS does not name it"
         if problem:
             raise InvalidRequest("bad_webhook_url", f"This address can't be used: {problem}.", param="url")
-
-    # -- in the background
-
-    def dispatch(self) -> None:
-        """Enqueue a job for each lane with news. Any process may do so, at any time."""
-        if time.monotonic() < self._unused_until:
-            return
-        with self._database.read() as tx:
-            enabled = tx.execute(_ENABLED).all()
-        if not enabled:
-            self._unused_until = time.monotonic() + UNUSED_SECONDS
-            return
-        newest = self._events.newest()
-        if newest is None:
-            return
-        for webhook in enabled:
-            which = of_caller(OwnerRow(tenant=webhook.tenant, kind=webhook.kind, name=webhook.name).caller)
-            known = Position(*map(max, parse_position(webhook.position), self._looked.get(webhook.id, Position())))
-            with self._database.read() as tx:
-                has_news = bool(find_owners(tx, which, known, newest, webhook.types or ()))
-            if has_news:
-                self._fill_lanes(webhook.id, webhook.tenant, which, newest)
-            self._looked[webhook.id] = newest
-
-    @retry_on_conflict
-    def _fill_lanes(self, webhook_id: int, tenant: str, which: ColumnElement[bool], newest: Position) -> None:
-        """Make the lanes that are missing, and enqueue a job for each lane with news up to `newest`."""
-        with self._database.write(durable=False) as tx:  # after a power cut it is done again
-            row = tx.scalar(for_update(tx, select(WebhookRow).where(WebhookRow.id == webhook_id), WebhookRow))
-            if row is None or not row.enabled:
-                return
-            begin = parse_position(row.position)
-            owners = find_owners(tx, which, begin, newest, row.types or ())
-            lanes = [{"webhook_id": row.id, "owner_id": owner, "position": row.position} for owner in owners]
-            if lanes:
-                _LANES.execute(tx, lanes)
-            self._enqueue(tx, row.id, tenant, owners)
-            row.position = str(Position(*map(max, begin, newest)))
-
-    def _enqueue(
-        self, tx: Transaction, webhook_id: int, tenant: str, owner_ids: Sequence[int], *, force: bool = False
-    ) -> None:
-        jobs = (JobRequest("webhook", f"{webhook_id}/{owner}", tenant, owner, force=force) for owner in owner_ids)
-        self._job_queue.enqueue(tx, *jobs)
-
-    def run(self, job: Job) -> bool:
-        """Deliver the next events of a lane; return whether there are more. Raises DeliveryFailed."""
-        with self._database.read() as tx:
-            row = tx.get(WebhookRow, int(job.key.partition("/")[0]))
-            lane = tx.get(LaneRow, (row.id, job.owner_id)) if row is not None else None
-            if row is None or lane is None or not row.enabled:
-                return False
-            after, upto = parse_position(lane.position), parse_position(row.position)
-            which = _O.id == job.owner_id
-            events, _ = read_events(tx, which, after, upto, types=row.types or (), words=row.words)
-        if events and row.failing_since is not None:
-            last_try = datetime.fromisoformat(row.deliveries[0]["at"])
-            if self._now() < last_try + min(PAUSE_MAX, (last_try - row.failing_since) / 2):
-                raise DeliveryFailed(row.id, "it fails, and is tried again later")
-        for event in events:
-            delivery = self._deliver(row, event, job.owner_id)
-            if delivery["error"] is not None:
-                raise DeliveryFailed(row.id, delivery["error"])
-        return len(events) == BATCH
-
-    def _deliver(self, row: WebhookRow, event: Event, owner_id: int | None = None) -> dict[str, Any]:
-        """Post an event and store how it went; return that. owner_id: whose lane moves on by it."""
-        began, at = time.monotonic(), self._now()
-        try:
-            signing = self._secrets(row)
-        except Undecryptable:
-            answer = sending.Answer(
-                None, "its secret can't be decrypted: ENCRYPTION_KEY, or the key file, is missing or another one"
-            )
-        else:
-            answer = sending.post(row.url, signing, event, at, self._settings.webhook_networks)
-        delivery = {"event_id": event.id, "type": event.type, "at": at.isoformat(), **vars(answer)}
-        delivery["seconds"] = round(time.monotonic() - began, 3)
-        self._note(row.id, delivery, event.position, owner_id)
-        return delivery
-
-    @retry_on_conflict
-    def _note(self, webhook_id: int, delivery: dict[str, Any], position: Position, owner_id: int | None) -> None:
-        with self._database.write(durable=False) as tx:  # after a power cut the event is delivered again
-            row = tx.scalar(for_update(tx, select(WebhookRow).where(WebhookRow.id == webhook_id), WebhookRow))
-            if row is None:
-                return
-            row.deliveries = [delivery, *row.deliveries][:DELIVERIES_SHOWN]
-            if owner_id is None:  # a test moves nothing
-                return
-            if delivery["error"] is None:
-                row.failing_since = None
-                lane = LaneRow.webhook_id == webhook_id, LaneRow.owner_id == owner_id
-                tx.execute(update(LaneRow).where(*lane).values(position=str(position)))
-                return
-            now = self._now()
-            row.failing_since = row.failing_since or now
-            if delivery["status"] == GONE or now - row.failing_since >= FAILING_MAX:
-                row.enabled = False
-                row.problem = (
-                    f"No delivery has succeeded since {row.failing_since:%Y-%m-%d %H:%M} UTC: {delivery['error']}."
-                )
 
 
 def _of_caller(caller: Caller) -> Select[*tuple[Any, ...]]:
