@@ -6,7 +6,8 @@ Invariants:
 - A job runs to its end at least once, whatever is killed meanwhile [test_kill]. Handlers are idempotent.
 - Two workers never run one job at a time [test_workers_of_many_processes_never_do_one_job_twice].
 - A job that fails, or whose process dies, is tried again after a growing pause. After ATTEMPTS tries it stays with
-  its error until somebody enqueues or retries it; but while a server is away, it waits for that [test_jobs].
+  its error until somebody enqueues or retries it. A disk has a day, and a server all the time that it is away
+  [test_jobs].
 - A clock that is put back makes jobs due, never later [test_clock_back].
 """
 
@@ -49,6 +50,7 @@ from search_index import EmbeddingUnavailable, IndexBusy
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between they outlast eight minutes
+DISK_ATTEMPTS = 292  # at a disk or a folder that fails: a day
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # the pause between looks for the jobs of other processes
 DUE_SOON = timedelta(seconds=1.5)
@@ -316,29 +318,30 @@ class JobQueue:
         session = logs.Pseudonym("session", job.tenant, job.session_name) if job.session_name else None
         try:
             with logs.about(job=job.id, kind=job.kind, owner=owner, session=session):
-                more, error, waits = self._call_handler(job)
+                more, error, limit = self._call_handler(job)
             if error is not None and self._stopping:  # its connections are being closed under it: no server is away
-                error, waits = ABANDONED, False
-            outcome = self._finish_job(job, error, more=more, waits=waits)
+                error, limit = ABANDONED, ATTEMPTS
+            outcome = self._finish_job(job, error, more=more, limit=limit)
             self._metrics.count_job(job.kind, outcome, time.perf_counter() - began)
         finally:  # if the end could not be stored, the lease expires and the job runs again
             self._leases.forget(_lease(job))
         return error
 
-    def _call_handler(self, job: Job) -> tuple[bool, str | None, bool]:
-        """Return whether there is more to do; the error; and whether it waits for a server or a disk, however long."""
+    def _call_handler(self, job: Job) -> tuple[bool, str | None, float]:
+        """Return whether there is more to do; the error; and after how many tries that error ends the job."""
         try:
-            return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, False
+            return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, ATTEMPTS
         except (RecapError, EmbeddingUnavailable) as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
             is_away = isinstance(failure, ModelError) and failure.is_away
-            return False, _reason(failure), is_away or isinstance(failure, EmbeddingUnavailable | DeliveryFailed)
+            is_away |= isinstance(failure, EmbeddingUnavailable | DeliveryFailed)
+            return False, _reason(failure), math.inf if is_away else ATTEMPTS
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
-            return False, _reason(failure), isinstance(failure, OSError)  # of a disk or a folder, not of the job
+            return False, _reason(failure), DISK_ATTEMPTS if isinstance(failure, OSError) else ATTEMPTS
 
     def _finish_job(
-        self, job: Job, error: str | None, *, more: bool = False, waits: bool = False, is_expired: bool = False
+        self, job: Job, error: str | None, *, more: bool = False, limit: float = ATTEMPTS, is_expired: bool = False
     ) -> str:
         """Delete a job that is done. Put back one that failed, has more to do, or was enqueued again while it ran.
 
@@ -349,7 +352,7 @@ class JobQueue:
             is_done = error is None and not more
             if is_done and tx.execute(DELETE_DONE, {**leased, "revision": job.revision}).first():
                 return "done"
-            outcome, values = _put_back_values(job, error, now, more=more, waits=waits)
+            outcome, values = _put_back_values(job, error, now, more=more, limit=limit)
             queue = {"in_kind": job.kind, "in_tenant": job.tenant, "of_owner": job.owner_id}
             put_back, expired = (PUT_BACK_EXPIRED, {"now": now}) if is_expired else (PUT_BACK, {})
             run_at = tx.execute(put_back, {**leased, **queue, **expired, **values}).scalar_one_or_none()
@@ -395,17 +398,17 @@ def _is_covered(request: JobRequest, due: datetime | None, now: datetime) -> boo
 
 
 def _put_back_values(
-    job: Job, error: str | None, now: datetime, *, more: bool, waits: bool
+    job: Job, error: str | None, now: datetime, *, more: bool, limit: float
 ) -> tuple[str, dict[str, Any]]:
-    """Return the outcome of a try, and the columns of the job that is put back. One that `waits` is never given up."""
+    """Return the outcome of a try, and the columns of the job that is put back. limit: see `_call_handler`."""
     values = {"state": "pending", "updated_at": now, "lease_token": None, "lease_until": None}  # nosec B105
     if error is None:
         return "done", values | {"attempts": 0, "error": None} | ({"run_at": now} if more else {})
     pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
     values |= {"run_at": now + timedelta(seconds=pause)}
-    if waits:  # else the first other failure, as of a server that has only begun to start, would end it
+    if limit == math.inf or job.attempts > limit:  # the first failure after a server or a disk was away ends nothing
         values["attempts"] = min(job.attempts, ATTEMPTS - 2)
-    elif job.attempts >= ATTEMPTS:
+    elif job.attempts >= limit:
         return "dead", values | {"state": "failed", "error": error}
     if error == ABANDONED:  # that tells nothing of the job, so the row keeps the error of the try before
         return "abandoned", values

@@ -4,7 +4,7 @@ import errno
 import logging
 import sqlite3
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -126,6 +126,23 @@ def test_a_job_goes_on_by_itself_however_long_what_it_needs_is_away(bench, failu
     bench.work = lambda job: None
     assert bench.run() == ["a"]
     assert good(bench.client.get("/health/ready"))["jobs"] == {}
+
+
+def test_a_job_that_fails_at_its_disk_for_a_day_is_failed_until_it_is_retried(bench):
+    def unreadable(job: Job) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/srv/recap/index")
+
+    bench.work = unreadable
+    bench.enqueue("a")
+    began = bench.clock.now
+    while bench.job()["state"] == "pending":
+        assert bench.engine.job_queue.run_due(["probe"]) == 1
+        bench.clock.tick(BACKOFF_LAST)
+    assert timedelta(hours=23) < bench.clock.now - began < timedelta(hours=25)
+    assert bench.job()["error"] == "PermissionError: Permission denied"
+    good(bench.client.post(f"/api/jobs/{bench.job()['id']}/retry"))
+    bench.work = lambda job: None
+    assert bench.run() == ["a"]
 
 
 def kill(bench: Bench) -> None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from html import unescape
 from typing import Any
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
@@ -72,7 +73,7 @@ _NO_IMAGES = re.compile(  # as OpenAI, llama.cpp, Ollama, LM Studio, vLLM, OpenR
     re.I,
 )
 _NO_MODEL = re.compile(
-    r"model not exist|not supported by any provider|invalid model\b|not a valid model|no such model|unknown model"
+    r"model not exist|not supported by any provider|(?:invalid|unknown|unsupported|no such) model\b|not a valid model"
     r"|^model: \S+$|\bmodels?\b.{0,200}?\b(?:does not exist|not found|is not found|not supported for generateContent)",
     re.I | re.S,
 )
@@ -90,6 +91,7 @@ _WINDOW = re.compile(
     re.I,
 )
 _WAIT = re.compile(r"(?:retry|try again) (?:in|after) (?:(\d{1,3})m)?(\d{1,5}(?:\.\d+)?)(ms| ?s(?:econds)?\b)", re.I)
+_TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})</title>", re.I)
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
 _LONGEST_MESSAGE = 4000  # of the server's own words to an OpenAI client
@@ -158,8 +160,10 @@ class ProviderErrors:
         message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         if relayed := dict_in(named.get("metadata")).get("raw"):  # what OpenRouter was told by the model's provider
             message = f"{message}: {relayed}"
-        message = "" if message.lstrip().startswith("<") else message.strip()  # an HTML page explains nothing
-        quoted = self._quote(message.rstrip("."), _LONGEST_REASON)
+        if message.lstrip().startswith("<"):  # of an HTML page only the title explains something
+            title = _TITLE.search(message)
+            message = f'a web page with the title "{unescape(title[1]).strip()}"' if title else ""
+        quoted = self._quote(message.strip().rstrip(".。"), _LONGEST_REASON)
         code = _code(status, named, message, whole)
         error = self._error(code, status=status, quoted=quoted)
         if code == CONTEXT_EXCEEDED:
@@ -199,7 +203,8 @@ def _unwrapped(detail: Any) -> Any:
     if isinstance(detail, list) and len(detail) == 1:
         detail = detail[0]
     if isinstance(detail, dict):
-        detail = detail.get("error") or detail.get("detail") or detail
+        several = list_in(detail.get("errors"))  # Cloudflare's
+        detail = detail.get("error") or next(iter(several), None) or detail.get("detail") or detail
     return detail
 
 

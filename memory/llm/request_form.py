@@ -34,6 +34,7 @@ _NO_SYSTEM = re.compile(
 )
 _IN_MESSAGES = re.compile(r"messages?[.\"'\], \d\[]|extra inputs are not permitted|extra_forbidden", re.I)
 _STREAM = re.compile(r"\bstream(?:ing)?\b", re.I)  # of models that only stream, and of organizations that may not
+_WANTS_THOUGHTS = re.compile(r"reasoning_content\W.{0,80}(?:missing|must be passed back)", re.I)
 _ESSENTIAL = ("role", "content", "tool_calls", "tool_call_id")
 _REFUSING = (400, 404, 413, 415, 422)  # servers built on pydantic say 422, routers 404
 _TEMPLATE_FAILED = re.compile(rf"grammar|jinja|{_ROLES.pattern}", re.I)  # llama.cpp answers so with status 500
@@ -53,9 +54,9 @@ class RequestForm:
     without: parameters that are left out. limit_name: the one of _LIMITS that is sent in place of the other.
     json_mode: how JSON is asked for; `text`: in the prompt alone. roles: `strict`, one system message at the beginning,
     and user and assistant in turns; `no system`, the user's first message begins with it. plain_messages: messages have
-    the fields that every server knows, and text. streams: whether answers are asked for in pieces; None: as the request
-    has it. implicit_thoughts: streams begin with a thought that no tag opens.
-    window: tokens that the model can read in one prompt, None while nothing is known.
+    the fields that every server knows, and text. thoughts: messages with calls have thoughts, if only empty ones.
+    streams: whether answers are asked for in pieces; None: as the request has it. implicit_thoughts: streams begin with
+    a thought that no tag opens. window: tokens that the model can read in one prompt, None while nothing is known.
     """
 
     without: frozenset[str] = frozenset()
@@ -64,6 +65,7 @@ class RequestForm:
     json_mode: JsonMode = "schema"
     roles: Literal["any", "strict", "no system"] = "any"
     plain_messages: bool = False
+    thoughts: bool = False
     streams: bool | None = None
     implicit_thoughts: bool = False
     window: int | None = None
@@ -116,6 +118,7 @@ class RequestForm:
                 {"json_mode": _NEXT_MODE.get(self.json_mode)},
             ),
             (request.tools and self.tools and "tools" not in client and _TOOLS.search(text), {"tools": False}),
+            (not self.thoughts and _WANTS_THOUGHTS.search(text), {"thoughts": True}),
             (self.roles != "no system" and _NO_SYSTEM.search(text), {"roles": "no system"}),
             (self.roles == "strict" and _ROLES.search(text), {"roles": "no system"}),
             (self.roles == "any" and _ROLES.search(text), {"roles": "strict"}),
@@ -135,6 +138,8 @@ class RequestForm:
         sent = [_message(message) for message in messages]
         if self.plain_messages:
             sent = [{name: message[name] or "" for name in _ESSENTIAL if name in message} for message in sent]
+        if self.thoughts:  # Kimi and DeepSeek want them back from programs, too, which keep none
+            sent = [{"reasoning_content": "", **message} if message.get("tool_calls") else message for message in sent]
         if self.roles == "any":
             return sent
         system = [message for message in sent if message["role"] in ("system", "developer")]
@@ -184,9 +189,11 @@ def _tool(tool: Tool) -> dict[str, Any]:
 def _names(text: str, parameter: str) -> bool:
     """Return whether a refusal is about the parameter."""
     if parameter != "user":
-        return re.search(rf"\b{parameter}\b", text) is not None
+        name = parameter.replace("_", "_?")  # xAI calls it streamOptions
+        return re.search(rf"\b{name}\b", text, re.I) is not None
     # "user" is the name of a role as well.
-    naming = rf"(?:unknown name|property|parameter|argument\w*(?: supplied)?:?|field|\"body\",)\s*[\"'`]?{parameter}\b"
+    argument = r"argument\w*(?: supplied| not supported[\w ]{0,20})?:?"
+    naming = rf"(?:unknown name|property|parameter|{argument}|field|\"body\",)\s*[\"'`]?{parameter}\b"
     return re.search(naming, text, re.I) is not None
 
 

@@ -20,10 +20,14 @@ _MARKS = {
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",  # gpt-oss, where the server reads no harmony
 }
 """What stands before and after a thought, in lower case."""
-CLOSING_TAG = re.compile("|".join(map(re.escape, _MARKS.values())), re.I)
+_OF_JSON = "<|channel|>final json<|message|>", "<|channel|>final <|constrain|>json<|message|>"
+_CLOSING = (*_MARKS.values(), *_OF_JSON)
+CLOSING_TAG = re.compile("|".join(map(re.escape, _CLOSING)), re.I)
+_BARE_OPENING = re.compile("analysis[A-Z]")  # of an answer of gpt-oss, where the server drops the marks
+_IMPLICIT_END = re.compile(f"{CLOSING_TAG.pattern}|assistantfinal", re.I)
 _OPENING_TAG = re.compile(rf" {{0,3}}(?:{'|'.join(map(re.escape, _MARKS))})", re.I)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_LINE_BEGINNINGS = (*_MARKS, *_MARKS.values(), "```", "~~~")
+_LINE_BEGINNINGS = (*_MARKS, *_CLOSING, "analysis", "```", "~~~")
 _BEGINNING_CHARS = max(map(len, _LINE_BEGINNINGS))
 _MAYBE_MARKUP = re.compile(r"[<\[`~]| \Z")
 _HELD_CHARS = _BEGINNING_CHARS + 13  # of a line's end that may be a closing tag with blanks after it
@@ -58,6 +62,8 @@ class ThoughtSplitter:
             yield TextDelta(text)
             return
         text, self._held = self._held + text, ""
+        if not (self.has_words or self.has_thought or self._thinking) and _BARE_OPENING.match(text):
+            self._implicit = self._thinking = True
         while text:
             part, text = self._thought(text) if self._thinking else self._answer(text)
             if part is not None:
@@ -79,7 +85,7 @@ class ThoughtSplitter:
             yield part
 
     def _thought(self, text: str) -> tuple[Thought | None, str]:
-        close = CLOSING_TAG.search(text)
+        close = (_IMPLICIT_END if self._implicit else CLOSING_TAG).search(text)
         if close is None and self._implicit:  # it may be the answer
             self._held = text
             return None, ""
@@ -155,14 +161,14 @@ def _partial_tag(text: str, longest: int) -> int:
         if text[start] in "<[":
             tail = text[start:].lower()
             complete = CLOSING_TAG.match(tail)
-            if not tail[complete.end() :].strip() if complete else any(tag.startswith(tail) for tag in _MARKS.values()):
+            if not tail[complete.end() :].strip() if complete else any(tag.startswith(tail) for tag in _CLOSING):
                 return start
     return len(text)
 
 
 def without_thoughts(text: str) -> str:
     """Return a whole answer without its thoughts; the same text where it has none."""
-    if not CLOSING_TAG.search(text) and not _OPENING_TAG.search(text):
+    if not any(mark.search(text) for mark in (CLOSING_TAG, _OPENING_TAG, _BARE_OPENING)):
         return text
     splitter = ThoughtSplitter()
     answer = text_of((*splitter.feed(text), *splitter.end()))

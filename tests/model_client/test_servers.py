@@ -39,6 +39,11 @@ def mistral_extra(place: str) -> dict[str, Any]:
     return {"object": "error", "message": {"detail": [detail]}, "type": "invalid_request_error", "code": None}
 
 
+def camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
 def refusal(message: str, status: int = 400, **more: Any) -> Status:
     return Status(status, openai_error(message, **more))
 
@@ -63,6 +68,8 @@ FILTERED, QUOTA_SPENT, UNKNOWN_MODEL = CONTENT_REFUSED, "model_quota_exhausted",
 
 SENSITIVE = Status(400, {"contentFilter": [{"level": 1}], "error": {"code": "1301", "message": "系统检测到不安全内容"}})
 NO_ENDPOINT = Json({"error": "Unexpected endpoint or method. (POST /chat/completions)"})
+NO_SUCH = {"message": "AiError: No such model @cf/x or task", "code": 5007}
+PAGE = "<!DOCTYPE html>\n<html lang=en><title>Error 400 (Bad Request)!!1 &amp; more</title><p>That is all we know."
 NAMELESS = "Provider returned error"  # by OpenRouter, with the words of the model's provider beside it
 
 
@@ -83,6 +90,9 @@ ERRORS: dict[str, tuple[Status, str, str]] = {
     "mistral model": (Status(400, {"message": "Invalid model: x", "type": "invalid_model"}), UNKNOWN_MODEL, "Invalid"),
     "openrouter model": (refusal("gpt is not a valid model ID", code=400), UNKNOWN_MODEL, "not a valid model"),
     "hugging face model": (refusal("'x' is not supported by any provider you have enabled."), UNKNOWN_MODEL, "enabled"),
+    "bedrock model": (Status(400, {"detail": "Unsupported model x, use models API"}), UNKNOWN_MODEL, "models API"),
+    "cloudflare model": (Status(400, {"errors": [NO_SUCH], "success": False}), UNKNOWN_MODEL, "No such model"),
+    "gemini page": (Status(400, PAGE), "model_rejected_request", "Error 400 (Bad Request)!!1 & more"),
     "anthropic credit": (refusal(LOW), QUOTA_SPENT, "no credit left"),
     "deepseek balance": (refusal("Insufficient Balance", 402), QUOTA_SPENT, "Insufficient Balance"),
     "groq too large": (refusal(TPM, 413, **TPM_KIND), CONTEXT_EXCEEDED, "6000"),
@@ -171,6 +181,7 @@ REFUSING: dict[str, Callable[[str], Status]] = {
     "groq": lambda name: refusal(f"property '{name}' is unsupported"),
     "gemini": lambda name: gemini(400, UNKNOWN.format(name)),
     "mistral": lambda name: Status(422, mistral_extra(name)),
+    "xai": lambda name: Status(400, {"error": f"Argument not supported on this model: {camel_case(name)}"}),
     "openai": lambda name: refusal(f"Unrecognized request argument supplied: {name}"),
 }
 
@@ -284,6 +295,24 @@ def test_a_server_that_wants_text_in_each_message_gets_it(server, model):
     asked = ChatMessage("assistant", "", (ToolCall("c1", "look", "{}"),))
     complete(model, replace(ask(), messages=(*ask().messages, asked, ChatMessage("tool", "No.", tool_call_id="c1"))))
     assert server.requests[-1].body["messages"][2]["content"] == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    ],
+)
+def test_a_server_that_wants_thoughts_beside_calls_gets_empty_ones_where_there_are_none(server, model, words):
+    server.main.queue(refusal(words))
+    request = ask()
+    thoughts = {"reasoning_content": "Look there."}
+    asked = [ChatMessage("assistant", "", (ToolCall("c1", "look", "{}"),), thoughts=t) for t in (None, thoughts)]
+    found = ChatMessage("tool", "No.", tool_call_id="c1")
+    complete(model, replace(request, messages=(*request.messages, asked[0], found, asked[1], found)))
+    sent = [message.get("reasoning_content") for message in server.requests[-1].body["messages"]]
+    assert sent == [None, None, "", None, "Look there.", None], "and what there is"
 
 
 def test_who_may_not_stream_gets_the_answer_at_once(server, model):
