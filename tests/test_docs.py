@@ -126,6 +126,12 @@ def test_the_documents_name_every_command_and_each_says_what_it_does(app):
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
 
 
+def test_the_table_of_jobs_names_every_kind_and_no_other():
+    kinds = re.findall(r'register\("(\w+)"', page("memory/job_kinds.py"))
+    table = page("docs/operations.md").partition("| kind | task |")[2].partition("\n\n")[0]
+    assert len(kinds) > 10 and sorted(re.findall(r"^\| `(\w+)` \|", table, re.M)) == sorted(kinds)
+
+
 def test_there_is_a_changelog_that_names_this_version(document):
     assert document["info"]["version"] in page("CHANGELOG.md")
 
