@@ -103,6 +103,7 @@ class Analysis:
             for word in listed:
                 self._foreign[word].append(code)
         self._terms_of = cached(16_384)(self._analysed)
+        self._terms_of_written = cached(16_384)(self.terms)
         # A turn asks several times.
         self.languages_of, self.content = cached(64)(self._languages_of), cached(64)(self._content)
         self.words = cached(2_048)(self._words)  # of facts, which consecutive turns compare
@@ -150,7 +151,11 @@ class Analysis:
 
     def _content(self, text: str) -> str:
         """Return the words of `text` but stop words; if none is left, `text`."""
-        return " ".join(word for word in _WRITTEN.findall(text) if self.terms(word)) or text
+        return " ".join(filter(self.has_terms, _WRITTEN.findall(text))) or text
+
+    def has_terms(self, word: str) -> bool:
+        """Return whether a word has terms: whether it is more than a stop word."""
+        return bool(self._terms_of_written(word) if len(word) <= MAX_TERM else self.terms(word))
 
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""

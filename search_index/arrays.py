@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from search_index.caches import cached
 from search_index.calibration import Calibration
-from search_index.embeddings import cosines, norms, products, rows_of, unit_sum
+from search_index.embeddings import norms, rows_of, unit_sum
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -34,6 +34,9 @@ ROW = np.dtype(
     + [("length", "<i4"), ("squares", "<f4"), ("asks", "<f2"), ("checksum", "<u4")]
 )
 POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message as a hash, and how often it has it
+# BM25's constants.  Chat messages are short and say a thing once: repeats and length count for less than in the usual
+# 1.2 and 0.75.
+K1, B = 0.9, 0.4
 REACH = 2  # messages on either side that belong to a message: a question, its answer, and what was said to that
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A sentence with the marks that end it.
@@ -112,8 +115,8 @@ class Segment:
     """n messages: their `rows`, and their packed `vectors` (zeros where there is none) with their `norms`.
 
     unit_sum, vector_count: the sum of the vectors (see `embeddings.unit_sum`), and how many there are.
-    sizes: distinct terms of each message; `terms` are their numbers in the sorted `vocabulary`, up to `term_ends`.
-    doc_freqs: messages that have each term; `posting_rows` are which, with `counts`, up to `posting_ends`.
+    vocabulary, doc_freqs: their terms as hashes, sorted, and how many messages have each; `posting_rows` are which, one
+    term after the other, and `counts` how often.
     """
 
     rows: NDArray[Any]
@@ -122,11 +125,7 @@ class Segment:
     unit_sum: Ints
     vector_count: int
     vocabulary: Ints
-    sizes: Ints
-    term_ends: Ints
-    terms: NDArray[np.int32]
     doc_freqs: Ints
-    posting_ends: Ints
     posting_rows: NDArray[np.int32]
     counts: NDArray[np.float32]
 
@@ -139,10 +138,9 @@ class Segment:
         """Return the messages with these columns."""
         packed = rows_of(vectors)
         joined = np.frombuffer(b"".join(postings), POSTING)
-        sizes = np.array([len(column) // POSTING.itemsize for column in postings], np.int64)
-        vocabulary, terms = np.unique(joined["code"], return_inverse=True)
-        doc_freqs = np.bincount(terms, minlength=len(vocabulary))
-        order = terms.argsort(kind="stable")
+        sizes = [len(column) // POSTING.itemsize for column in postings]
+        order = joined["code"].argsort(kind="stable")
+        vocabulary, doc_freqs = _runs(joined["code"][order])
         return cls(
             rows=np.frombuffer(b"".join(rows), ROW),
             vectors=packed,
@@ -150,11 +148,7 @@ class Segment:
             unit_sum=unit_sum(packed, lengths),
             vector_count=int(np.count_nonzero(lengths)),
             vocabulary=vocabulary,
-            sizes=sizes,
-            term_ends=sizes.cumsum(),
-            terms=terms.astype(np.int32),
             doc_freqs=doc_freqs,
-            posting_ends=doc_freqs.cumsum(),
             posting_rows=np.arange(len(rows), dtype=np.int32).repeat(sizes)[order],
             counts=joined["count"][order].astype(np.float32),
         )
@@ -163,19 +157,6 @@ class Segment:
     def of_messages(cls, messages: Sequence[IndexedMessage]) -> Segment:
         columns = zip(*((message.row, message.postings, message.vector) for message in messages), strict=True)
         return cls.of(*columns)
-
-    def terms_of(self, rows: Ints) -> Ints:
-        """Return the numbers of the terms of these messages, one after the other."""
-        return self.terms[_runs(self.term_ends[rows], self.sizes[rows])].astype(np.int64)
-
-    def postings_of(self, terms: Ints) -> Ints:
-        """Return the places of the postings of these terms, one term after the other."""
-        return _runs(self.posting_ends[terms], self.doc_freqs[terms])
-
-
-def _runs(ends: Ints, sizes: Ints) -> Ints:
-    """Return the numbers of runs, each of which has a size and ends before a number."""
-    return (ends - sizes.cumsum()).repeat(sizes) + np.arange(int(sizes.sum()))
 
 
 class Postings(NamedTuple):
@@ -192,30 +173,41 @@ class Postings(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Messages to rank, sorted by session and id, with all that does not depend on the query: concat(segments)[order].
+    """Messages to rank, sorted by session and id, with all that does not depend on the query.
 
-    place: where each message of the concatenated segments is, -1 for hidden ones.
-    rarest: in how many messages the rarest term of each message is, 0 where it has none.
-    session_of, starts: the number of each message's session, and where each session begins.
-    line: places with REACH empty ones between sessions.
-    near_lengths, near_count: the sum of the lengths of a message and its neighbours, and how many they are.
+    vectors, norms, unit_sum, vector_count: as in a `Segment`.
+    vocabulary, doc_freqs, posting_rows, counts: the same; a term's postings end at its number in `posting_ends`.
+    rare: the idf of the rarest term of each message, 0 where it has none.
+    session_of: the number of each message's session.
+    line: places with REACH empty ones between sessions; message_at: which message is at a place, -1 for none.
+    own_lengths, near_lengths, session_lengths: what BM25 takes for the length of each message, of each with its
+    neighbours, and of each session.
+    near_count: how many a message and its neighbours are.
     """
 
-    segments: Sequence[Segment]
-    order: Ints
-    place: Ints
+    vectors: NDArray[np.int8]
+    norms: NDArray[np.float32]
+    unit_sum: Ints
+    vector_count: int
+    vocabulary: Ints
+    doc_freqs: Ints
+    posting_ends: Ints
+    posting_rows: NDArray[np.int32]
+    counts: NDArray[np.float32]
     ids: Ints
     session: Ints
     created: Ints
     role: Ints
     speaker: Ints
-    lengths: Floats
+    speakers: frozenset[int]
     tells: Floats
-    rarest: Ints
+    rare: Floats
     session_of: Ints
-    starts: Ints
     line: Ints
+    message_at: Ints
+    own_lengths: Floats
     near_lengths: Floats
+    session_lengths: Floats
     near_count: Floats
 
     def __len__(self) -> int:
@@ -231,126 +223,123 @@ class Candidates:
         # As bytes: numpy copies structured rows field by field, which takes several times as long.
         joined = np.concatenate([segment.rows.view(np.uint8).reshape(-1, ROW.itemsize) for segment in segments])
         rows = joined.reshape(-1).view(ROW)
-        ids = np.ascontiguousarray(rows["id"])
+        ids, session = np.ascontiguousarray(rows["id"]), np.ascontiguousarray(rows["session"])
         # Segments mostly follow each other in time: then sorting by session alone is enough, and quick.
         is_sorted = bool((ids[1:] > ids[:-1]).all())
-        session = np.ascontiguousarray(rows["session"])
         order = session.argsort(kind="stable") if is_sorted else np.lexsort((ids, session))
         order = order[~hidden[order]]
-        vocabulary = np.unique(np.concatenate([segment.vocabulary for segment in segments]))
-        numbers = [vocabulary.searchsorted(segment.vocabulary) for segment in segments]
-        doc_freqs, base = np.zeros(len(vocabulary), np.int64), 0
-        for segment, number in zip(segments, numbers, strict=True):
-            doc_freqs[number] += segment.doc_freqs
-            gone = hidden[base : base + len(segment.rows)].nonzero()[0]
-            if len(gone):
-                np.subtract.at(doc_freqs, number[segment.terms_of(gone)], 1)
-            base += len(segment.rows)
-        rarest = np.concatenate(
-            [_rarest(segment, doc_freqs[number]) for segment, number in zip(segments, numbers, strict=True)]
-        )
         rows = joined.take(order, axis=0).reshape(-1).view(ROW)
-        session, lengths = session[order], rows["length"].astype(float)
-        begins = np.empty(len(session), bool)
-        begins[:1] = True
-        np.not_equal(session[1:], session[:-1], out=begins[1:])
-        session_of = begins.cumsum() - 1
-        line = np.arange(len(session)) + REACH * (session_of + 1)
-        place = np.full(len(ids), -1)
-        place[order] = np.arange(len(order))
+        session, lengths, count = session[order], rows["length"].astype(float), len(order)
+        sizes = _runs(session)[1]
+        session_of = np.arange(len(sizes)).repeat(sizes)
+        line = np.arange(count) + REACH * (session_of + 1)
+        message_at = np.full(count + REACH * (len(sizes) + 1), -1)
+        message_at[line] = np.arange(count)
+        speaker = np.ascontiguousarray(rows["speaker"])
+        postings = _postings(segments, order)
         return cls(
-            segments=segments,
-            order=order,
-            place=place,
+            **_vectors(segments, order, hidden),
+            **postings,
             ids=ids[order],
             session=session,
             created=np.ascontiguousarray(rows["created"]),
             role=np.ascontiguousarray(rows["role"]),
-            speaker=np.ascontiguousarray(rows["speaker"]),
-            lengths=lengths,
+            speaker=speaker,
+            speakers=frozenset(speaker.tolist()) - {0},
             tells=1 - rows["asks"].astype(float),
-            rarest=rarest[order],
+            rare=_rare(count, postings["posting_rows"], postings["doc_freqs"]),
             session_of=session_of,
-            starts=begins.nonzero()[0],
             line=line,
-            near_lengths=window_sums(lengths, line),
-            near_count=window_sums(np.ones(len(order)), line),
+            message_at=message_at,
+            own_lengths=bm25_lengths(lengths),
+            near_lengths=bm25_lengths(window_sums(lengths, line)),
+            session_lengths=bm25_lengths(np.bincount(session_of, lengths).astype(float)),
+            near_count=window_sums(np.ones(count), line),
         )
 
     def postings(self, terms: Sequence[str]) -> Postings:
-        """Return the postings of these terms among the messages."""
+        """Return the postings of those of these terms that a message has."""
         hashes = np.fromiter(map(term_hash, terms), np.int64, len(terms))
-        columns, base = [], 0
-        for segment in self.segments:
-            number = segment.vocabulary.searchsorted(hashes)
-            known = segment.vocabulary.take(number, mode="clip") if len(segment.vocabulary) else np.zeros_like(number)
-            present = (known == hashes).nonzero()[0]
-            number = number[present]
-            postings = segment.postings_of(number)
-            rows = self.place[segment.posting_rows[postings] + base]
-            columns.append((present.repeat(segment.doc_freqs[number]), rows, segment.counts[postings]))
-            base += len(segment.rows)
-        term, rows, counts = (np.concatenate(column) for column in zip(*columns, strict=True))
-        shown = rows >= 0
-        if len(self.segments) > 1 or not shown.all():
-            at = shown.nonzero()[0]
-            at = at[term[at].argsort(kind="stable")]
-            term, rows, counts = term[at], rows[at], counts[at]
-        doc_freqs = np.bincount(term, minlength=len(terms))
-        is_known = doc_freqs > 0
-        return Postings((is_known.cumsum() - 1)[term], rows, counts.astype(float), doc_freqs[is_known])
-
-    def cosines(self, vector: bytes) -> Floats:
-        """Return the cosine of each message's vector with the packed `vector`, 0 where it has no such vector."""
-        compared = [cosines(segment.vectors, vector, segment.norms) for segment in self.segments]
-        return np.concatenate(compared)[self.order]
+        number = self.vocabulary.searchsorted(hashes)
+        number = number[self.vocabulary.take(number, mode="clip") == hashes] if len(self.vocabulary) else number[:0]
+        doc_freqs = self.doc_freqs[number]
+        at = (self.posting_ends[number] - doc_freqs.cumsum()).repeat(doc_freqs) + np.arange(int(doc_freqs.sum()))
+        terms_of = np.arange(len(number)).repeat(doc_freqs)
+        return Postings(terms_of, self.posting_rows[at], self.counts[at].astype(float), doc_freqs)
 
     def near(self, vector: bytes, calibration: Calibration, rows: Ints | None = None) -> Floats:
         """Return how near messages are to the packed `vector` (see `calibration`); 0 for one without such a vector.
 
         rows: the messages; None: all.
         """
-        view = calibration.view(vector, *self._vector_sum(len(vector)))
-        order, base = self.order if rows is None else self.order[rows], 0
-        near = np.zeros(len(order))
-        for segment in self.segments:
-            own = ((order >= base) & (order < base + len(segment.rows))).nonzero()[0]
-            if len(own) and segment.vectors.shape[1] == len(vector):
-                places = order[own] - base
-                if 2 * len(own) > len(segment.rows):  # cheaper in one go than picked
-                    near[own] = view.near(products(segment.vectors, view.targets), segment.norms)[places]
-                else:
-                    near[own] = view.near(products(segment.vectors[places], view.targets), segment.norms[places])
-            base += len(segment.rows)
-        return near
+        vectors, norms = (self.vectors, self.norms) if rows is None else (self.vectors[rows], self.norms[rows])
+        return calibration.near(vector, vectors, norms, self.unit_sum, self.vector_count)
 
-    @property
-    def has_vectors(self) -> bool:
-        return any(segment.vector_count for segment in self.segments)
 
-    def column(self, name: str) -> NDArray[Any]:
-        """Return a column of ROW that few features take."""
-        return np.concatenate([segment.rows[name] for segment in self.segments])[self.order]
+def _vectors(segments: Sequence[Segment], order: Ints, hidden: NDArray[np.bool_]) -> dict[str, Any]:
+    """Return the fields of `Candidates` about vectors; all have the same size, but for segments without any."""
+    size, base = max(segment.vectors.shape[1] for segment in segments), 0
+    total, count = np.zeros(size, np.int64), 0
+    for segment in segments:
+        if segment.vectors.shape[1] == size:
+            gone = hidden[base : base + len(segment.rows)].nonzero()[0]
+            total += segment.unit_sum - unit_sum(segment.vectors[gone], segment.norms[gone])
+            count += segment.vector_count - int(np.count_nonzero(segment.norms[gone]))
+        base += len(segment.rows)
+    joined = [
+        segment.vectors if segment.vectors.shape[1] == size else np.zeros((len(segment.rows), size), np.int8)
+        for segment in segments
+    ]
+    lengths = [segment.norms * (segment.vectors.shape[1] == size) for segment in segments]
+    return {
+        "vectors": np.concatenate(joined).take(order, axis=0),
+        "norms": np.concatenate(lengths)[order],
+        "unit_sum": total,
+        "vector_count": count,
+    }
 
-    @property
-    def sizes(self) -> Ints:
-        """Return how many distinct terms each message has."""
-        return np.concatenate([segment.sizes for segment in self.segments])[self.order]
 
-    def _vector_sum(self, size: int) -> tuple[Ints, int]:
-        """Return the sum of the messages' vectors of this size (see `embeddings.unit_sum`), and how many they are."""
-        total, count, base = np.zeros(size, np.int64), 0, 0
-        hidden = (self.place < 0).nonzero()[0]
-        for segment in self.segments:
-            if segment.vectors.shape[1] == size:
-                total += segment.unit_sum
-                count += segment.vector_count
-                gone = hidden[(hidden >= base) & (hidden < base + len(segment.rows))] - base
-                if len(gone):
-                    total -= unit_sum(segment.vectors[gone], segment.norms[gone])
-                    count -= int(np.count_nonzero(segment.norms[gone]))
-            base += len(segment.rows)
-        return total, count
+def _postings(segments: Sequence[Segment], order: Ints) -> dict[str, Any]:
+    """Return the fields of `Candidates` about terms."""
+    sizes = [len(segment.rows) for segment in segments]
+    place = np.full(sum(sizes), -1, np.int32)
+    place[order] = np.arange(len(order))
+    places = np.split(place, np.cumsum(sizes)[:-1])
+    rows = np.concatenate([own[segment.posting_rows] for segment, own in zip(segments, places, strict=True)])
+    codes = np.concatenate([segment.vocabulary.repeat(segment.doc_freqs) for segment in segments])
+    at = codes.argsort(kind="stable")
+    at = at[rows[at] >= 0]
+    vocabulary, doc_freqs = _runs(codes[at])
+    return {
+        "vocabulary": vocabulary,
+        "doc_freqs": doc_freqs,
+        "posting_ends": doc_freqs.cumsum(),
+        "posting_rows": rows[at],
+        "counts": np.concatenate([segment.counts for segment in segments])[at],
+    }
+
+
+def _rare(count: int, posting_rows: NDArray[np.int32], doc_freqs: Ints) -> Floats:
+    """Return the idf of the rarest term of each of `count` messages, 0 where it has no term."""
+    rarest = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(rarest, posting_rows, doc_freqs.repeat(doc_freqs))
+    has_terms = rarest <= count
+    rare: Floats = np.where(has_terms, np.log1p(count / (np.where(has_terms, rarest, 1) + 1)), 0.0)
+    return rare
+
+
+def _runs(values: Ints) -> tuple[Ints, Ints]:
+    """Return the value of each run of equal values, and its size."""
+    begins = np.ones(len(values), bool)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    starts = begins.nonzero()[0]
+    return values[starts], np.diff(starts, append=len(values))
+
+
+def bm25_lengths(lengths: Floats) -> Floats:
+    """Return what BM25 adds to a term's count in texts with these lengths."""
+    average = float(np.add.reduce(lengths)) / max(len(lengths), 1) or 1.0
+    return K1 * (1 - B + B * lengths / average)
 
 
 def window_sums(values: Floats, line: Ints) -> Floats:
@@ -368,12 +357,3 @@ def line_sums(line: NDArray[Any]) -> NDArray[Any]:
         total[step:] += line[:-step]
         total[:-step] += line[step:]
     return total
-
-
-def _rarest(segment: Segment, doc_freqs: Ints) -> Ints:
-    """Return how many messages have the rarest term of each message, 0 where it has no term."""
-    least, has_terms = np.zeros(len(segment.rows), np.int64), segment.sizes > 0
-    if len(segment.terms):
-        begins = segment.sizes.cumsum() - segment.sizes
-        least[has_terms] = np.minimum.reduceat(doc_freqs.take(segment.terms), begins[has_terms])
-    return least

@@ -65,45 +65,35 @@ class Calibration:
         right = np.eye(len(pairs), dtype=bool)
         return cls(common, float(np.median(cosines[right])), float(cosines[~right].mean()))
 
-    def view(self, query: bytes, total: NDArray[np.int64], count: int) -> View:
-        """Return the packed `query`, seen from the mean of `count` vectors with the sum `total` (see `unit_sum`).
+    def near(
+        self,
+        query: bytes,
+        rows: NDArray[np.int8],
+        lengths: NDArray[np.float32],
+        total: NDArray[np.int64],
+        count: int,
+    ) -> Floats:
+        """Return how near packed rows of these `lengths` are to the packed `query`; 0 for one without such a vector.
 
-        What is multiplied with the rows is rounded to small whole numbers, so that the products are exact.
+        All are seen from the mean of `count` vectors with the sum `total` (see `unit_sum`).  What is multiplied with
+        the rows is rounded to small whole numbers, so that the products are exact.
         """
+        spread = self.like - self.unlike
+        if spread < _LEAST_SPREAD or len(query) != rows.shape[1]:
+            return np.zeros(len(rows))
         mean = (total / UNIT + COMMON_WEIGHT * self.common) / (count + COMMON_WEIGHT)
         step = float(np.abs(mean).max()) / 127 or 1.0
         centre = np.rint(mean / step)
         vector = np.frombuffer(query, np.int8).astype(float)
-        towards = vector / np.linalg.norm(vector) - centre * step
+        towards = vector / math.sqrt(vector @ vector) - centre * step
         towards = np.rint(towards * (127 / (np.abs(towards).max() or 1.0)))
-        return View(self, towards, centre, step)
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """Direction of a query, and the mean from which it is seen: `centre` times `step`."""
-
-    calibration: Calibration
-    towards: Floats
-    centre: Floats
-    step: float
-
-    @property
-    def targets(self) -> list[NDArray[np.float32]]:
-        """Return the vectors whose products with the rows `near` takes."""
-        return [self.towards.astype(np.float32), self.centre.astype(np.float32)]
-
-    def near(self, products: NDArray[np.float32], norms: NDArray[np.float32]) -> Floats:
-        """Return how near each row is, by its products with the `targets` and its norm; 0 for one without a vector."""
-        spread = self.calibration.like - self.calibration.unlike
-        if spread < _LEAST_SPREAD:
-            return np.zeros(len(norms))
-        has_vector = norms > 0
-        along, across = products / np.where(has_vector, norms, 1).astype(float)
-        size = float(np.linalg.norm(self.towards)) or 1.0
-        squared = 1 + self.step**2 * (self.centre @ self.centre) - 2 * self.step * across
-        cosine = (along / size - self.step * (self.centre @ self.towards) / size) / np.sqrt(np.maximum(squared, 1e-9))
-        near: Floats = (cosine - self.calibration.unlike) / spread
+        size = math.sqrt(towards @ towards) or 1.0
+        has_vector = lengths > 0
+        targets = [towards.astype(np.float32), centre.astype(np.float32)]
+        along, across = products(rows, targets) / np.where(has_vector, lengths, 1).astype(float)
+        squared = 1 + step**2 * (centre @ centre) - 2 * step * across
+        cosine = (along / size - step * (centre @ towards) / size) / np.sqrt(np.maximum(squared, 1e-9))
+        near: Floats = (cosine - self.unlike) / spread
         near[~has_vector] = 0.0
         return near
 
@@ -166,12 +156,10 @@ class Nearness:
         vector = self._vector_of(self._analysis.content(text)) if others else NO_VECTOR
         if self._embedder is None or vector == NO_VECTOR:
             return [0.0] * len(others)
-        rows, lengths, total, count = self._measured(tuple(others), of_one=of_one)
         calibration = self._embedder.calibration
-        if calibration is None or rows.shape[1] != len(vector):
+        if calibration is None:
             return [0.0] * len(others)
-        view = calibration.view(vector, total, count)
-        near: list[float] = view.near(products(rows, view.targets), lengths).tolist()
+        near: list[float] = calibration.near(vector, *self._measured(tuple(others), of_one=of_one)).tolist()
         return near
 
     def _measure(

@@ -129,10 +129,12 @@ def quantize(embedder: Embedder, texts: Sequence[str], within: float | None = No
     if worth:
         # Half a surrogate pair from a careless frontend has no bytes, and so no tokens.
         whole = [texts[number][:_CHARACTERS].encode("utf-8", "replace").decode() for number in worth]
-        for number, row in zip(worth, embedder.embed(whole, within), strict=True):
-            largest = np.abs(row).max()
-            if 0 < largest < np.inf:
-                out[number] = np.rint(row / largest * 127).astype(np.int8).tobytes()
+        rows = embedder.embed(whole, within)
+        largest = np.abs(rows).max(axis=1, keepdims=True)
+        usable = ((largest > 0) & (largest < np.inf)).nonzero()[0]
+        packed = np.rint(rows[usable] / largest[usable] * 127).astype(np.int8)
+        for number, row in zip(usable.tolist(), packed, strict=True):
+            out[worth[number]] = row.tobytes()
     return out
 
 

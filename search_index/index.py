@@ -44,7 +44,7 @@ from search_index.whoosh_store import WhooshStore
 log = logging.getLogger(__name__)
 
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
-ARRANGED_BYTES = 6 << 20  # of what their rankings share
+ARRANGED_BYTES = 14 << 20  # of them as they are ranked: one arrangement for each owner, or one of 20,000
 TAILS_BYTES = 12 << 20  # of messages that are not indexed yet: some 20,000
 TAIL_SEGMENTS_MAX = 16  # of an owner's messages that are not indexed yet
 ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
@@ -259,15 +259,16 @@ class SearchIndex:
         # A turn leaves out what it shows, of which most is not indexed yet.
         indexed_ids = _ids(segments)
         gone = gone.intersection(indexed_ids.tolist())
-        key = owner, commit, tuple(map(id, segments)), waiting.tobytes(), gone
-        candidates: Candidates | None = self._arranged.get(key)
-        if candidates is not None:
+        version = commit, tuple(map(id, segments)), waiting.tobytes()
+        last_version, candidates = self._arranged.get((owner, gone)) or (None, None)
+        if last_version == version:
             return candidates
         tail = self._tail(owner, waiting, unindexed) if len(waiting) else ()
-        if segments or tail:
-            hidden = np.isin(indexed_ids, [*waiting.tolist(), *gone])
-            candidates = Candidates.of([*segments, *tail], np.append(hidden, ~np.isin(_ids(tail), waiting)))
-            self._arranged.put(key, candidates, candidates.nbytes)
+        if not (segments or tail):
+            return None
+        hidden = np.isin(indexed_ids, [*waiting.tolist(), *gone])
+        candidates = Candidates.of([*segments, *tail], np.append(hidden, ~np.isin(_ids(tail), waiting)))
+        self._arranged.put((owner, gone), (version, candidates), candidates.nbytes)
         return candidates
 
     def _best(self, prepared: PreparedQuery, candidates: Candidates, accepted: set[int] | None) -> list[Hit]:
@@ -311,8 +312,7 @@ class SearchIndex:
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
-        has_speakers = candidates.speaker.any()
-        speakers = [term for term in prepared.terms if has_speakers and (candidates.speaker == term_hash(term)).any()]
+        speakers = [term for term in prepared.terms if candidates.speakers and term_hash(term) in candidates.speakers]
         calibrated = self._embedder_for(prepared)
         if calibrated is not None and calibrated.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
@@ -321,9 +321,8 @@ class SearchIndex:
         calibration = calibrated.calibration if calibrated is not None and content else None
         return ScoringContext(
             candidates,
-            candidates.postings(prepared.terms),
-            len(prepared.terms),
-            candidates.cosines(vector) if vector and has_windows else None,
+            prepared.terms,
+            vector,
             partial(candidates.near, content, calibration) if calibration is not None else None,
             Preferences(
                 now=time_ns() // 1_000,

@@ -22,10 +22,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.arrays import REACH, Candidates, Floats, Ints, Postings, line_sums, window_sums
+from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, window_sums
+from search_index.embeddings import cosines
 
-# Chat messages are short and say a thing once: repeats and length count for less than in the usual 1.2 and 0.75.
-K1, B = 0.9, 0.4
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
 FEW_WORDS = 0.5  # of a query's words around any message, by weight: with fewer, meaning decides
 NEAREST_SPAN = 5.0  # places after the nearest in which what nearness adds falls to a half
@@ -62,12 +61,11 @@ class ScoringContext:
     the mean of all messages.
     """
 
-    def __init__(  # noqa: PLR0913 - each is one thing that features read
+    def __init__(
         self,
         candidates: Candidates,
-        postings: Postings,
-        term_count: int,
-        cosines: Floats | None,
+        terms: Sequence[str],
+        vector: bytes,
         near: Callable[[Ints | None], Floats] | None,
         preferences: Preferences,
         *,
@@ -75,27 +73,30 @@ class ScoringContext:
     ) -> None:
         """Compute what the profile takes.
 
-        term_count: terms of the query, known or not.
-        cosines: of each message's vector with the query's; near: how near messages are (see `Candidates.near`); None
-        where there is nothing to compare.
+        vector: of the query, NO_VECTOR where there is none.
+        near: how near messages are (see `Candidates.near`); None where there is nothing to compare.
         has_windows: the profile looks at neighbours.
         """
-        self.candidates, self.postings = candidates, postings
-        self.term_count, self.preferences = term_count, preferences
-        count = len(candidates)
-        zeros = np.zeros(count)
-        self._near, self.has_near = near, near is not None and candidates.has_vectors
-        idf = np.log(count / (postings.doc_freqs + 1)) + 1
-        self.bm25 = _bm25(postings.terms, postings.rows, postings.counts, candidates.lengths, idf)
-        rarity = np.log1p(count / (postings.doc_freqs + 1))
+        self.candidates, self.preferences = candidates, preferences
+        self.postings, self.term_count, count = candidates.postings(terms), len(terms), len(candidates)
+        self._near, self.has_near = near, near is not None and candidates.vector_count > 0
+        term, rows, counts, doc_freqs = self.postings
+        rarity = np.log1p(count / (doc_freqs + 1))
         # Words that nobody has used count as the rarest.
-        self._share = rarity / ((rarity.sum() + (term_count - len(rarity)) * np.log1p(count)) or 1.0)
-        self.own = _sums(postings.rows, self._share[postings.terms], count)
-        self.neighbours = self.nearby = self.semantic = zeros
+        share = rarity / ((rarity.sum() + (len(terms) - len(rarity)) * np.log1p(count)) or 1.0)
+        idf = np.log(count / (doc_freqs + 1)) + 1
+        self.bm25 = _sums(rows, _bm25(idf[term], counts, candidates.own_lengths[rows]), count)
+        self.own = _sums(rows, share[term], count)
+        self.neighbours = self.nearby = self.semantic = np.zeros(count)
         if has_windows:
-            self._add_windows()
-            if cosines is not None:
-                self.semantic = self._average(np.maximum(cosines, 0))
+            term, rows, counts = self._in_windows()
+            idf = _session_idf(np.bincount(term, minlength=len(doc_freqs)), count)
+            self.neighbours = _sums(rows, _bm25(idf[term], counts, candidates.near_lengths[rows]), count)
+            self.nearby = _sums(rows, share[term], count)
+            if vector:
+                alike = np.maximum(cosines(candidates.vectors, vector, candidates.norms), 0)
+                together = (window_sums(alike, candidates.line) + alike) / (candidates.near_count + 1)
+                self.semantic = np.maximum(together - np.add.reduce(together) / count, 0)
 
     def near(self, rows: Ints | None = None) -> Floats:
         """Return how near messages are, None: all."""
@@ -103,41 +104,29 @@ class ScoringContext:
             return np.zeros(len(self.own) if rows is None else len(rows))
         return self._near(rows)
 
-    def _add_windows(self) -> None:
-        """Compute `neighbours` and `nearby`, from the counts of each term in the messages around each message."""
-        candidates, (terms, rows, counts, doc_freqs) = self.candidates, self.postings
-        size = len(candidates) + REACH * (len(candidates.starts) + 1)  # of the line
+    def _in_windows(self) -> tuple[Ints, Ints, Floats]:
+        """Return each term in the messages around each message: its number, the message, and the count there."""
+        message_at, (term, rows, counts, doc_freqs) = self.candidates.message_at, self.postings
+        size = len(message_at)
         line = np.zeros(len(doc_freqs) * size, np.float32)  # of each term after the other; counts are exact
-        line[terms * size + candidates.line[rows]] = counts
+        line[term * size + self.candidates.line[rows]] = counts
         around = line_sums(line)
         found = around.nonzero()[0]
-        message_at = np.full(size, -1)
-        message_at[candidates.line] = np.arange(len(candidates))
-        terms = np.arange(len(doc_freqs)).repeat(np.diff(found.searchsorted(np.arange(len(doc_freqs) + 1) * size)))
-        rows = message_at[found - terms * size]
-        there = rows >= 0
-        terms, rows, counts = terms[there], rows[there], around[found[there]]
-        idf = _session_idf(np.bincount(terms, minlength=len(doc_freqs)), len(candidates))
-        self.neighbours = _bm25(terms, rows, counts, candidates.near_lengths, idf)
-        self.nearby = _sums(rows, self._share[terms], len(candidates))
-
-    def _average(self, cosines: Floats) -> Floats:
-        """Return the mean of each message's cosine, which counts twice, and its neighbours', above the mean of all."""
-        together = (window_sums(cosines, self.candidates.line) + cosines) / (self.candidates.near_count + 1)
-        return np.maximum(together - np.add.reduce(together) / len(together), 0)
+        term, places = np.divmod(found, size)
+        rows = message_at[places]
+        there = rows >= 0  # the empty places between sessions have none
+        return term[there], rows[there], around[found[there]]
 
 
-def _sums(at: Ints, values: Any, size: int) -> Floats:
+def _sums(at: NDArray[Any], values: Any, size: int) -> Floats:
     """Return the sum of the values at each number below `size`."""
     sums: Any = np.bincount(at, values, size)
     return cast(Floats, sums)
 
 
-def _bm25(terms: Ints, rows: Ints, counts: Floats | Ints, lengths: Floats, idf: Floats) -> Floats:
-    """Return BM25 of texts with these lengths, from the counts of terms in them."""
-    average = float(np.add.reduce(lengths)) / len(lengths) or 1.0
-    norm = K1 * (1 - B + B * lengths[rows] / average)
-    return _sums(rows, (idf * (K1 + 1))[terms] * counts / (counts + norm), len(lengths))
+def _bm25(idf: Floats, counts: Floats, lengths: Floats) -> Floats:
+    """Return what terms with these counts add to BM25 of texts with these lengths (see `bm25_lengths`)."""
+    return idf * (K1 + 1) * counts / (counts + lengths)
 
 
 def _session_idf(doc_freqs: Ints, texts: int) -> Floats:
@@ -150,14 +139,12 @@ def _session_idf(doc_freqs: Ints, texts: int) -> Floats:
 
 
 def _session(context: ScoringContext) -> Floats:
-    candidates, (terms, rows, counts, doc_freqs) = context.candidates, context.postings
-    sessions = len(candidates.starts)
-    totals = _sums(terms * sessions + candidates.session_of[rows], counts, len(doc_freqs) * sessions)
-    found = totals.nonzero()[0]
-    terms, rows = np.divmod(found, sessions)
-    idf = _session_idf(np.bincount(terms, minlength=len(doc_freqs)), sessions)
-    lengths = np.add.reduceat(candidates.lengths, candidates.starts)
-    return _bm25(terms, rows, totals[found], lengths, idf)[candidates.session_of]
+    candidates, (term, rows, counts, doc_freqs) = context.candidates, context.postings
+    sessions = len(candidates.session_lengths)
+    totals = _sums(term * sessions + candidates.session_of[rows], counts, len(doc_freqs) * sessions)
+    totals = totals.reshape(len(doc_freqs), sessions)
+    idf = _session_idf(np.count_nonzero(totals, axis=1), sessions)
+    return _bm25(idf[:, None], totals, candidates.session_lengths).sum(axis=0)[candidates.session_of]
 
 
 def _time(context: ScoringContext) -> Floats:
@@ -184,13 +171,6 @@ def _linked(context: ScoringContext) -> Floats:
     return weights
 
 
-def _rare(context: ScoringContext) -> Floats:
-    rarest = context.candidates.rarest
-    idf = np.log1p(len(rarest) / (np.arange(int(rarest.max()) + 1) + 1))
-    idf[0] = 0.0
-    return idf[rarest]
-
-
 def _nearest(context: ScoringContext) -> Floats:
     place = np.zeros(len(context.own))
     if not context.preferences.nearest or not context.has_near or context.nearby.max() >= FEW_WORDS:
@@ -201,12 +181,16 @@ def _nearest(context: ScoringContext) -> Floats:
 
 def _jaccard(context: ScoringContext) -> Floats:
     common = np.bincount(context.postings.rows, minlength=len(context.own))
-    return common / np.maximum(context.candidates.sizes + context.term_count - common, 1)
+    sizes = np.bincount(context.candidates.posting_rows, minlength=len(context.own))
+    return common / np.maximum(sizes + context.term_count - common, 1)
 
 
 def _cosine(context: ScoringContext) -> Floats:
     together = _sums(context.postings.rows, context.postings.counts, len(context.own))
-    return together / np.sqrt(np.maximum(context.candidates.column("squares"), 1) * context.term_count)
+    squares = _sums(
+        context.candidates.posting_rows, np.square(context.candidates.counts, dtype=float), len(context.own)
+    )
+    return together / np.sqrt(np.maximum(squares, 1) * context.term_count)
 
 
 def _age(context: ScoringContext) -> Floats:
@@ -230,7 +214,7 @@ FEATURES: Mapping[str, Callable[[ScoringContext], Floats]] = {
     # It tells of what belongs to somebody or something that the question names ("my sister's city").
     "linked": _linked,
     # It says something that is seldom said: the idf of its rarest term, whatever the question.
-    "rare": _rare,
+    "rare": lambda context: context.candidates.rare,
     # It tells something: the share of its text that is no question.
     "tells": lambda context: context.candidates.tells,
     # It is among the nearest in meaning, if they are asked for and hardly any message has the query's words.
@@ -303,39 +287,36 @@ RANKING_PROFILES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
 
 
 class Scores(NamedTuple):
-    """Scores of all messages, and the values they are the sum of, by feature, each with its factor."""
+    """Scores of all messages, and the `parts` they are the sum of: a row for each feature in `names`."""
 
     total: Floats
-    parts: Mapping[str, tuple[Floats, float]]
+    names: Sequence[str]
+    parts: Floats
 
     def why(self, rows: Ints) -> list[dict[str, float]]:
         """Return what each feature adds for messages."""
-        columns = [(values[rows] * factor).tolist() for values, factor in self.parts.values()]
-        return [dict(zip(self.parts, values, strict=True)) for values in zip(*columns, strict=True)]
+        return [dict(zip(self.names, values, strict=True)) for values in self.parts[:, rows].T.tolist()]
 
 
 def rank(context: ScoringContext, profile: RankingProfile) -> Scores:
     """Score every candidate, of which there has to be one."""
-    total, parts = np.zeros(len(context.own)), dict[str, tuple[Floats, float]]()
-    for name, weight in profile.features:
-        values, factor = FEATURES[name](context), weight
-        if profile.fusion == "rrf":
-            values = _reciprocal_ranks(values)
-        elif profile.fusion == "weighted":
-            largest = float(values.max())
-            factor = weight / largest if largest > 0 else 0.0
-        if factor:
-            total += values * factor
-        parts[name] = values, factor
-    return Scores(total, parts)
+    names, weights = zip(*profile.features, strict=True)
+    values, factors = np.array([FEATURES[name](context) for name in names]), np.array(weights)
+    if profile.fusion == "rrf":
+        values = np.array(list(map(_reciprocal_ranks, values)))
+    elif profile.fusion == "weighted":
+        largest = values.max(axis=1)
+        factors = np.divide(factors, largest, out=np.zeros(len(names)), where=largest > 0)
+    parts = values * factors[:, None]
+    return Scores(np.add.reduce(parts, axis=0), names, parts)
 
 
 def rank_alone(context: ScoringContext) -> Scores:
     """Score texts that have nothing around them by how well they fit."""
     near = context.near()
     less = 1.1 - np.minimum(context.own, 1.0) - np.clip(near, 0.0, 1.0) / 10  # several may fit wholly
-    meaning = np.clip(NEAR_WEIGHT * near, 0.0, 1.0)
-    return Scores(fit(context.own, near) * (1 - TIE * less), {"words": (context.own, 1.0), "meaning": (meaning, 1.0)})
+    parts = np.array([context.own, np.clip(NEAR_WEIGHT * near, 0.0, 1.0)])
+    return Scores(fit(context.own, near) * (1 - TIE * less), ("words", "meaning"), parts)
 
 
 def fit(own: Floats, near: Floats) -> Floats:

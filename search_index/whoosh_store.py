@@ -38,10 +38,9 @@ from whoosh.searching import Searcher
 from whoosh.util.filelock import FileLock, try_for
 from whoosh.writing import SegmentWriter
 
-from search_index.arrays import REACH, ROW, Document, Segment, checksum
+from search_index.arrays import K1, REACH, ROW, B, Document, Segment, checksum
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.query import Operators, Part, PreparedQuery
-from search_index.ranking import K1, B
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,6 @@ from typing import NamedTuple
 from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, vocabulary
 from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
-from search_index.caches import cached
 
 SMALL_TALK_CHARS = 300  # no longer text is small talk
 KEYWORDS_SHOWN = 5  # in a reason
@@ -278,7 +277,7 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
         before, (start, end) = end, match.span()
         if match["unspaced"]:
             for pair in _unspaced(match[0]):
-                if (lower := pair.casefold()) not in seen and _has_terms(pair, analysis):
+                if (lower := pair.casefold()) not in seen and analysis.has_terms(pair) and _ENGLISH.has_terms(pair):
                     yield pair
                 seen.add(lower)
             determined = False
@@ -294,14 +293,9 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
         determined = lower in _DETERMINERS
         if lower not in _TIME_WORDS and (name or not idle) and lower not in seen:
             seen.add(lower)
-            if _has_terms(word, analysis):
+            # English stop words are left out of texts in any language.
+            if analysis.has_terms(word) and (analysis is _ENGLISH or _ENGLISH.has_terms(word)):
                 yield word
-
-
-@cached(16_384)
-def _has_terms(word: str, analysis: Analysis) -> bool:
-    """Return whether the index has the word: English stop words are left out of texts in any language."""
-    return bool(analysis.terms(word)) and (analysis is _ENGLISH or bool(_ENGLISH.terms(word)))
 
 
 def _opens(text: str, before: int, start: int) -> bool:
