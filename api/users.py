@@ -95,7 +95,7 @@ def export_user(caller: Caller, query: dict[str, Any]) -> Response:
 def import_document(caller: Caller, query: dict[str, Any]) -> Any:
     """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown
 
-    It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep and LangGraph export. Send JSON as
+    It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON as
     `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document is
     checked before anything is stored. What is stored already is left as it is, so a call can be repeated safely. A
     session gets a new id where the person has another conversation of that id. No model is called:

@@ -217,7 +217,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
     ),
     "POST /api/recall": (
         sends(lists="user_id", message="Which tea do I like?", user_id=USER),
-        sends(message="Which tea do I like?", session_id=SESSION),
+        sends(lists="session_id", message="Which tea do I like?", session_id=SESSION),  # else it is a new session
     ),
     "PUT /api/store/items": (sends("user_id", **ITEM, value=1, user_id=USER),),
     "GET /api/store/items": (Request(query={**ITEM, "namespace": "notes", "user_id": USER}),),
@@ -514,10 +514,10 @@ class Asked(NamedTuple):
 
 def told(asked: Asked) -> tuple[Any, ...]:
     """All that an answer tells, but for the id that was asked for and what differs from one moment to the next."""
-    text = re.sub(r'"(took_ms|erased_at)":[^,}]*', "", asked.answer.text)
+    text = re.sub(r'"(took_ms|erased_at|total|recency)":[^,}]*', "", asked.answer.text)
     text = re.sub(rf"(?<![0-9a-z]){re.escape(str(asked.id))}(?![0-9a-z])", "*", text)
     headers = {name: value for name, value in asked.answer.headers.items() if name != "Date"}
-    if '"took_ms"' in asked.answer.text:
+    if '"took_ms"' in asked.answer.text or '"recency"' in asked.answer.text:
         del headers["Content-Length"]
     return asked.answer.status_code, text, headers
 

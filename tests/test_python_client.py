@@ -133,14 +133,28 @@ def test_one_client_serves_several_persons(live, name):
         assert list(recap.for_user(name + "2").facts()) == []
 
 
-def test_the_readme_does_what_it_says(live, name, capsys):
-    page = Path(__file__).parents[1].joinpath("clients/python/README.md").read_text("utf-8")
+def run_examples(page: str, live: Live, name: str) -> int:
+    """Run a page's examples against the server, and return how many there are."""
     codes = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
-    assert len(codes) == 3
     for code in codes:
         code = code.replace("api_key=None, ", "").replace('"ada"', f'"{name}", api_key="{KEY}"')
         code = code.replace("http://127.0.0.1:8000", live.url)
-        exec(compile(code, "README.md", "exec"), {})
+        exec(compile(code, "page", "exec"), {})
+    return len(codes)
+
+
+def test_the_guide_from_other_memories_names_methods_that_there_are(live, name):
+    page = Path(__file__).parents[1].joinpath("docs/migrating.md").read_text("utf-8")
+    named = set(re.findall(r"`recap\.(\w+)", page))
+    assert len(named) > 15 and {method for method in named if not hasattr(Recap, method)} == set()
+    assert run_examples(page, live, name) == 1
+    with Recap(live.url, KEY, user_id=name) as recap:
+        assert [message["role"] for message in recap.messages("dinner")] == ["user", "assistant"]
+
+
+def test_the_readme_does_what_it_says(live, name, capsys):
+    page = Path(__file__).parents[1].joinpath("clients/python/README.md").read_text("utf-8")
+    assert run_examples(page, live, name) == 3
     printed = capsys.readouterr().out
     assert "user My cat is called Miso." in printed and "saved_tokens" in printed and "session_not_found" in printed
 

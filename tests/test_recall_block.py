@@ -68,8 +68,15 @@ def test_its_tokens_are_never_exceeded(client):
 def test_whose_memory_it_is_must_be_said(client):
     assert error(client.post("/api/recall", json={"message": QUESTION}), 422)["code"] == "owner_needed"
     assert "hangar" not in recall(client, user_id="nobody")["block"]
-    theirs = {"message": QUESTION, "user_id": "bob", "session_id": "hangar"}
-    assert error(client.post("/api/recall", json=theirs), 404)["code"] == "session_not_found"
+
+
+def test_a_session_may_begin_with_the_message(client):
+    """An application asks before it stores the first message; another person's session is a new one, too."""
+    assert recall(client, user_id="ada", session_id="new")["block"] == recall(client, user_id="ada")["block"]
+    theirs = recall(client, user_id="bob", session_id="hangar")
+    assert theirs["block"] == recall(client, user_id="bob")["block"] and "hangar" not in theirs["block"]
+    assert recall(client, session_id="never-seen")["memory"]["excerpts"] == []
+    assert error(client.get("/api/sessions/new?user_id=ada"), 404)["code"] == "session_not_found"
 
 
 def test_what_was_said_just_before_tells_what_a_message_refers_to(client):

@@ -140,6 +140,52 @@ ZEP_CHAT = {
     "messages": [{"uuid": "1", "role": "Ada", "role_type": "user", "content": "Hi", "created_at": AT}],
 }
 
+
+def letta_message(role: str, text: str, *calls: Body, at: str = AT) -> Body:
+    content = [{"type": "text", "text": text}]
+    return {"role": role, "content": content, "tool_calls": list(calls), "created_at": at}
+
+
+def letta_call(name: str, **arguments: str) -> Body:
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+KNOWN = {"label": "human", "value": "\nFirst name: Ada\nTea: green\n", "limit": 5000, "id": "block-0"}
+PERSONA = {"label": "persona", "value": "I am Sam.", "limit": 5000, "id": "block-1"}
+LETTA_NEW = {
+    "agents": [
+        {
+            "name": "Tea seller",
+            "agent_type": "letta_v1_agent",
+            "id": "agent-0",
+            "block_ids": ["block-0", "block-1"],
+            "messages": [
+                letta_message("system", "You are a tea seller."),
+                letta_message("user", "<system-reminder>\nIt is Monday.\n</system-reminder>\n\nWhich tea?"),
+                letta_message("assistant", "", letta_call("conversation_search", query="tea")),
+                letta_message("tool", "nothing"),
+                letta_message("assistant", "Sencha.", at=LATER),
+            ],
+        },
+        {"name": "Tidier", "agent_type": "sleeptime_agent", "messages": [letta_message("user", "Tidy the memory.")]},
+    ],
+    "blocks": [KNOWN, PERSONA],
+    "tools": [{"id": "tool-0", "name": "conversation_search"}],
+}
+LETTA_OLD = {
+    "agent_type": "memgpt_agent",
+    "name": "Tea seller",
+    "core_memory": [PERSONA, {**KNOWN, "updated_at": AT}],
+    "messages": [
+        letta_message("system", "You are a tea seller."),
+        letta_message("assistant", "Bootup sequence complete.", letta_call("send_message", message="Welcome.")),
+        letta_message("user", json.dumps({"type": "login", "last_login": "Never"})),
+        letta_message("user", json.dumps({"type": "user_message", "message": "Which tea?", "time": "now"})),
+        letta_message("assistant", "They want tea.", letta_call("send_message", message="Sencha.")),
+        letta_message("user", '{"tea": "Is this how I send an order?"}'),
+    ],
+}
+
 CLAUDES_FILES = {
     "users.json": [{"uuid": "acct", "full_name": "Ada", "email_address": "a@b.example"}],
     "conversations.json": [claude_chat()],
@@ -209,6 +255,26 @@ GIVEN: dict[str, tuple[Any, str, dict[str, Said], set[str]]] = {
         {},
         {"Likes tea"},
     ),
+    "letta": (LETTA_NEW, "letta", {"Tea seller": [ASKED, SENCHA]}, set()),
+    "letta, written as JSON twice": (
+        json.dumps(json.dumps(LETTA_NEW)).encode(),
+        "letta",
+        {"Tea seller": [ASKED, SENCHA]},
+        set(),
+    ),
+    "letta, words sent by a tool": (
+        LETTA_OLD,
+        "letta",
+        {
+            "Tea seller": [
+                ("assistant", "Welcome."),
+                ASKED,
+                SENCHA,
+                ("user", '{"tea": "Is this how I send an order?"}'),
+            ]
+        },
+        set(),
+    ),
     "zep, a thread": (ZEP_CHAT, "chats", {"Hi": [("user", "Hi")]}, set()),
 }
 
@@ -259,6 +325,13 @@ def test_custom_instructions_of_chatgpt_become_the_profile(client):
     assert profile["document"]["about"][0] == "Engineer" and len(profile["document"]["about"]) == 3
     assert profile["document"]["wishes"] == ["Be brief."]
     assert stored(client, "6f2b-tea") == [("user", "Hello")]
+
+
+@pytest.mark.parametrize("name", ["letta", "letta, words sent by a tool"])
+def test_what_an_agent_of_letta_knew_of_the_person_becomes_the_profile(client, name):
+    good(bring_in(client, GIVEN[name][0]))
+    document = good(client.get("/api/users/ada/profile"))["document"]
+    assert document["about"] == ["First name: Ada", "Tea: green"] and not document.get("wishes")
 
 
 def test_a_tree_without_an_end_is_walked_once(client):

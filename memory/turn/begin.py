@@ -302,10 +302,14 @@ def _sync(
 
 
 def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
-    """Begin a turn that reads what is remembered, if a session or a user is named, and stores nothing."""
+    """Begin a turn that reads what is remembered, if a session or a user is named, and stores nothing.
+
+    A memory block may be for the first message of a session, which is not there yet.
+    """
     drafts = (*request.history, request.draft)
+    find = get_session if request.block_tokens is None else find_session
     with engine.database.read() as tx:
-        known = get_session(tx, request.caller, request.session_id) if request.session_id is not None else None
+        known = find(tx, request.caller, request.session_id) if request.session_id is not None else None
         row = known or engine.sessions.unstored(tx, request.caller)
         session, request = SessionState.of(row), request if row.is_remembered else unremembered(request)
         engine.budgets.check(tx, session.owner_id)

@@ -26,7 +26,7 @@ class MemoryBlock:
 def memory_block(engine: Engine, request: TurnRequest) -> MemoryBlock:
     """Return what there is for the message of a temporary turn, in at most `request.block_tokens` tokens.
 
-    It is read and built as for a turn, and nothing is stored.  Raises NotFound for a session that is not the caller's,
+    It is read and built as for a turn, and nothing is stored: a session that the caller has not is a new one.  Raises
     LimitReached, and InvalidRequest when nobody is named or the tokens are too few for the prefix.
     """
     if request.caller.owner is None and request.session_id is None:

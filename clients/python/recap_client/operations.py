@@ -1027,7 +1027,7 @@ class Operations(ABC):
         For an application that calls a model itself: `block` is ready to stand before the message, or in a system
         prompt. It has instructions, profile and facts, the summary of the session if one is named, and excerpts of
         earlier conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not
-        in it.
+        in it. The session may be one that begins with this message.
         """
         return self.send(
             Call(
@@ -1568,11 +1568,11 @@ class Operations(ABC):
     ) -> types.Imported:
         """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown.
 
-        It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep and LangGraph export. Send JSON as
-        `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document is
-        checked before anything is stored. What is stored already is left as it is, so a call can be repeated safely.
-        A session gets a new id where the person has another conversation of that id. No model is called: `POST
-        /api/users/{user_id}/summaries` has what was imported summarised.
+        It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON
+        as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document
+        is checked before anything is stored. What is stored already is left as it is, so a call can be repeated
+        safely. A session gets a new id where the person has another conversation of that id. No model is called:
+        `POST /api/users/{user_id}/summaries` has what was imported summarised.
         """
         return self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
 
@@ -3604,7 +3604,7 @@ class AsyncOperations(ABC):
         For an application that calls a model itself: `block` is ready to stand before the message, or in a system
         prompt. It has instructions, profile and facts, the summary of the session if one is named, and excerpts of
         earlier conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not
-        in it.
+        in it. The session may be one that begins with this message.
         """
         return await self.send(
             Call(
@@ -4155,11 +4155,11 @@ class AsyncOperations(ABC):
     ) -> types.Imported:
         """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown.
 
-        It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep and LangGraph export. Send JSON as
-        `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document is
-        checked before anything is stored. What is stored already is left as it is, so a call can be repeated safely.
-        A session gets a new id where the person has another conversation of that id. No model is called: `POST
-        /api/users/{user_id}/summaries` has what was imported summarised.
+        It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON
+        as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document
+        is checked before anything is stored. What is stored already is left as it is, so a call can be repeated
+        safely. A session gets a new id where the person has another conversation of that id. No model is called:
+        `POST /api/users/{user_id}/summaries` has what was imported summarised.
         """
         return await self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
 

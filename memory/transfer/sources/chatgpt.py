@@ -8,15 +8,10 @@ instructions go to the profile.
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
-from memory.knowledge.profile_patch import Profile
-from memory.transfer.export import ItemRecord
 from memory.transfer.sources.values import (
     Record,
     branch,
@@ -27,10 +22,10 @@ from memory.transfer.sources.values import (
     moment,
     newest_leaf,
     objects,
+    profile,
     text,
 )
 from models.messages import MessageDraft
-from models.store import ItemVersion
 
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
@@ -53,7 +48,7 @@ def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
     for node in nodes.values():
         custom = mapping(mapping(mapping(node.get("message")).get("metadata")).get("user_context_message_data"))
         if custom:
-            yield _profile(custom, began or now)
+            yield profile({field: custom.get(name) for field, name in _CUSTOM.items()}, began or now)
 
 
 def _messages(
@@ -122,16 +117,3 @@ def _files(message: Mapping[str, Any]) -> Iterator[str]:
     for item in objects(mapping(message.get("metadata")).get("attachments")):
         if not str(item.get("mime_type") or "").startswith("image/"):
             yield f"[file: {item['name']}]" if isinstance(item.get("name"), str) else "[file]"
-
-
-def _profile(custom: Mapping[str, Any], at: datetime) -> ItemRecord:
-    """Return custom instructions as the profile of a person who has none yet."""
-    document: dict[str, list[str]] = {}
-    for name, field in _CUSTOM.items():
-        lines = [part for line in text(custom.get(field)).splitlines() for part in textwrap.wrap(line, LINE_CHARS)]
-        if lines:
-            document[name] = lines[:LINES_MAX]
-    source = {"quote": "", "session_id": None, "position": None, "since": at.isoformat(), "author": "person"}
-    value = asdict(Profile(document, {name: [source] * len(lines) for name, lines in document.items()}))
-    versions = (ItemVersion(1, value, "person", at),)
-    return ItemRecord(0, NAMESPACE, KEY, value, 1, None, False, None, at, at, versions=versions)

@@ -6,6 +6,8 @@ Invariant: memory holds one chat at a time (test_sources).
 from __future__ import annotations
 
 import codecs
+import io
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -16,7 +18,7 @@ from typing import IO, Any
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
-from memory.transfer.sources import chatgpt, chats, claude, deepseek, gemini, langgraph, markdown, memories
+from memory.transfer.sources import chatgpt, chats, claude, deepseek, gemini, langgraph, letta, markdown, memories
 from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, mapping, refused, text
 
@@ -25,7 +27,7 @@ SKIPPED_MAX = 20  # items that are named
 PICTURE_BYTES_MAX = 1 << 23  # of an item, as a message may hold a picture
 UNKNOWN_FIRST_MAX = 1_000  # items at the beginning of a file that no source knows
 UNKNOWN_MAX = 100_000  # items of one file that no source knows, from which on it is refused
-_LISTS = ("results", "memories", "facts", "edges")  # of items, in the response of an API
+_LISTS = ("results", "memories", "facts", "edges", "agents", "blocks")  # of items, in the response of an API or a file
 _PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
 }
@@ -47,6 +49,7 @@ SOURCES = (
     Source("gemini", gemini.recognises, gemini.records),
     Source("mem0", memories.recognises_mem0, memories.of_mem0),
     Source("zep", memories.recognises_zep, memories.of_zep),
+    Source("letta", letta.recognises, letta.records),
     Source("langgraph", langgraph.recognises, chats.records),
     Source("chats", chats.recognises, chats.records),
 )
@@ -151,9 +154,20 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
         return _of_json(codecs.EncodedFile(file, "utf-8", "utf-16"))
     if first_byte(file) == b"<":
         raise refused("unknown_format", f"This is a web page. {_AS_JSON}")
+    if first_byte(file) == b'"':  # a JSON document that was written as JSON once more
+        return _of_json(_unquoted(file))
     if langgraph.is_database(file):
         return langgraph.threads(file)
     return markdown.chats(file) if markdown.is_markdown(file) else _of_json(file)
+
+
+def _unquoted(file: IO[bytes]) -> IO[bytes]:
+    """Return the text that a file has as one JSON string. Raises NotJson, also for one above PICTURE_BYTES_MAX."""
+    file.seek(0)
+    try:
+        return io.BytesIO(json.loads(file.read(PICTURE_BYTES_MAX + 1)).encode())
+    except ValueError:
+        raise NotJson("it begins like a text in quotation marks, which is damaged or too long") from None
 
 
 def _of_json(file: IO[bytes]) -> Iterator[Any]:

@@ -7,13 +7,19 @@ replacement characters.
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from memory.errors import InvalidRequest
+from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
+from memory.knowledge.profile_patch import Profile
+from memory.transcripts.agents import words_of_person
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
 from models.messages import MessageDraft
+from models.store import ItemVersion
 from schemas.fields import ID, UNSTORABLE
 from schemas.sessions import MESSAGE_CHARS_MAX
 
@@ -74,8 +80,8 @@ def _part(part: Mapping[str, Any]) -> str:
 
 
 def drafts(role: str, content: str, at: datetime | None, key: str, name: str = "") -> Iterator[MessageDraft]:
-    """Yield a message in as many pieces as it takes; none without text. key: its id in the file."""
-    key = key[:MESSAGE_KEY_CHARS]
+    """Yield a message in as many pieces as it takes; none without words of the speaker's. key: its id in the file."""
+    key, content = key[:MESSAGE_KEY_CHARS], words_of_person(content) if role == "user" else content
     for number, start in enumerate(range(0, len(content), MESSAGE_CHARS_MAX), 1):
         yield MessageDraft(
             role=role,
@@ -118,6 +124,19 @@ def memory(statement: str, now: datetime, since: Any = None, until: Any = None, 
     """Return a statement about the person as a fact without a source, valid from `since`. ends: its `expires_at`."""
     begins, end, expires_at = moment(since) or now, moment(until), moment(ends)
     return FactRecord(0, statement, begins, now, scope="user", valid_to=end, expires_at=expires_at, by_text=True)
+
+
+def profile(texts: Mapping[str, Any], at: datetime) -> ItemRecord:
+    """Return texts by the profile's fields, such as `about`, as the profile of a person who has none yet."""
+    document: dict[str, list[str]] = {}
+    for field, value in texts.items():
+        lines = [part for line in text(value).splitlines() for part in textwrap.wrap(line, LINE_CHARS)]
+        if lines:
+            document[field] = lines[:LINES_MAX]
+    source = {"quote": "", "session_id": None, "position": None, "since": at.isoformat(), "author": "person"}
+    content = asdict(Profile(document, {field: [source] * len(lines) for field, lines in document.items()}))
+    versions = (ItemVersion(1, content, "person", at),)
+    return ItemRecord(0, NAMESPACE, KEY, content, 1, None, False, None, at, at, versions=versions)
 
 
 def branch(parents: Mapping[str, Any], tip: Any) -> list[str]:
