@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PROGRAMS ?= .venv-programs
 CONVERSATIONS ?= benchmarks/conversation.json
 
-.PHONY: help run test test-programs test-slow test-all test-faults test-cluster check lint docs audit format bench bench-cluster bench-recall bench-meaning bench-prefix bench-store \
+.PHONY: help run test test-programs test-slow test-all test-faults test-cluster check lint docs audit format bench bench-cluster bench-recall bench-meaning bench-store \
 	bench-consolidation bench-answers clients plots setup clean
 
 help:  ## List the targets
@@ -72,9 +72,6 @@ bench-meaning: $(VENV)/.dev  ## Measure searches in other words, references, and
 
 bench-recall: $(VENV)/.dev  ## Measure how well each ranking finds answers: make bench-recall CONVERSATIONS=folder OPTIONS="--leave-one-out"
 	$(BIN)/python -m benchmarks.recall $(CONVERSATIONS) $(OPTIONS)
-
-bench-prefix: $(VENV)/.dev  ## Measure how much of each prompt repeats the previous prompt: make bench-prefix CONVERSATIONS=folder OPTIONS="--limit 50"
-	$(BIN)/python -m benchmarks.prefix $(CONVERSATIONS) $(OPTIONS)
 
 bench-store: $(VENV)/.dev  ## Measure the store with up to a million items beside LangGraph's SqliteStore, a quarter of an hour or more: make bench-store OPTIONS="--items 1000 10000"
 	PYTHONPATH=clients/python $(BIN)/python -m benchmarks.store $(OPTIONS)

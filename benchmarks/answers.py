@@ -98,56 +98,46 @@ class _Verdict(BaseModel):
     correct: bool
 
 
+_VERDICT_FORM: ResponseFormatJSONSchema = {
+    "type": "json_schema",
+    "json_schema": {"name": "verdict", "strict": True, "schema": _Verdict.model_json_schema()},
+}
+
+
 @dataclass(frozen=True)
-class Judgement:
-    """The verdict on a reply; `correct` is None if the judge gave none.  `tokens` are those of its calls."""
-
-    correct: bool | None
-    reason: str
-    tokens: int
-
-
 class Judge:
     """The judge `model` of an OpenAI-compatible server."""
 
-    def __init__(self, base_url: str, key: str, model: str) -> None:
-        self._client = openai.OpenAI(base_url=base_url, api_key=key, max_retries=RETRIES)
-        self._model = model
+    client: openai.OpenAI
+    model: str
 
-    def judge(self, question: Question, reply: str) -> Judgement:
-        """Judge a reply.  A verdict in the wrong form is asked for once more.  Raises RuntimeError if a call fails."""
+    def judge(self, question: Question, reply: str) -> Figures:
+        """Return whether a reply is `correct`, None without a verdict, the `reason`, and the tokens of the calls.
+
+        A verdict in the wrong form is asked for once more.  Raises RuntimeError if a call fails.
+        """
         expected = question.answer if question.is_answerable else _UNKNOWN + question.answer
         payload = {"question": question.text, "expected": expected, "reply": reply}
         messages: list[ChatCompletionMessageParam] = [
             {"role": "system", "content": _JUDGE},
             {"role": "user", "content": json.dumps(payload, ensure_ascii=False)},
         ]
-        spent = 0
+        spent, text = 0, ""
         for _ in range(2):
-            text, tokens = self._answer(messages)
-            spent += tokens
+            try:
+                answer = self.client.chat.completions.create(
+                    model=self.model, messages=messages, response_format=_VERDICT_FORM
+                )
+            except openai.OpenAIError as error:
+                raise RuntimeError(f"the judge {self.model} did not answer: {error}") from error
+            text = (answer.choices[0].message.content if answer.choices else None) or ""
+            spent += answer.usage.total_tokens if answer.usage else 0
             try:
                 verdict = _Verdict.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
-                return Judgement(verdict.correct, verdict.reason, spent)
+                return {**verdict.model_dump(), "judge_tokens": spent}
             except ValidationError:
                 messages += [{"role": "assistant", "content": text}, {"role": "user", "content": _REPAIR}]
-        return Judgement(None, text, spent)
-
-    def _answer(self, messages: list[ChatCompletionMessageParam]) -> tuple[str, int]:
-        """Return the text of the model's answer, and the tokens of the call."""
-        schema = _Verdict.model_json_schema()
-        form: ResponseFormatJSONSchema = {
-            "type": "json_schema",
-            "json_schema": {"name": "verdict", "strict": True, "schema": schema},
-        }
-        try:
-            completion = self._client.chat.completions.create(
-                model=self._model, messages=messages, response_format=form
-            )
-        except openai.OpenAIError as error:
-            raise RuntimeError(f"the judge {self._model} did not answer: {error}") from error
-        text = completion.choices[0].message.content if completion.choices else None
-        return text or "", completion.usage.total_tokens if completion.usage else 0
+        return {"correct": None, "reason": text, "judge_tokens": spent}
 
 
 class Answers:
@@ -258,18 +248,15 @@ def _ask(recap: Connection, user: str, conversation: Conversation, question: Que
     body = {"user_id": user, "message": question.text, "system_prompt": system, "temporary": True}
     turn = recap.call("POST", "/api/chat", body)
     ms = round(1000 * (perf_counter() - started))
-    judgement = judge.judge(question, turn["reply"])
     return {
         "kind": question.kind,
         "question": question.text,
         "expected": question.answer,
         "reply": turn["reply"],
-        "correct": judgement.correct,
-        "reason": judgement.reason,
         "reply_ms": ms,
         "prompt_tokens": turn["usage"]["prompt_tokens"],
         "completion_tokens": turn["usage"]["completion_tokens"],
-        "judge_tokens": judgement.tokens,
+        **judge.judge(question, turn["reply"]),
     }
 
 
@@ -344,7 +331,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     def measure(results: Figures) -> None:
         if left:
-            judge = Judge(options.base_url, key, options.judge_model)
+            client = openai.OpenAI(base_url=options.base_url, api_key=key, max_retries=RETRIES)
+            judge = Judge(client, options.judge_model)
             run(left, answers, judge, {**settings, "OPENAI_API_KEY": key}, options.summaries)
         results.update(options=run_options, **summarise([answers.by_key[key] for key in questions]))
 

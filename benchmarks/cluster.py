@@ -34,17 +34,21 @@ import random
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.conversation import note
+from benchmarks.conversation import answer, note
 from benchmarks.harness import (
     Command,
+    Connection,
     Figures,
     Row,
+    TurnTimes,
     by_column,
     changed_settings,
     converse_at_once,
@@ -52,12 +56,14 @@ from benchmarks.harness import (
     database_bytes,
     folder_bytes,
     markdown,
+    percentiles,
     progress,
     worker_memory,
 )
 from benchmarks.model import ModelProcess, Script
-from benchmarks.scale import MEASURED, Assumed, Filled, Person, measured_in, median_people, needs_table, spread
+from benchmarks.scale import MEASURED, Assumed, measured_in, needs_table
 from benchmarks.serving import Counters, PostgreSQL, Server, temporary_server, terminable
+from benchmarks.turns import overheads
 
 NODES = (1, 2, 4)
 ON = ("sqlite", "postgres")
@@ -67,6 +73,13 @@ WORKERS = 2  # of the server that is filled
 COLD = 5  # people of each client
 COLD_MESSAGES = 1_000  # of such a person, about
 SETTLE_SECONDS = 300.0
+UNEVEN = 0.7  # a person's share is 1 / rank to this power
+FILLERS = 2  # connections
+SESSION = 100  # messages
+SEARCHES = 200
+ALONE_TURNS = 40
+PAUSE = 0.01  # seconds between turns
+BEGIN = datetime(2018, 1, 1, 8)
 SCRIPT = Script(words=200, facts=1, keeps=False)
 COST_ROWS: tuple[Row, ...] = (
     ("CPU of the nodes, ms", "{:,.1f}", ("each", "nodes_cpu_ms")),
@@ -121,6 +134,50 @@ FILLED_ROWS: tuple[Row, ...] = (
 )
 
 
+# -- people with messages
+
+
+@dataclass(frozen=True)
+class Person:
+    """A person, and how many messages they have: notes and the answers to them, SESSION a day."""
+
+    name: str
+    messages: int
+
+    def question(self, rng: random.Random) -> str:
+        """Return a question about one of the person's notes."""
+        about = note(self.name, rng.randrange(max(1, self.messages // 2)))
+        return rng.choice((about.question, about.reminder))
+
+    def batches_after(self, count: int) -> Iterator[tuple[str, list[dict[str, str]]]]:
+        """Yield the messages after the first `count`, one batch for each call: a session, and its next messages."""
+        while count < self.messages:
+            number = count // SESSION
+            end = min(self.messages, (number + 1) * SESSION)
+            yield f"{self.name}-{number}", [self._message(at) for at in range(count, end)]
+            count = end
+
+    def _message(self, at: int) -> dict[str, str]:
+        text = note(self.name, at // 2).text
+        session, within = divmod(at, SESSION)
+        return {
+            "role": "assistant" if at % 2 else "user",
+            "content": answer(text) if at % 2 else text,
+            "created_at": (BEGIN + timedelta(days=session, minutes=within)).isoformat(),
+        }
+
+
+def spread(owners: int, messages: int) -> list[Person]:
+    """Return people with about `messages` messages in total, the largest first.  A larger total gives nobody fewer."""
+    weights = [1 / rank**UNEVEN for rank in range(1, owners + 1)]
+    return [Person(f"person-{number}", round(messages * it / sum(weights))) for number, it in enumerate(weights)]
+
+
+def median_people(people: Sequence[Person]) -> Sequence[Person]:
+    """Return the middle fifth of people, sorted by their messages."""
+    return people[len(people) * 2 // 5 : len(people) * 3 // 5 + 1]
+
+
 # -- nodes on one database, and the turns that clients send them
 
 Load = Sequence[Sequence[Mapping[str, str]]]
@@ -164,6 +221,7 @@ class Cluster:
     run: Run
     nodes: Sequence[Server]
     postgres: PostgreSQL | None
+    people: dict[str, Person] = field(default_factory=dict)  # with messages
 
     def send(self, load: Load) -> Figures:
         """Send all turns, the clients at once; each keeps to one node."""
@@ -180,11 +238,59 @@ class Cluster:
         count = sum(map(len, load)) - figures["failed"]
         return {**figures, "connections": connections, **cost_of_each(before, self.counters(), count)}
 
-    def alone(self, prefix: str) -> Figures:
-        """Return the overhead of one client's turns."""
-        overhead = Filled(self.nodes[0], self.run.model, self.run.bar).turns([Person(prefix, 0)])
+    def fill(self, people: Sequence[Person]) -> float:
+        """Add the messages that each person lacks, and wait for the jobs.  Return messages per second.
+
+        Raises ValueError if a call is refused, OSError if the server is unreachable, RuntimeError if jobs fail.
+        """
+        before, started = self.messages(), time.monotonic()
+
+        def bring(person: Person) -> None:
+            count = self.people.get(person.name, Person(person.name, 0)).messages
+            with Connection(self.nodes[0].url) as connection:
+                for session, batch in person.batches_after(count):
+                    body = {"user_id": person.name, "messages": batch}
+                    connection.call("POST", f"/api/sessions/{session}/messages", body)
+                    count += len(batch)
+                    self.people[person.name] = Person(person.name, count)
+                    self.run.bar.update(len(batch))
+
+        with ThreadPoolExecutor(FILLERS) as pool:
+            list(pool.map(bring, people))
+        new = self.messages() - before
+        self.nodes[0].settle(600 + new / 10)
+        return new / (time.monotonic() - started)
+
+    def searches(self, people: Sequence[Person]) -> dict[str, float]:
+        """Return the milliseconds of searches at the client, each for a question about a message of the person."""
+        rng, took = random.Random(1), list[float]()  # nosec B311 # the same at each run
+        with Connection(self.nodes[0].url) as connection:
+            for number in range(SEARCHES):
+                person = people[number % len(people)]
+                words = person.question(rng)
+                started = time.monotonic()
+                found = connection.call("GET", "/api/search", q=words, user_id=person.name, limit=10)
+                took.append(1000 * (time.monotonic() - started))
+                if not found["results"]:
+                    raise RuntimeError(f"no results for {words!r} among {person.messages:,} messages")
+        return percentiles(took)
+
+    def alone(self, people: Sequence[Person]) -> dict[str, float]:
+        """Return the overhead in milliseconds of one client's turns.  Those of a person go into one new session."""
+        turns, before = list[TurnTimes](), len(self.run.model.calls())
+        with Connection(self.nodes[0].url) as connection:
+            for number in range(ALONE_TURNS):
+                name = people[number % len(people)].name
+                session = f"{name}-among-{self.messages()}"
+                body = {"user_id": name, "session_id": session, "message": note(session, number).text}
+                turns.append(connection.turn("/api/chat", body))
+                time.sleep(PAUSE)
         self.settle()
+        overhead: dict[str, float] = overheads(turns, self.run.model.calls()[before:])["overhead_ms"]
         return overhead
+
+    def messages(self) -> int:
+        return sum(person.messages for person in self.people.values())
 
     def settle(self) -> None:
         for node in self.nodes:
@@ -233,7 +339,7 @@ def measure_turns(run: Run, numbers: Sequence[int], count: int) -> Figures:
                 postgres.seconds("VACUUM (ANALYZE)")
             figures = cluster.measure(warm_load(name, run.clients, range(WARM_UP, WARM_UP + count)))
             memory = worker_memory(cluster.nodes[0].pid).get("pss")
-            return {**figures, "alone_ms": cluster.alone(name), "memory_mb": memory}
+            return {**figures, "alone_ms": cluster.alone([Person(name, 0)]), "memory_mb": memory}
 
     columns = {"SQLite, 1 node": column("sqlite", 1, None)}
     with TemporaryDirectory(prefix="recap-bench-") as folder, PostgreSQL(Path(folder) / "data") as postgres:
@@ -248,15 +354,14 @@ def measure_filled(run: Run, people: Sequence[Person], postgres: PostgreSQL | No
     run.bar.set_postfix_str(f"{sum(person.messages for person in people):,} messages")
     with start_cluster(run, 1, postgres, workers=WORKERS) as cluster:
         (server,) = cluster.nodes
-        filled = Filled(server, run.model, run.bar)
         if postgres:
-            filled.people.update({name: Person(name, had) for name, had in postgres.messages_of_people().items()})
-        present, before = filled.messages, cluster.counters()
-        rate, new = filled.fill(people), filled.messages - present
+            cluster.people.update({name: Person(name, had) for name, had in postgres.messages_of_people().items()})
+        present, before = cluster.messages(), cluster.counters()
+        rate, new = cluster.fill(people), cluster.messages() - present
         filling = {"per_second": round(rate, 1), **cost_of_each(before, cluster.counters(), new)}
-        everybody = sorted(filled.people.values(), key=lambda person: -person.messages)
+        everybody = sorted(cluster.people.values(), key=lambda person: -person.messages)
         figures: Figures = {
-            "messages": filled.messages,
+            "messages": cluster.messages(),
             "people": len(everybody),
             "largest": everybody[0].messages,
             "filled": filling if new > present else {},
@@ -264,11 +369,11 @@ def measure_filled(run: Run, people: Sequence[Person], postgres: PostgreSQL | No
         if postgres:
             figures |= {"vacuum_seconds": postgres.seconds("VACUUM (ANALYZE)"), "sizes": postgres.sizes()}
         else:
-            figures["index_bytes"] = folder_bytes(server.data_dir / "index") / filled.messages
-            figures["database_bytes"] = database_bytes(server.data_dir) / filled.messages
+            figures["index_bytes"] = folder_bytes(server.data_dir / "index") / cluster.messages()
+            figures["database_bytes"] = database_bytes(server.data_dir) / cluster.messages()
         before = cluster.counters()
         for name, some in (("", median_people(everybody)), ("most_", everybody[:1])):
-            figures |= {f"search_{name}ms": filled.searches(some), f"alone_{name}ms": filled.turns(some)}
+            figures |= {f"search_{name}ms": cluster.searches(some), f"alone_{name}ms": cluster.alone(some)}
         cluster.settle()
         figures |= {"index_hit_percent": cost_of_each(before, cluster.counters(), 1).get("index_hit_percent")}
         if postgres:

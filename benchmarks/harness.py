@@ -36,7 +36,6 @@ from config import Settings
 
 RESULTS_FOLDER = Path(__file__).parent / "results"
 PACKAGES = ("flask", "gunicorn", "sqlalchemy", "whoosh-reloaded", "httpx2")
-CHECKPOINT_SECONDS = 20.0  # to wait for transactions that keep the write-ahead log from being merged
 READ_SECONDS = 180.0  # without a byte, after which a call counts as failed
 FAILURES = (OSError, http.client.HTTPException, ValueError)  # raised by calls; see Connection
 
@@ -162,13 +161,9 @@ def cell(figures: Mapping[str, Any], shape: str, path: tuple[str, ...]) -> str:
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:
-    """Return the median and the 95th percentile; nothing without values."""
-    return {f"p{share}": round(quantile(values, share), 2) for share in (50, 95)} if values else {}
-
-
-def quantile(values: Sequence[float], percent: int) -> float:
-    """Return the smallest value that is not exceeded by `percent` % of the values."""
-    return sorted(values)[ceil(len(values) * percent / 100) - 1]
+    """Return the smallest values that 50 % and 95 % of the values do not exceed; nothing without values."""
+    places = {share: ceil(len(values) * share / 100) - 1 for share in (50, 95)}
+    return {f"p{share}": round(sorted(values)[at], 2) for share, at in places.items()} if values else {}
 
 
 # -- resources of a server
@@ -199,20 +194,16 @@ def worker_memory(pid: int) -> dict[str, float]:
 
 
 def database_bytes(data_dir: Path) -> int:
-    """Return the size of the SQLite database with its write-ahead log merged.  Raises RuntimeError if it stays."""
-    database, deadline = data_dir / "recap.db", time.monotonic() + CHECKPOINT_SECONDS
-    with closing(sqlite3.connect(database, timeout=CHECKPOINT_SECONDS)) as connection:
-        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # 1: a reader still needs the log
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"The write-ahead log of {database} could not be merged: others kept reading.")
-            time.sleep(0.05)
-    return folder_bytes(data_dir, "recap.db*")
+    """Return the size of the SQLite database without its write-ahead log."""
+    with closing(sqlite3.connect(data_dir / "recap.db")) as connection:
+        (pages,), (size,) = (connection.execute(f"PRAGMA page_{what}").fetchone() for what in ("count", "size"))
+    return int(pages * size)
 
 
-def folder_bytes(folder: Path, pattern: str = "*") -> int:
-    """Return the total size of all files below `folder` whose names match `pattern`."""
+def folder_bytes(folder: Path) -> int:
+    """Return the total size of all files below `folder`."""
     total = 0
-    for file in folder.rglob(pattern):
+    for file in folder.rglob("*"):
         with suppress(FileNotFoundError):  # a merge of the index deleted it meanwhile
             total += file.stat().st_size if file.is_file() else 0
     return total

@@ -5,34 +5,30 @@
         ...
         model.calls()                                 # the times and messages of each call
 
-`ModelProcess` runs it in a separate process (`python -m benchmarks.model`), so that the benchmark and the model do not
-wait for each other.  The main model answers with `reply`.  The mini model answers with a digest in the format of
-Recap's prompt: a short statement of each message, up to the prompt's limit of words, and a fact for each statement of
-the person.
-
-The same request gets the same answer.  The process ends when the process that started it ends.
+It runs in a process of its own, so that the benchmark and the model do not wait for each other.  The main model answers
+with `reply`.  The mini model answers with a digest in the format of Recap's prompt: a short statement of each message,
+up to the prompt's limit of words, and a fact for each statement of the person.  The same request gets the same answer.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import unescape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import get_context, parent_process
+from multiprocessing.managers import BaseManager
 from types import TracebackType
 from typing import Any
 
-import httpx2
-
 from benchmarks.conversation import answer
-from benchmarks.serving import MINI, ROOT, STOP_SECONDS
+from benchmarks.serving import MINI
 
 PIECES = 10  # of a streamed reply
 MESSAGE_TOKENS = 3  # of each message, in addition to its words
@@ -88,6 +84,16 @@ class ScriptedModel(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Requests)
         self.script = Script()
         self.calls: list[Call] = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def follow(self, script: Script) -> None:
+        self.script = script
+
+    def calls_since(self, count: int) -> list[Call]:
+        return self.calls[count:]
+
+    def port(self) -> int:
+        return self.server_port
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):  # Recap drops connections when it is stopped
@@ -95,23 +101,14 @@ class ScriptedModel(ThreadingHTTPServer):
 
 
 class _Requests(BaseHTTPRequestHandler):
-    """The requests on one connection: Recap's, and the benchmark's own, which set the script and read the calls."""
+    """The requests on one connection."""
 
     server: ScriptedModel
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:
-        path, _, since = self.path.partition("?since=")
-        if path != "/calls":
-            return self.send_error(404)
-        return self._send(json.dumps([asdict(call) for call in self.server.calls[int(since) :]]))
-
     def do_POST(self) -> None:
         started, body = time.monotonic(), json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/script":
-            self.server.script = Script(**body)
-            return self._send("{}")
         if self.path != "/v1/chat/completions":
             return self.send_error(404)
         script, stream, message = self.server.script, body.get("stream"), str(body["messages"][-1]["content"])
@@ -160,44 +157,42 @@ class _Requests(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-class ModelProcess:
-    """A `ScriptedModel` in a separate process, which runs until the end of the block."""
+class ModelProcess(BaseManager):
+    """A `ScriptedModel` in a separate process, which runs until the end of the block, or of this process."""
+
+    model: Callable[[], Any]
 
     def __enter__(self) -> ModelProcess:
-        self._process = subprocess.Popen(  # nosec B603 # our own program, no shell
-            [sys.executable, "-m", "benchmarks.model"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C reaches the benchmark alone, which then stops this process
-        )
-        assert self._process.stdout is not None
-        port = self._process.stdout.readline().strip()
-        if not port:
-            raise RuntimeError(f"the scripted model did not start: exit code {self._process.wait(STOP_SECONDS)}")
-        self.url = f"http://127.0.0.1:{port}/v1"
-        self._http = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0, trust_env=False)
+        super().__init__(ctx=get_context("spawn"))
+        self.start(_end_with_parent)
+        self._model = self.model()
+        self.url = f"http://127.0.0.1:{self._model.port()}/v1"
         self._calls: list[Call] = []
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._http.close()
-        try:
-            self._process.communicate(timeout=STOP_SECONDS)  # closes its standard input
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.communicate()
+        self.shutdown()
 
     def follow(self, script: Script) -> None:
         """Change the script for all further calls."""
-        self._http.post("/script", json=asdict(script)).raise_for_status()
+        self._model.follow(script)
 
     def calls(self) -> list[Call]:
         """Return all answered calls so far, in the order in which they ended."""
-        calls = self._http.get("/calls", params={"since": len(self._calls)}).raise_for_status().json()
-        self._calls += [Call(**call) for call in calls]
+        self._calls += self._model.calls_since(len(self._calls))
         return list(self._calls)
+
+
+ModelProcess.register("model", ScriptedModel, exposed=("follow", "calls_since", "port"))
+
+
+def _end_with_parent() -> None:
+    def wait() -> None:
+        if parent := parent_process():
+            parent.join()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def digest(prompt: str, script: Script) -> str:
@@ -237,16 +232,3 @@ def _sentence(text: str) -> str:
 
 def _clip(text: str) -> str:
     return " ".join(text.split()[:STATEMENT_WORDS])
-
-
-def main() -> None:
-    """Serve until standard input is closed."""
-    model = ScriptedModel()
-    threading.Thread(target=model.serve_forever, daemon=True).start()
-    print(model.server_port, flush=True)
-    sys.stdin.read()
-
-
-if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        main()

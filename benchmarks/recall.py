@@ -23,7 +23,6 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -117,12 +116,10 @@ def index_of(root: Path, profile: RankingProfile, *, vectors: bool) -> SearchInd
     return SearchIndex(root, profile=profile, embedder=WordLlamaEmbedder() if vectors else None, analysis=ENGLISH)
 
 
-def fill(index: SearchIndex, corpus: Corpus) -> float:
-    """Index the documents in batches.  Return the duration in seconds."""
-    started = perf_counter()
+def fill(index: SearchIndex, corpus: Corpus) -> None:
+    """Index the documents in batches."""
     for start in range(0, len(corpus.documents), BATCH):
         index.add(corpus.owner, corpus.documents[start : start + BATCH])
-    return perf_counter() - started
 
 
 def search_by_index(index: SearchIndex, owner: str) -> Search:
@@ -217,14 +214,12 @@ def _share(evidence: frozenset[int], found: Sequence[int] | set[int]) -> float:
 
 
 def compare(corpora: Sequence[Corpus], root: Path, profiles: Mapping[str, RankingProfile]) -> Figures:
-    """Return the figures of each profile over all questions, and the size and speed of the indexes."""
-    WordLlamaEmbedder().embed(["loaded before the index is timed"])
-    # The index with vectors is timed, so it comes first: the other then reuses its cached text analysis.
+    """Return the figures of each profile over all questions, and the size of the indexes."""
     roots = {True: root / "vectors", False: root / "words"}
-    messages, seconds = sum(len(corpus.documents) for corpus in corpora), 0.0
+    messages = sum(len(corpus.documents) for corpus in corpora)
     for corpus in corpora:
-        seconds += fill(index_of(roots[True], DEFAULT, vectors=True), corpus)
-        fill(index_of(roots[False], DEFAULT, vectors=False), corpus)
+        for vectors, folder in roots.items():
+            fill(index_of(folder, DEFAULT, vectors=vectors), corpus)
     questions = sum(len(corpus.conversation.questions) for corpus in corpora)
     figures = {}
     with progress((len(profiles) + 1) * questions, "question") as bar:
@@ -236,7 +231,6 @@ def compare(corpora: Sequence[Corpus], root: Path, profiles: Mapping[str, Rankin
         "questions": questions,
         "rankings": figures,
         "index": {
-            "messages_per_second": round(messages / seconds),
             "bytes_per_message": round(folder_bytes(roots[True]) / messages),
             "bytes_per_message_without_vectors": round(folder_bytes(roots[False]) / messages),
         },
@@ -361,8 +355,9 @@ def table(results: Mapping[str, Any]) -> str:
         "",
         f"{results['messages']:,} messages, {results['questions']:,} questions; "
         + ", ".join(f"c{key} {name}" for key, name in CATEGORIES.items()),
-        f"Index: {index['bytes_per_message']:,} bytes a message, {index['bytes_per_message_without_vectors']:,} without"
-        f" vectors; {index['messages_per_second']:,} messages indexed a second.",
+        "Index: {bytes_per_message:,} bytes a message, {bytes_per_message_without_vectors:,} without vectors.".format(
+            **index
+        ),
     ]
     if tuned := results.get("leave_one_out"):
         lines += ["", f"Weights chosen on all conversations but one, each the default or that times one of {STEPS}:"]

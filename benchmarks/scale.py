@@ -1,143 +1,18 @@
-"""Messages that fill a server, and what a large installation needs, by the figures in docs/scale.md.
+"""What a large installation needs, by the figures in docs/scale.md, which `benchmarks.cluster` measures.
 
-`benchmarks.cluster` measures these figures.  `python -m benchmarks.scale --people 100000` derives what other numbers of
-people and messages need.
+`python -m benchmarks.scale --people 100000` derives what other numbers of people and messages need.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
 from math import ceil
-from typing import Any
 
-from benchmarks.conversation import answer, note
-from benchmarks.harness import Connection, TurnTimes, markdown, percentiles
-from benchmarks.model import ModelProcess
-from benchmarks.serving import ROOT, Server
-from benchmarks.turns import overheads
-
-UNEVEN = 0.7  # a person's share is 1 / rank to this power
-FILLERS = 2  # connections
-SESSION = 100  # messages
-SEARCHES = 200
-TURNS = 40
-PAUSE = 0.01  # seconds between turns
-BEGIN = datetime(2018, 1, 1, 8)
-
-
-@dataclass(frozen=True)
-class Person:
-    """A person, and how many messages they have: notes and the answers to them, SESSION a day."""
-
-    name: str
-    messages: int
-
-    def question(self, rng: random.Random) -> str:
-        """Return a question about one of the person's notes."""
-        about = note(self.name, rng.randrange(max(1, self.messages // 2)))
-        return rng.choice((about.question, about.reminder))
-
-    def batches_after(self, count: int) -> Iterator[tuple[str, list[dict[str, str]]]]:
-        """Yield the messages after the first `count`, one batch for each call: a session, and its next messages."""
-        while count < self.messages:
-            number = count // SESSION
-            end = min(self.messages, (number + 1) * SESSION)
-            yield f"{self.name}-{number}", [self._message(at) for at in range(count, end)]
-            count = end
-
-    def _message(self, at: int) -> dict[str, str]:
-        text = note(self.name, at // 2).text
-        session, within = divmod(at, SESSION)
-        return {
-            "role": "assistant" if at % 2 else "user",
-            "content": answer(text) if at % 2 else text,
-            "created_at": (BEGIN + timedelta(days=session, minutes=within)).isoformat(),
-        }
-
-
-def spread(owners: int, messages: int) -> list[Person]:
-    """Return people with about `messages` messages in total, the largest first.  A larger total gives nobody fewer."""
-    weights = [1 / rank**UNEVEN for rank in range(1, owners + 1)]
-    return [Person(f"person-{number}", round(messages * it / sum(weights))) for number, it in enumerate(weights)]
-
-
-def median_people(people: Sequence[Person]) -> Sequence[Person]:
-    """Return the middle fifth of people, sorted by their messages."""
-    return people[len(people) * 2 // 5 : len(people) * 3 // 5 + 1]
-
-
-class Filled:
-    """A server, and the people with messages on it."""
-
-    def __init__(self, server: Server, model: ModelProcess, bar: Any) -> None:
-        self.server = server
-        self.people: dict[str, Person] = {}
-        self._model = model
-        self._bar = bar
-
-    @property
-    def messages(self) -> int:
-        return sum(person.messages for person in self.people.values())
-
-    def fill(self, people: Sequence[Person]) -> float:
-        """Add the messages that each person lacks, and wait for the jobs.  Return messages per second.
-
-        Raises ValueError if a call is refused, OSError if the server is unreachable, RuntimeError if jobs fail.
-        """
-        before, started = self.messages, time.monotonic()
-
-        def bring(person: Person) -> None:
-            count = self.people.get(person.name, Person(person.name, 0)).messages
-            with Connection(self.server.url) as connection:
-                for session, batch in person.batches_after(count):
-                    body = {"user_id": person.name, "messages": batch}
-                    connection.call("POST", f"/api/sessions/{session}/messages", body)
-                    count += len(batch)
-                    self.people[person.name] = Person(person.name, count)
-                    self._bar.update(len(batch))
-
-        with ThreadPoolExecutor(FILLERS) as pool:
-            list(pool.map(bring, people))
-        new = self.messages - before
-        self.server.settle(600 + new / 10)
-        return new / (time.monotonic() - started)
-
-    def searches(self, people: Sequence[Person]) -> dict[str, float]:
-        """Return the milliseconds of searches at the client, each for a question about a message of the person."""
-        rng, took = random.Random(1), list[float]()  # nosec B311 # the same at each run
-        with Connection(self.server.url) as connection:
-            for number in range(SEARCHES):
-                person = people[number % len(people)]
-                words = person.question(rng)
-                started = time.monotonic()
-                found = connection.call("GET", "/api/search", q=words, user_id=person.name, limit=10)
-                took.append(1000 * (time.monotonic() - started))
-                if not found["results"]:
-                    raise RuntimeError(f"no results for {words!r} among {person.messages:,} messages")
-        return percentiles(took)
-
-    def turns(self, people: Sequence[Person]) -> dict[str, float]:
-        """Return the overhead of turns in milliseconds.  The turns of a person go into one new session."""
-        turns, before = list[TurnTimes](), len(self._model.calls())
-        with Connection(self.server.url) as connection:
-            for number in range(TURNS):
-                name = people[number % len(people)].name
-                session = f"{name}-among-{self.messages}"
-                body = {"user_id": name, "session_id": session, "message": note(session, number).text}
-                turns.append(connection.turn("/api/chat", body))
-                time.sleep(PAUSE)
-        overhead: dict[str, float] = overheads(turns, self._model.calls()[before:])["overhead_ms"]
-        return overhead
-
-
-# -- what a large installation needs
+from benchmarks.harness import markdown
+from benchmarks.serving import ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
 PAGE_BYTES = 8192  # of PostgreSQL

@@ -1,4 +1,4 @@
-"""What a turn costs in addition to the model: time, CPU, model calls, tokens and memory, in one table.
+"""What a turn costs in addition to the model: time, CPU, model calls, tokens, new parts of prompts, and memory.
 
     make bench
     python -m benchmarks.turns --turns 40 --conversations 5 --each 10     # a smaller run
@@ -14,8 +14,8 @@ directly, which shows the cost of HTTP and the scripted model.
                of both models.  A token is a word or a punctuation mark, plus three for each message.  "At turn N" is
                the mean of the 16 turns up to turn N, because summaries come every few turns.  The scripted summaries
                have at most 200 words, half of what Recap's prompt allows, and contain the first words of each message
-    old things the share of questions about earlier turns for which the main model's prompt contains the answer.  The
-               questions are asked after the last turn
+    prefix     the share of a main model's prompt with which the next one begins: the median, and how many prompts reach
+               0.75.  Providers bill such a cached prefix at a fraction
     memory     of the worker after all phases.  PSS divides shared memory among its processes, RSS counts it in full
 
 All processes share the machine's cores, so other load on the machine disturbs the figures.
@@ -23,11 +23,13 @@ All processes share the machine's cores, so other load on the machine disturbs t
 
 from __future__ import annotations
 
+import json
 import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import mean, median
+from itertools import pairwise, takewhile
+from statistics import median
 from typing import Any
 
 from benchmarks.conversation import note
@@ -50,9 +52,9 @@ from benchmarks.serving import MAIN, Server, temporary_server
 
 THREADS = 32
 SCRIPT = Script(words=200)
-QUESTIONS = 20
 ENDS = 20  # the first and the last turns that are compared
 TOKENS_OVER = 16  # turns that prompt tokens are averaged over
+PREFIX_GOAL = 0.75
 EARLY = 20  # the turn whose prompt tokens are compared with the last one's
 SETTLE_SECONDS = 120.0
 
@@ -98,23 +100,11 @@ class Subject:
             "turn_ms": percentiles([1000 * turn.seconds for turn in turns]),
         }
 
-    def found_percent(self, session: str) -> float:
-        """Return for how many of QUESTIONS about the session's turns the main model's prompt contains the answer."""
-        count, found = min(QUESTIONS, self.options.turns), []
-        with Connection(self.url) as connection:
-            for number in range(count):  # evenly spaced from the first turn
-                asked, before = note(session, self.options.turns * number // count), len(self.model.calls())
-                connection.turn(self.path, self.body(session, asked.question))
-                prompts = [call.text for call in self.model.calls()[before:] if call.model == MAIN]
-                found.append(any(asked.tag in prompt for prompt in prompts))
-                self.bar.update()
-        return 100 * mean(found)
-
 
 def measure(options: Namespace, settings: Mapping[str, str]) -> Figures:
     """Return the figures of Recap and of the model alone.  Raises RuntimeError if a server or a job fails."""
     each = options.turns + options.conversations * options.each + options.slow_turns
-    total = 2 * (each + 1) + min(QUESTIONS, options.turns)
+    total = 2 * (each + 1)
     settings = {"WEB_WORKERS": "1", "WEB_THREADS": str(THREADS), **settings}
     with (
         ModelProcess() as model,
@@ -163,7 +153,7 @@ def _one_conversation(recap: Subject, server: Server) -> Figures:
         "cpu_ms": None if cpu is None or after is None else round(1000 * (after - cpu) / count, 2),
         "calls": round(len(calls) / count, 2),
         "prompt_tokens": {str(turn): _tokens_at(turn, turns, calls) for turn in (min(EARLY, count), count)},
-        "found_percent": recap.found_percent("one"),
+        "prefix": prefixes([call for call in calls if call.model == MAIN]),
     }
 
 
@@ -199,6 +189,15 @@ def _tokens_at(turn: int, turns: Sequence[TurnTimes], calls: Sequence[Call]) -> 
     return round(sum(among) / (turn - first))
 
 
+def prefixes(calls: Sequence[Call]) -> Figures:
+    """Return how much of each prompt the next one repeats."""
+    pairs = pairwise(json.dumps(call.messages) for call in calls)
+    same = ((sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(*pair, strict=False))), pair) for pair in pairs)
+    shares = [length / len(before) for length, (before, _) in same]
+    goal = sum(share >= PREFIX_GOAL for share in shares) / len(shares)
+    return {"median": round(median(shares), 2), "at_goal_percent": round(100 * goal)}
+
+
 def table(results: Mapping[str, Any]) -> str:
     """Return a column for Recap, and one for the model alone."""
     amount, columns = results["amount"], {"Recap": results["recap"], "model alone": results["model_alone"]}
@@ -215,7 +214,8 @@ def table(results: Mapping[str, Any]) -> str:
         ("model calls of a turn", "{:.2f}", ("calls",)),
         (f"prompt tokens at turn {early}", "{:,}", ("prompt_tokens", early)),
         (f"  at turn {last}", "{:,}", ("prompt_tokens", last)),
-        ("old things in the prompt, %", "{:.0f}", ("found_percent",)),
+        ("prefix of a prompt that the next one repeats: median", "{:.2f}", ("prefix", "median")),
+        (f"  {PREFIX_GOAL} or more, %", "{:.0f}", ("prefix", "at_goal_percent")),
         (
             f"turns a second, {amount['conversations']:,} conversations at once",
             "{:,.0f}",

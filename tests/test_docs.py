@@ -121,7 +121,7 @@ def test_the_documents_name_every_command_and_each_says_what_it_does(app):
     assert [command for command in own if command not in text] == [], "commands that no document names"
     made = {
         *("test", "test-all", "check", "setup", "bench", "docs", "plots"),
-        *(f"bench-{what}" for what in ("answers", "cluster", "consolidation", "meaning", "prefix", "recall", "store")),
+        *(f"bench-{what}" for what in ("answers", "cluster", "consolidation", "meaning", "recall", "store")),
     }
     assert [f"make {target}" for target in made if f"make {target}" not in text] == []
 
