@@ -63,6 +63,7 @@ _WRITTEN = re.compile(
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CONTRACTION = re.compile(r"'(?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _JOINT = re.compile(r"['._@&-]")
+_CYRILLIC = re.compile("[\u0400-\u04ff]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Accents on Latin letters, and the vowel points that Hebrew and Arabic are read with or without.
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670]+")
@@ -102,8 +103,10 @@ class Analysis:
         for code, listed in self._others.items():
             for word in listed:
                 self._foreign[word].append(code)
-        self._terms_of = cached(16_384)(self._analysed)
+        self._hints = frozenset(self._foreign).difference(self._stop_words)
+        self._hints |= frozenset(map(str.capitalize, self._hints))
         self._terms_of_written = cached(16_384)(self.terms)
+        self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         # A turn asks several times.
         self.languages_of, self.content = cached(64)(self._languages_of), cached(64)(self._content)
         self.words = cached(2_048)(self._words)  # of facts, which consecutive turns compare
@@ -113,6 +116,7 @@ class Analysis:
 
         `name` is the speaker's: "what did Ana say" prefers what Ana said.  A run of an unspaced script gives its pairs
         of neighbouring characters; `singles` adds every character, for documents, so that a query of one finds them.
+        It also adds the stems of a text in another language.
         """
         pattern, runs = _ASCII_WORD, []
         if not text.isascii():
@@ -122,26 +126,32 @@ class Analysis:
         if "," in text:
             text = _THOUSANDS.sub("", text)
         terms: list[str] = []
-        for word in pattern.findall(text):  # long ones, such as addresses, would fill the cache
+        words = pattern.findall(text)
+        for word in words:  # long ones, such as addresses, would fill the cache
             terms += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
         for run in runs:
             if len(run) > 1:
                 terms += map("".join, pairwise(run))
             if len(run) == 1 or singles:
                 terms += run
+        if singles and (self._hints & {*words} or (pattern is _WORD and _CYRILLIC.search(text))):
+            languages, own = self._foreign_languages(text), {*terms}
+            terms += [stem for word in words for stem in self._stems(word, languages) if stem not in own]
         return terms + NAME_WEIGHT * self.terms(name, singles=singles) if name else terms
 
     def highlights(self, text: str, terms: Collection[str], prefixes: tuple[str, ...] = ()) -> list[str]:
         """Return the words of `text`, as written there, that have one of `terms` or begin with one of `prefixes`."""
         words: dict[str, None] = {}
+        languages = self._foreign_languages(text)
         for word in _WRITTEN.findall(text):
+            forms = (*self.terms(word), *self._stems(self.folded(word), languages))
             if _PAIRED.match(word):
                 spans = [(at, at + size) for at in range(len(word)) for size in (1, 2)]
                 marked = {at for start, end in spans if word[start:end] in terms for at in range(start, end)}
                 for looked_for, run in groupby(range(len(word)), key=marked.__contains__):
                     if looked_for:
                         words["".join(word[at] for at in run)] = None
-            elif any(term in terms or term.startswith(prefixes) for term in self.terms(word)):
+            elif any(form in terms or form.startswith(prefixes) for form in forms):
                 words[word] = None
         return list(words)
 
@@ -172,6 +182,8 @@ class Analysis:
         """
         words = [word for written in _WRITTEN.findall(self.folded(text)) for word in written.split("'")]
         counts = Counter(code for word in words if word in self._foreign for code in self._foreign[word])
+        if 2 * sum(map(bool, map(_CYRILLIC.match, words))) > len(words):  # one language here is written in this script
+            return ["ru"]
         most, own = max(counts.values(), default=0), sum(word in self._stop_words for word in words)
         if most < FOREIGN_WORDS or most <= own:
             return [self.language]
@@ -185,9 +197,46 @@ class Analysis:
         if (languages := self.languages_of(text)) == [self.language]:
             return text
         function_words = frozenset[str]().union(*map(self._others.__getitem__, languages))
-        return _WRITTEN.sub(
-            lambda word: "'".join(part for part in word[0].split("'") if self.folded(part) not in function_words), text
-        )
+
+        def content(word: re.Match[str]) -> str:
+            if function_words.issuperset(map(self.folded, word[0].split("-"))):  # dois-je
+                return ""
+            return "'".join(part for part in word[0].split("'") if self.folded(part) not in function_words)
+
+        return _WRITTEN.sub(content, text)
+
+    def _foreign_languages(self, text: str) -> Sequence[str]:
+        """Return the languages that a text may be in, none if it is in that of the analysis."""
+        languages = self.languages_of(text)
+        return () if languages == [self.language] else languages
+
+    def forms(self, text: str, asked: str) -> dict[str, list[str]]:
+        """Return the terms to look for in a text of another language, one for each word, with its other forms.
+
+        asked: the text without its function words.  A message has the word's stem as well if its language was seen.
+        """
+        languages = self._foreign_languages(text)
+        found: dict[str, list[str]] = {}
+        for word in _WRITTEN.findall(asked if asked.isascii() else _normalised(asked)):
+            own = self.terms(word)
+            if _PAIRED.match(word):
+                found |= {term: [] for term in own}
+            elif forms := [*self._stems(word, languages), *own]:
+                first = next((term for term in forms if term in found), forms[0])
+                found.setdefault(first, []).extend(form for form in forms if form != first)
+        return found
+
+    def _stems(self, word: str, languages: Sequence[str]) -> list[str]:
+        """Return the distinct stems of the parts of a word that are no function words."""
+        stems = [self._stem_in(code, part) for part in _JOINT.split(word) for code in languages]
+        return list(dict.fromkeys(filter(None, stems)))
+
+    def _stemmed(self, code: str, word: str) -> str:
+        """Return the stem of a word of another language; "" if it has none."""
+        word = word.casefold()[:MAX_TERM]
+        if code == self.language or not word.isalpha() or len(word) == 1 or word in self._others[code]:
+            return ""
+        return (porter2 if code == "en" else stemmer_for_language(code))(word)
 
     def _words(self, text: str) -> frozenset[str]:
         """Return the distinct terms of `text` as a set, for comparing texts."""

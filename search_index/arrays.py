@@ -11,7 +11,7 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -257,14 +257,26 @@ class Candidates:
             near_count=window_sums(np.ones(count), line),
         )
 
-    def postings(self, terms: Sequence[str]) -> Postings:
-        """Return the postings of those of these terms that a message has."""
-        hashes = np.fromiter(map(term_hash, terms), np.int64, len(terms))
+    def postings(self, terms: Sequence[str], forms: Mapping[str, str]) -> Postings:
+        """Return the postings of those of these terms that a message has, in one of its forms.
+
+        forms: other forms of terms, each with its term.
+        """
+        hashes = np.fromiter(map(term_hash, [*terms, *forms]), np.int64)
         number = self.vocabulary.searchsorted(hashes)
-        number = number[self.vocabulary.take(number, mode="clip") == hashes] if len(self.vocabulary) else number[:0]
+        known = (
+            self.vocabulary.take(number, mode="clip") == hashes if len(self.vocabulary) else np.zeros_like(number, bool)
+        )
+        number = number[known]
         doc_freqs = self.doc_freqs[number]
         at = (self.posting_ends[number] - doc_freqs.cumsum()).repeat(doc_freqs) + np.arange(int(doc_freqs.sum()))
         terms_of = np.arange(len(number)).repeat(doc_freqs)
+        if forms:
+            term_of_form = np.array([*range(len(terms)), *map(terms.index, forms.values())])[known]
+            terms_of = np.unique(term_of_form, return_inverse=True)[1][terms_of]
+            first = np.unique(terms_of * len(self) + self.posting_rows[at], return_index=True)[1]
+            terms_of, at = terms_of[first], at[first]
+            doc_freqs = np.bincount(terms_of)
         return Postings(terms_of, self.posting_rows[at], self.counts[at].astype(float), doc_freqs)
 
     def near(self, vector: bytes, calibration: Calibration, rows: Ints | None = None) -> Floats:

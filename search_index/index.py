@@ -157,8 +157,11 @@ class SearchIndex:
         """
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
         asked = self._analysis.asked(text)
-        terms, foreign = self._analysis.query_terms(asked), asked != text
-        prepared = PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign)
+        terms, forms, foreign = self._analysis.query_terms(asked), {}, asked != text
+        if foreign:
+            found = self._analysis.forms(text, asked)
+            terms, forms = list(found), {form: term for term, others in found.items() for form in others}
+        prepared = PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign, forms=forms)
         service = self._query_embedder
         if service is None or service is self._instant_embedder or query.alone or not text.strip():
             return prepared
@@ -312,7 +315,8 @@ class SearchIndex:
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
-        speakers = [term for term in prepared.terms if candidates.speakers and term_hash(term) in candidates.speakers]
+        terms, named = (*prepared.terms, *prepared.forms), candidates.speakers
+        speakers = [term for term in terms if named and term_hash(term) in named]
         calibrated = self._embedder_for(prepared)
         if calibrated is not None and calibrated.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
@@ -322,6 +326,7 @@ class SearchIndex:
         return ScoringContext(
             candidates,
             prepared.terms,
+            prepared.forms,
             vector,
             partial(candidates.near, content, calibration) if calibration is not None else None,
             Preferences(
@@ -342,7 +347,7 @@ class SearchIndex:
     def highlights(self, prepared: PreparedQuery, text: str) -> list[str]:
         """Return the words of `text` that a query looked for, as they are written there, in their order."""
         prefixes = tuple(part.prefix for part in prepared.operators.required if part.prefix)
-        return self._analysis.highlights(text, prepared.terms, prefixes)
+        return self._analysis.highlights(text, {*prepared.terms, *prepared.forms}, prefixes)
 
     def clear_caches(self) -> None:
         """Empty every cache of what people wrote.

@@ -204,7 +204,7 @@ class PostgresStore:
                 "before": microseconds(query.before) if query.before else (1 << 63) - 1,
             }
             doc_freqs = reading.execute(
-                tables.HOLDERS, {"index": index.id, "terms": list(map(quoted, prepared.terms))}
+                tables.HOLDERS, {"index": index.id, "terms": list(map(quoted, [*prepared.terms, *prepared.forms]))}
             ).all()
             ids = set[int]()
             if doc_freqs or typed.required:

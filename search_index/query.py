@@ -96,6 +96,7 @@ class PreparedQuery(NamedTuple):
     If a service makes vectors, it has the text's and that of its `content`, without stop words.
     failure: why there is no such vector, so that words alone rank.
     is_foreign: it is in another language than the analysis, and no service has told its meaning.
+    forms: other forms of terms, each with its term: where they stand, the term counts.
     """
 
     query: Query
@@ -106,3 +107,4 @@ class PreparedQuery(NamedTuple):
     content: bytes = NO_VECTOR
     failure: str | None = None
     is_foreign: bool = False
+    forms: Mapping[str, str] = {}

@@ -61,10 +61,11 @@ class ScoringContext:
     the mean of all messages.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is one thing that features read
         self,
         candidates: Candidates,
         terms: Sequence[str],
+        forms: Mapping[str, str],
         vector: bytes,
         near: Callable[[Ints | None], Floats] | None,
         preferences: Preferences,
@@ -73,12 +74,13 @@ class ScoringContext:
     ) -> None:
         """Compute what the profile takes.
 
+        forms: other forms of terms (see `Candidates.postings`).
         vector: of the query, NO_VECTOR where there is none.
         near: how near messages are (see `Candidates.near`); None where there is nothing to compare.
         has_windows: the profile looks at neighbours.
         """
         self.candidates, self.preferences = candidates, preferences
-        self.postings, self.term_count, count = candidates.postings(terms), len(terms), len(candidates)
+        self.postings, self.term_count, count = candidates.postings(terms, forms), len(terms), len(candidates)
         self._near, self.has_near = near, near is not None and candidates.vector_count > 0
         term, rows, counts, doc_freqs = self.postings
         rarity = np.log1p(count / (doc_freqs + 1))

@@ -130,7 +130,7 @@ class WhooshStore:
         connection: Connection | None = None,
     ) -> Best:
         """Return the best by BM25, and those stored beside them.  Raises OSError as well."""
-        query = likely(prepared.operators, prepared.terms)
+        query = likely(prepared.operators, [*prepared.terms, *prepared.forms])
         return self._read(owner, generation, lambda: _best(self._index(owner), query, limit))
 
     def _token(self, owner: str) -> str:

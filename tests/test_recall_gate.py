@@ -54,6 +54,12 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
     assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
     assert gate_for([], is_personal=True) == gate_for([hit(speaker=1.0)], is_personal=False) == PERSONAL
     assert gate_for([hit(words=1.0)], is_personal=False) == OTHER
+    question, statement = (gate_for([], is_personal=True, is_question=asks, is_foreign=True) for asks in (True, False))
+    assert (
+        question.is_open([hit(own=0.3)])
+        and not statement.is_open([hit(own=0.45)])
+        and statement.is_open([hit(own=0.5)])
+    )
     assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
 
 

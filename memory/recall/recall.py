@@ -26,7 +26,7 @@ from memory.recall.nearest_summary import find_summaries, nearest_summary
 from memory.recall.past_questions import empty_exchanges, statements
 from memory.recall.relevance import BY_MEANING, FOREIGN_PASSAGE, JUDGED, PERSONAL, gate_for, relevant
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
-from memory.recall.triggers import MessageReading, RecallPlan
+from memory.recall.triggers import UNASKED, MessageReading, RecallPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.messages import Excerpt
 from search_index import Hit, PreparedQuery, Query
@@ -276,7 +276,8 @@ class Recall:
         if findings.query is not None:
             hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
             hits = hits if unasked == "reference" else statements(hits, window)  # "what did I ask you?"
-            hits = self._near_enough(scope, findings.query, hits, window, unasked)
+            asks = findings.plan.share > UNASKED
+            hits = self._near_enough(scope, findings.query, hits, window, unasked, is_question=asks)
             hits = self._demote_unhelpful(findings.query, findings.marks, hits)
             hits = relevant(hits[: findings.query.query.limit])
         exclude = scope.exclude | empty
@@ -289,6 +290,8 @@ class Recall:
         hits: list[Hit],
         window: Mapping[int, LocatedMessage],
         unasked: str | None,
+        *,
+        is_question: bool,
     ) -> list[Hit]:
         """Return the hits, re-ranked by the mini model if there is one; none if none is near enough."""
         judged = None
@@ -303,6 +306,7 @@ class Recall:
         gate = gate_for(
             hits,
             is_personal=prepared.query.about is not None or unasked in POINTING,
+            is_question=is_question,
             is_passage=window[hits[0].message_id].message.is_passage,
             is_foreign=prepared.is_foreign,
         )

@@ -36,26 +36,34 @@ PERSONAL = Gate(0.5, 0.9)
 """For a message about the person, or about somebody who spoke: the widest for what is compared by words."""
 OTHER = Gate(0.6, 1.1)
 """For anything else: what anybody could ask a model is seldom about the past."""
-FOREIGN_PASSAGE, FOREIGN_PERSONAL, FOREIGN = Gate(0.3, 0.9), Gate(0.3, math.inf), Gate(0.4, math.inf)
+FOREIGN_PASSAGE, FOREIGN_QUESTION, FOREIGN = Gate(0.28, 0.9), Gate(0.28, math.inf), Gate(0.5, math.inf)
 FOREIGN_SUMMARY = OTHER._replace(near=math.inf)
-"""The same for a message in another language than the search: it has content words alone, of which one in two or three
-counts, since static vectors find its language rather than its meaning; who adds a document means to ask about it."""
+"""The same for a message in another language than the search: of the content words of a question one in three counts,
+since static vectors find its language rather than its meaning; who adds a document means to ask about it."""
 BY_MEANING = Gate(2.0, 0.9)
 """For a message of generic words, such as "work" or "old", which are in many messages."""
 JUDGED = Gate(0.5, 0.7)
 """Where a model reads what was found, and may say that none of it fits."""
 
 
-def gate_for(hits: Sequence[Hit], *, is_personal: bool, is_passage: bool = False, is_foreign: bool = False) -> Gate:
+def gate_for(
+    hits: Sequence[Hit],
+    *,
+    is_personal: bool,
+    is_question: bool = True,
+    is_passage: bool = False,
+    is_foreign: bool = False,
+) -> Gate:
     """Return the gate of a message for which these were found; one that names a speaker is about somebody.
 
+    is_question: the message asks for something; it counts in another language than the search.
     is_passage: the best hit is of a document. Who adds one means to ask about it.
     """
     if is_passage:
         return FOREIGN_PASSAGE if is_foreign else PERSONAL
-    if is_personal or any(hit.why.get("speaker") for hit in hits):
-        return FOREIGN_PERSONAL if is_foreign else PERSONAL
-    return FOREIGN if is_foreign else OTHER
+    if is_foreign:
+        return FOREIGN_QUESTION if is_question else FOREIGN
+    return PERSONAL if is_personal or any(hit.why.get("speaker") for hit in hits) else OTHER
 
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:
