@@ -1,11 +1,13 @@
-"""Turn, from a person's message to the reply.
+"""Turn: from a person's message to the reply.
 
-turn      one turn from end to end              request   the values: what goes in, the begun turn, what comes out
-begin     the stored message                    take_session  the lease of its session
-prefix    what stands at the head of the prompt
-context   what else the prompt may show         other_memories  memory of other owners that the turn reads
-prompt    the messages to send                  memory_report   what was shown of the memory, as it is stored
-answer    the reply of the model                tools     how a model searches, and writes, by itself
-record    what is stored of its end             turns     turns as rows
-log_and_metrics   what operators get of it      memory_block    a prompt's memory, for another model
+turn            runs one turn from end to end; read it first
+request         the values: the request, the turn that has begun, the events that a caller gets
+begin           takes the session (take_session) and stores the message
+context         reads what the prompt may show: its beginning (prefix), other owners' memory (other_memories)
+prompt          builds the messages to send; memory_report says which memory they show
+answer          calls the model; client_answer joins several calls into one answer of a client
+tools           let the model search by itself, and write facts (fact_tools)
+record          stores how the turn ended, in the table of turns (turns)
+log_and_metrics counts the turn and logs it
+memory_block    what a prompt would show, for an application that calls a model itself
 """

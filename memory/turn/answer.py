@@ -1,8 +1,8 @@
-"""Read the reply of the main model as it comes, over as many calls as it takes to search with tools.
+"""Read the reply of the main model as it arrives, over several calls if the model uses tools.
 
 Invariants:
-- A reply ends in words or in a ModelError or, when it is cancelled, in the words so far (test_stop).
-- A model that fails in the middle of a reply leaves a person the words it said, and a client the error
+- A reply ends with text, with a ModelError or, when it is cancelled, with the text until then (test_stop).
+- If a model fails in the middle of a reply, a person keeps the text until then, and a client gets the error
   (test_chat_failures, test_openai_failing_open).
 """
 
@@ -42,7 +42,7 @@ from models.turns import CUT_OFF, INTERRUPTED
 
 log = logging.getLogger(__name__)
 
-ID_CHARS = 64  # of an answer's id that are kept
+ID_CHARS = 64  # of a model server's id that are kept
 ReplyEvent = TextDelta | Thought | Waiting | RawChunk
 
 
@@ -50,11 +50,11 @@ ReplyEvent = TextDelta | Thought | Waiting | RawChunk
 class Reply:
     """Reply of the model so far; complete when `read_reply` is exhausted.
 
-    id: the model server's id of a client's answer, else one of ours.
-    first_word_at: by `time.perf_counter`. usages: what each call took; `end` has the sum of all.
-    tool_calls: of a client's tools. last_chunk: a client's.
-    token_rate: how many tokens the model counts for one of our estimate. failure: why the reply was cut off.
-    substitute: the model that answers instead of the one that was asked.
+    id: of the completion; a client's reply has the model server's id.
+    first_word_at: by `time.perf_counter`. usages: of each call; `end` has their sum.
+    tool_calls: of a client's tools. last_chunk: the last one that a client got.
+    token_rate: tokens that the model counts for each token of our estimate. failure: the error that cut the reply off.
+    substitute: the name of the fallback model that answers.
     """
 
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(16)}")
@@ -74,7 +74,10 @@ class Reply:
         return bool(self.text.strip())
 
     def end_call(self, model: LanguageModel, request: ModelRequest, reason: str, text: str) -> None:
-        """End a call in which the model said `text`; early, with a `reason`, the server tells no usage."""
+        """End a call that brought this `text`.
+
+        reason: why it ended early; then the server reports no usage, and it is estimated. "": the model ended it.
+        """
         if reason:
             usage = Usage(estimate_prompt(request), tokens.estimate(text), estimated=True)
             self.end = StreamEnd(reason, model.name, usage)
@@ -84,9 +87,9 @@ class Reply:
 
 
 def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[ReplyEvent]:
-    """Yield what the model says, and fill the `reply`.
+    """Yield the events of the reply, and fill `reply`.
 
-    Raises ModelError, and Conflict when a person's turn was stopped before a word was said.
+    Raises ModelError, and Conflict when a person's turn was stopped before the first word.
     """
     request, tools, client = prompt.request, prompt.tools, prompt.request.client
     answer = ClientAnswer(tools.names, stream=request.stream) if tools is not None and client is not None else None
@@ -123,7 +126,7 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
 
 
 def replay(request: TurnRequest, finished: TurnFinished) -> Iterator[TurnEvent]:
-    """Yield the events of a turn that is over, for a retry."""
+    """Yield the events of a finished turn again, for a retry."""
     yield finished.started
     if request.transcript is None:
         yield TextDelta(finished.reply)
@@ -136,7 +139,7 @@ def replay(request: TurnRequest, finished: TurnFinished) -> Iterator[TurnEvent]:
 
 
 def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: bool) -> Iterator[ReplyEvent]:
-    """End a client's reply with a reason that it knows."""
+    """End an interrupted reply to a client with the finish reason `stop`, which clients know."""
     if stream and reply.last_chunk is not None:
         yield last_chunk(reply.last_chunk)
     else:
@@ -146,12 +149,12 @@ def _interrupted_chunks(reply: Reply, parameters: Mapping[str, Any], *, stream: 
 def _call_model(
     model: LanguageModel, request: ModelRequest, reply: Reply, answer: ClientAnswer | None = None
 ) -> Generator[ReplyEvent, None, tuple[ToolCall, ...]]:
-    """Call the model once: yield what it says, and return the tools it calls.  Raises Cancelled."""
+    """Call the model once: yield its events for the reader, and return its calls of tools.  Raises Cancelled."""
     calls, start = list[ToolCall](), len(reply.text)
     feed = answer.begin(reply.text) if answer is not None else None
     if request.cancel.cancelled:
         raise Cancelled
-    reply.model_events = model.answer(request)  # kept, so that nobody waits for what a server sends after the end
+    reply.model_events = model.answer(request)  # kept: closing it here would wait for the rest that a server sends
     for part in reply.model_events:
         if isinstance(part, StreamEnd):
             reply.end = part
@@ -177,7 +180,7 @@ def _call_model(
 def _shown(
     part: ReplyEvent, reply: Reply, feed: Callable[[RawChunk], Iterator[ReplyEvent]] | None
 ) -> Iterator[ReplyEvent]:
-    """Yield what a reader gets of thoughts, silence and chunks."""
+    """Yield the events that a reader gets for a thought, a silence or a chunk."""
     for event in feed(part) if feed is not None and isinstance(part, RawChunk) else (part,):
         if isinstance(event, RawChunk):
             reply.last_chunk, reply.id = event, str(event.data.get("id") or "")[:ID_CHARS] or reply.id
@@ -185,8 +188,8 @@ def _shown(
 
 
 def _next_text(text: str, before: str, *, is_first: bool, tools: Sequence[Tool]) -> str:
-    """Return a call's text as it goes on from that of the calls `before`."""
+    """Return the text to add to the reply: the first text of a call begins a paragraph after the text `before`."""
     if not is_first:
         return text
-    text = text.lstrip() if tools else text  # models that are about to call tools often say a line end first
+    text = text.lstrip() if tools else text  # models that are about to call tools often begin with a line end
     return f"\n\n{text}" if text and before and not before.endswith("\n") else text

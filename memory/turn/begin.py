@@ -1,12 +1,12 @@
 """Begin a turn: take its session and store its message, in one transaction.
 
-One statement takes the session (`take_session`).  What else a request may ask for comes before it (the turn of an
-Idempotency-Key, the session of a transcript, a new session) or after it (a replacement, a transcript's messages, a
-compaction), in the same transaction.
+One statement takes the session (`take_session`).  For an unusual request, more statements run in the same transaction:
+before it to find the turn of an Idempotency-Key or the session of a transcript, or to create a session; after it to
+replace messages, to store those of a transcript, or to compact the session.
 
 Invariants:
 - An admitted message is stored before any model is called (test_chat_failures), and stored once: the same words sent
-  again after a turn broke off, or with the same Idempotency-Key, take that turn up (test_turn_serialisation).
+  again after a turn broke off, or with the same Idempotency-Key, resume that turn (test_turn_serialisation).
 - A message that fits no prompt is not stored (test_fold).
 """
 
@@ -45,7 +45,7 @@ from models.messages import Message, MessageDraft, is_kept_out
 from models.sessions import SessionState
 from models.turns import INTERRUPTED
 
-SURE_TO_FIT = 0.25  # of a prompt: whether a longer message fits is looked at before it is stored
+SURE_TO_FIT = 0.25  # of the prompt's limit; a larger message is checked before it is stored
 
 _S, _M = SessionRow.__table__, MessageRow.__table__.c
 _TAKE_BACK = (
@@ -56,7 +56,7 @@ _TAKE_BACK = (
 
 
 class _Stored(NamedTuple):
-    """Messages to answer, and the session that has them now.  The fields are those of `Turn`."""
+    """Messages to answer, and the session after they were stored.  The fields are those of `Turn`."""
 
     session: SessionState
     new_messages: tuple[Message, ...]
@@ -67,25 +67,25 @@ class _Stored(NamedTuple):
 
 @retry_on_conflict
 def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) -> Turn:
-    """Take the session and store the message.
+    """Take the session and store the message.  Wait while another turn of the session is in progress.
 
-    window: of the model that will answer, which the message must fit.
+    window: tokens that the model can read; the message must fit.
 
-    Waits for a turn in progress in the session.  Raises NotFound, InvalidRequest, TooLarge, LimitReached when the
-    owner's day is spent, and Conflict when that other turn does not end soon or others wait for it already, the
-    Idempotency-Key was another request's, or the message it began with has been replaced; then nothing was stored.
+    Raises NotFound, InvalidRequest, TooLarge, and LimitReached when the owner's tokens of the day are spent.  Raises
+    Conflict when the other turn does not end in time or too many requests wait for it, when another request had this
+    Idempotency-Key, and when the message of that key has been replaced.  Then nothing was stored.
     """
     if request.temporary:
         return _begin_temporary(engine, request)
     waited_since, arrived_at = time.monotonic(), engine.now()
-    # A streamed reply begins before the turn is recorded, so what it answers must survive a power cut by then.
+    # A streamed reply is sent before the turn is recorded, so the message must survive a power cut already now.
     transaction = partial(engine.database.begin, request.lock_timeout, durable=request.stream)
     is_usual = request.session_id is not None and request.idempotency_key is None and request.appends
-    if is_usual:  # then one statement finds the session, mostly
+    if is_usual:  # one statement can find the session and take its lease
         with transaction() as tx:
             if (taken := take_session(tx, engine, request)) is not None:
                 return _begin(tx, engine, taken, arrived_at, window)
-    while True:  # in transactions of their own: that one may have locked the session, and the owner comes first
+    while True:  # in new transactions: the first one may have locked the session, and rows of owners are locked first
         with transaction() as tx:
             turn = _find_and_begin(tx, engine, request, arrived_at, window)
         if turn is None:
@@ -96,14 +96,14 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
 
 
 def bypass(engine: Engine, request: TurnRequest) -> Turn:
-    """Return the turn of a client's request that is answered without memory.  Raises LimitReached."""
+    """Return a turn that uses and stores no memory, for a client's request.  Raises LimitReached."""
     engine.budgets.check_caller(request.caller, request.session_id)
     return Turn(request, session_id=request.session_id)
 
 
 @retry_on_conflict
 def compact_by_force(engine: Engine, turn: Turn) -> Turn | None:
-    """Compact the session of a turn whose recent messages fit no prompt; return None where no newer summary helps."""
+    """Compact the session of a turn whose recent messages do not fit; return None if there is no newer summary."""
     assert turn.lease is not None
     with engine.database.write(turn.request.lock_timeout, durable=False) as tx:
         row = lock_session(tx, turn.lease.row_id)
@@ -115,7 +115,7 @@ def compact_by_force(engine: Engine, turn: Turn) -> Turn | None:
 
 @retry_on_conflict
 def withdraw(engine: Engine, turn: Turn) -> None:
-    """Delete the message that this turn stored: it fits no prompt, and the caller is told that nothing was stored."""
+    """Delete the message that this turn stored: it fits no prompt, and the error says that nothing was stored."""
     if turn.lease is None or turn.session is None or not turn.is_appended:
         return
     (message,) = turn.new_messages
@@ -134,7 +134,7 @@ def _find_and_begin(
 ) -> Turn | SessionRow | None:
     """Find or create the session, take it, and begin the turn.
 
-    Returns the session's row while another turn goes on in it, and None for a client's auxiliary request.
+    Returns the session's row while another turn has its lease, and None for a client's auxiliary request.
     """
     transcript, keyed = request.transcript, None
     with engine.database.orm(tx) as rows:
@@ -172,14 +172,14 @@ def _begin(
     window: int | None,
     keyed: TurnRow | None = None,
 ) -> Turn:
-    """Begin the turn in the session that was taken: store the message, or find it stored by a turn that broke off.
+    """Begin the turn in the session that was taken: store the message, or resume a turn that broke off.
 
-    keyed: the turn that the Idempotency-Key of the request began.
+    keyed: the turn that began with the request's Idempotency-Key.
     """
     request = taken.request
     engine.budgets.check(tx, taken.session.owner_id)
     engine.budgets.check_acting(tx, request.caller)
-    if request.summary_prompt is not None:  # a wrong name is told now, not in a job's log
+    if request.summary_prompt is not None:  # raises now for an unknown name; the job would only log it
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
     if request.transcript is None:
@@ -197,12 +197,12 @@ def _begin(
     turn = replace(turn, turn_id=turns.begin(tx, turn, engine.now(), keyed))
     size = turn.new_messages[-1].tokens + request.attached_tokens
     if request.replaces is not None or size > SURE_TO_FIT * prompt_limit(engine, window):
-        read_session(tx, engine, turn, window)  # raises TooLarge, and then all of this is rolled back
+        read_session(tx, engine, turn, window)  # raises TooLarge, which rolls the transaction back
     return turn
 
 
 def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | None) -> _Stored:
-    """Store a person's message, or find it stored by a turn that broke off."""
+    """Store a person's message, or find the same message that a turn which broke off has stored."""
     request, session, values, repeated_id = taken.request, taken.session, taken.message, taken.repeated_id
     require_message_size(request.message, "message")
     if keyed is not None:
@@ -216,7 +216,7 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
         return _Stored(session, (message,))
     repeated = find(tx, repeated_id) if repeated_id is not None else None
     if repeated is not None and (repeated.extra or {}).get("attachments") != (values["extra"] or {}).get("attachments"):
-        repeated = None  # another image, with the same words
+        repeated = None  # the words are the same, the attachments are not
     if request.replaces is not None:
         position, branch = _find_replaced(tx, session, request.replaces)
         if repeated is not None and position == session.message_count:
@@ -238,13 +238,13 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
     if not taken.title and not is_kept_out(values["extra"]):
         title = title_from(request.message or values["content"])
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
-    named = {name: values[name] for name in Message._fields[3:]}
-    message = Message(message_id, session.public_id, session.message_count, **named)
+    columns = {name: values[name] for name in Message._fields[3:]}
+    message = Message(message_id, session.public_id, session.message_count, **columns)
     return _Stored(session, (message,), is_appended=True)
 
 
 def _replace(tx: Connection, engine: Engine, taken: TakenSession, position: int) -> _Stored:
-    """Store the message in the place of the one at `position` and of all after it."""
+    """Replace the message at `position`, and all after it, by the new message."""
     values = taken.message
     draft = MessageDraft("user", values["content"], values["name"], extra=values["extra"])
     with engine.database.orm(tx) as rows:
@@ -255,7 +255,7 @@ def _replace(tx: Connection, engine: Engine, taken: TakenSession, position: int)
 
 
 def _find_replaced(tx: Connection, session: SessionState, message_id: int) -> tuple[int, int]:
-    """Return the position and branch of the session's user message of this id.  Raises NotFound, InvalidRequest."""
+    """Return the position and the branch of the user message to replace.  Raises NotFound, InvalidRequest."""
     query = select(_M.role, _M.position, _M.branch).where(_M.session_id == session.id, _M.erased_at.is_(None))
     row = tx.execute(query.where(_M.id == message_id)).first()
     if row is None:
@@ -282,7 +282,7 @@ def _sync(
     keyed: TurnRow | None,
     arrived_at: datetime,
 ) -> _Stored | TurnFinished:
-    """Store the messages of the transcript that the session lacks; return the answer that the same request had."""
+    """Store the transcript's messages that the session lacks.  For a retry that was answered, return that answer."""
     with engine.database.orm(tx) as rows:
         row = rows.get_one(SessionRow, taken.session.id)
         resumed = keyed or find_resumable(rows, row, transcript, arrived_at)
@@ -290,27 +290,27 @@ def _sync(
             row.lease_token = row.lease_until = None
             return turns.replay(rows, resumed)
         is_retry = resumed is not None
-        last, sent = sync_transcript(rows, row, transcript, engine.settings, engine.now(), is_retry=is_retry)
+        last, as_sent = sync_transcript(rows, row, transcript, engine.settings, engine.now(), is_retry=is_retry)
         rows.flush()
         after = {"session": row.id, "after": min(row.head_through, row.message_count - 1)}
         recent = map(Message._make, tx.execute(RECENT_MESSAGES, after))
-        until = [*(message for message in recent if message.position < last.position), last]  # which may be hidden
-        first = max((place for place, message in enumerate(until) if message.role == "user"), default=-1)
-        new = tuple(until[first:])
+        until_last = [*(message for message in recent if message.position < last.position), last]  # it may be hidden
+        question = max((at for at, message in enumerate(until_last) if message.role == "user"), default=-1)
+        new = tuple(until_last[question:])
         continued = turns.find_started(rows, new[0]) if len(new) > 1 else None
-        return _Stored(SessionState.of(row), new, sent, continued)
+        return _Stored(SessionState.of(row), new, as_sent, continued)
 
 
 def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
-    """Begin a turn that reads what is remembered, if a session or a user is named, and stores nothing.
+    """Begin a turn that stores nothing.  It reads the memory of the session or person that the request names.
 
-    A memory block may be for the first message of a session, which is not there yet.
+    A memory block may be for the first message of a session that does not exist yet.
     """
     drafts = (*request.history, request.draft)
     find = get_session if request.block_tokens is None else find_session
     with engine.database.read() as tx:
-        known = find(tx, request.caller, request.session_id) if request.session_id is not None else None
-        row = known or engine.sessions.unstored(tx, request.caller)
+        stored = find(tx, request.caller, request.session_id) if request.session_id is not None else None
+        row = stored or engine.sessions.unstored(tx, request.caller)
         session, request = SessionState.of(row), request if row.is_remembered else unremembered(request)
         engine.budgets.check(tx, session.owner_id)
         engine.budgets.check_acting(tx, request.caller)
@@ -322,5 +322,5 @@ def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         )
         for position, draft in enumerate(drafts, session.message_count + 1)
     )
-    session_id = session.public_id if known is not None else None
+    session_id = session.public_id if stored is not None else None
     return Turn(request, session, session_id, (message,), history=tuple(history))

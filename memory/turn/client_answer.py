@@ -1,7 +1,8 @@
-"""Make one answer for a client of the calls of a model that Recap's own tools need.
+"""Join the model calls of a turn with Recap's own tools into one answer for a client.
 
-The client sees the words of all of them, its own calls of tools and one end; nothing tells of Recap's calls
-(test_client_tools).
+Invariants:
+- The client gets the text of all model calls, the calls of its own tools and one end, and nothing of the calls of
+  Recap's tools (test_client_tools).
 """
 
 from __future__ import annotations
@@ -13,34 +14,34 @@ from typing import Any
 from memory.llm import RawChunk, StreamEnd, ToolCall, Waiting
 from memory.llm.openai_form import to_openai
 
-_ALIVE_SECONDS = 1.0  # after which a stream tells, while calls are held back, that the model is at work
+_ALIVE_SECONDS = 1.0  # after so long without a chunk for the client, Waiting is yielded
 
 
 class ClientAnswer:
-    """Answer to a client, as far as it has come. Calls and ends are held back until it is known whose they are.
+    """Answer to a client so far. Calls of tools and ends are held back until their tool's owner is known.
 
-    own: the names of Recap's tools.
+    recap_tools: the names of Recap's tools.
     """
 
-    def __init__(self, own: Collection[str], *, stream: bool) -> None:
-        self._own, self._stream = own, stream
-        self._places: dict[str, int] = {}  # of the client's calls that it has seen, by their ids
-        self._open: dict[str, str] = {}  # the call whose pieces come with an index
-        self._first: Mapping[str, Any] = {}  # the first chunk, after which all others are named
+    def __init__(self, recap_tools: Collection[str], *, stream: bool) -> None:
+        self._recap_tools, self._stream = recap_tools, stream
+        self._indexes: dict[str, int] = {}  # of the calls that the client has got, by their ids
+        self._open: dict[str, str] = {}  # the id of the call whose pieces come with the server's index
+        self._first: Mapping[str, Any] = {}  # the first chunk: all others get its `id` and `created`
         self._held: list[dict[str, Any]] = []
-        self._calls = -1  # of the model, before this one
-        self._said = ""  # in those
-        self._has_words = False  # in this one
-        self._told_at = time.monotonic()
+        self._earlier_calls = -1  # model calls before the present one
+        self._earlier_text = ""  # their text
+        self._has_words = False  # the present call has brought text
+        self._sent_at = time.monotonic()
 
     def begin(self, text: str) -> Callable[[RawChunk], Iterator[RawChunk | Waiting]]:
-        """Begin a call of the model, which has said `text` so far; the end of the one before is left out."""
+        """Begin a call of the model, and drop the end of the call before. text: the reply so far."""
         self._held.clear()
-        self._calls, self._said, self._has_words = self._calls + 1, text, False
+        self._earlier_calls, self._earlier_text, self._has_words = self._earlier_calls + 1, text, False
         return self._feed
 
     def _feed(self, chunk: RawChunk) -> Iterator[RawChunk | Waiting]:
-        """Yield what the client may see of a chunk by now."""
+        """Yield the part of a chunk that the client may have now; hold back the rest."""
         self._first = self._first or chunk.data
         data = {**chunk.data, **{name: self._first[name] for name in ("id", "created") if name in self._first}}
         choices = data.get("choices")
@@ -49,44 +50,47 @@ class ClientAnswer:
             self._held.append(data)
             return
         delta = {name: value for name, value in (choice.get("delta") or {}).items() if name != "tool_calls"}
-        if self._calls:
+        if self._earlier_calls:
             delta.pop("role", None)
             delta = self._continued(delta)
-        if told := list(self._told((choice.get("delta") or {}).get("tool_calls"))):
-            delta["tool_calls"] = told
+        if pieces := list(self._client_pieces((choice.get("delta") or {}).get("tool_calls"))):
+            delta["tool_calls"] = pieces
         if choice.get("finish_reason"):
             self._held.append({**data, "choices": [{**choice, "delta": {}}]})
         if any(value is not None for value in delta.values()):
             yield RawChunk({**data, "choices": [{**choice, "delta": delta, "finish_reason": None}]})
-        elif time.monotonic() > self._told_at + _ALIVE_SECONDS:
-            self._told_at = time.monotonic()
+        elif time.monotonic() > self._sent_at + _ALIVE_SECONDS:
+            self._sent_at = time.monotonic()
             yield Waiting()
 
-    def _told(self, pieces: Any) -> Iterator[dict[str, Any]]:
-        """Yield the pieces of calls that are surely the client's, numbered as it sees them; `end` has the others."""
+    def _client_pieces(self, pieces: Any) -> Iterator[dict[str, Any]]:
+        """Yield the pieces of calls that must be of the client's tools, with the client's indexes.
+
+        `end` yields the client's other calls.
+        """
         for piece in pieces if isinstance(pieces, list) else ():
             function = piece.get("function") if isinstance(piece, dict) else None
             if not isinstance(function, dict):
                 continue
             index, id, name = str(piece.get("index")), str(piece.get("id") or ""), str(function.get("name") or "")
-            if id and id not in self._places:
+            if id and id not in self._indexes:
                 self._open.pop(index, None)
-                if name and not any(own.startswith(name) for own in self._own):  # a name may come in pieces
-                    self._open[index], self._places[id] = id, len(self._places)
+                if name and not any(tool.startswith(name) for tool in self._recap_tools):  # a name may come in pieces
+                    self._open[index], self._indexes[id] = id, len(self._indexes)
             if index in self._open and id in ("", self._open[index]):
-                yield {**piece, "index": self._places[self._open[index]]}
+                yield {**piece, "index": self._indexes[self._open[index]]}
 
     @staticmethod
     def reason(reason: str, calls: Sequence[ToolCall]) -> str:
-        """Return why the answer ends, whose calls of the client's tools are these."""
+        """Return the finish reason of the answer. reason: of the last model call. calls: of the client's tools."""
         return "tool_calls" if calls else "stop" if reason == "tool_calls" else reason
 
     def end(self, text: str, calls: Sequence[ToolCall], end: StreamEnd) -> Iterator[RawChunk]:
-        """Yield the client's calls and the end. text: of all calls of the model."""
-        usage, sent = end.usage, [to_openai(call) for call in calls]
-        untold = [call for call in sent if call["id"] not in self._places]
-        if self._stream and untold:
-            deltas = [{"index": place, **call} for place, call in enumerate(untold, len(self._places))]
+        """Yield the client's calls that were held back, and the end. text: of all model calls."""
+        usage, client_calls = end.usage, [to_openai(call) for call in calls]
+        unsent = [call for call in client_calls if call["id"] not in self._indexes]
+        if self._stream and unsent:
+            deltas = [{"index": index, **call} for index, call in enumerate(unsent, len(self._indexes))]
             choice = {"index": 0, "delta": {"tool_calls": deltas}, "finish_reason": None}
             yield RawChunk({**{k: v for k, v in self._first.items() if k != "usage"}, "choices": [choice]})
         for data in self._held:
@@ -95,20 +99,20 @@ class ClientAnswer:
                     choice["finish_reason"] = end.reason
                 if not self._stream and isinstance(choice.get("message"), dict):
                     message = {name: value for name, value in choice["message"].items() if name != "tool_calls"}
-                    message |= {"content": text} if self._said else {}
-                    choice["message"] = message | ({"tool_calls": sent} if calls else {})
-            if self._calls and isinstance(data.get("usage"), dict):
+                    message |= {"content": text} if self._earlier_text else {}
+                    choice["message"] = message | ({"tool_calls": client_calls} if calls else {})
+            if self._earlier_calls and isinstance(data.get("usage"), dict):
                 counted = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
                 data = {**data, "usage": {**data["usage"], **counted, "total_tokens": usage.total_tokens}}
             yield RawChunk(data)
 
     def _continued(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """Return a delta as it goes on from the words of earlier calls, in a paragraph of its own."""
+        """Return a delta of which the first text begins a paragraph after the text of earlier model calls."""
         content = delta.get("content")
         if self._has_words or not isinstance(content, str):
             return delta
         content = content.lstrip()
         self._has_words = bool(content)
         if content:
-            content = f"\n\n{content}" if self._said and not self._said.endswith("\n") else content
+            content = f"\n\n{content}" if self._earlier_text and not self._earlier_text.endswith("\n") else content
         return {**delta, "content": content or None}

@@ -1,4 +1,4 @@
-"""Read what the prompt of a turn may show: prefix, recent messages, and what was said earlier, in one snapshot.
+"""Read what the prompt of a turn may show, in one snapshot: prefix, recent messages, facts and excerpts.
 
 Invariant: the new message and the prefix fit CONTEXT_TOKENS and the model's window, or TooLarge is raised (test_fold).
 """
@@ -30,10 +30,10 @@ from memory.turn.request import ATTACHMENT_TOKENS, Turn
 from models.facts import Fact
 from models.messages import Message
 
-FRAME_TOKENS = 60  # of the tags and notes around what is quoted
+FRAME_TOKENS = 60  # of the tags and notes around quoted memory
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
 VISIBLE_BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
-MODEL_SEARCHES, SEARCHES_REASON = "asked", "the model looks back when it wants to"  # a kind of recall, and its reason
+MODEL_SEARCHES, SEARCHES_REASON = "asked", "the model looks back when it wants to"  # kind and reason in mode `tools`
 NO_TOOLS = "the model calls no tools, so the message was read"
 FOUND_ELSEWHERE = "what fits stands in another memory"
 CLIENT_TOOLS = "the client has tools of its own, so the message was read"
@@ -43,12 +43,12 @@ CLIENT_TOOLS = "the client has tools of its own, so the message was read"
 class Context:
     """Context that a prompt may show beside the new message.
 
-    settings: for the conversation's type and the model's window.
-    recent: the recent messages that fit; `dropped` older ones do not.
-    tokens: the estimated size of prefix, recent and new messages. full_history_tokens: that of every message instead,
-    but for the `unshown` ones, which are hidden or refused.
-    scope, others: where to search for earlier messages: of the session's owner, and of other memories.
-    facts, recalled, examples, found_elsewhere: what suits the message, the last of it in other memories.
+    settings: with the budgets of the conversation's type and of the model's window.
+    recent: the recent messages that fit. dropped: how many older ones do not fit.
+    tokens: the estimated size of prefix, recent and new messages. full_history_tokens: of a prompt with all messages
+    but the `unshown`. unshown: ids of hidden and refused messages.
+    scope, others: where to search for earlier messages: in the memory of the session's owner, and of other owners.
+    facts, recalled, examples: chosen for the message. found_elsewhere: chosen from the memory of other owners.
     """
 
     prefix: Prefix
@@ -69,15 +69,15 @@ class Context:
 def read_context(
     engine: Engine, turn: Turn, model: LanguageModel | None = None, settings: Settings | None = None
 ) -> Context:
-    """Read what the prompt may show, in one snapshot, and select what suits the message.  Raises TooLarge.
+    """Read what the prompt may show, in one snapshot, and select from it for the message.  Raises TooLarge.
 
-    settings: those to plan the search by; the session's own are read with it, and may want another plan.
+    settings: to plan the search by. The session's type may change them; then everything is read again with those.
     """
     assert turn.session is not None
     planned = settings or engine.settings
     plan, reason = _plan_recall(engine, turn, model, planned)
     others = find_others(engine, turn.request) if turn.request.also and turn.continued_turn is None else ()
-    generation = engine.index.generation(turn.session.index_key)  # before the rows: none may be missed
+    generation = engine.index.generation(turn.session.index_key)  # before the rows, so that no message is missed
     with engine.database.connect() as tx:
         context = read_session(tx, engine, turn, model.window if model is not None else None, generation)
         settings = context.settings
@@ -85,20 +85,20 @@ def read_context(
         if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
             plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
             findings = Recall(engine).find(tx, context.scope, plan, generation, context.prefix.flags)
-            found = read_others(tx, engine, others, context.scope, plan) if others else ()
+            other_rows = read_others(tx, engine, others, context.scope, plan) if others else ()
     if not is_planned:
         return read_context(engine, turn, model, settings)
     if turn.continued_turn is not None:
         return _as_before(context, turn.continued_turn.memory)
-    return replace(context, others=others, **_select(engine, turn, context, plan, reason, findings, found))
+    return replace(context, others=others, **_select(engine, turn, context, plan, reason, findings, other_rows))
 
 
 def read_session(
     tx: Connection, engine: Engine, turn: Turn, window: int | None, generation: str | None = None
 ) -> Context:
-    """Read prefix and recent messages, and nothing yet that depends on the new message.  Raises TooLarge.
+    """Read prefix and recent messages, which do not depend on the new message.  Raises TooLarge.
 
-    generation: of the index that is searched then.
+    generation: of the owner's index, for a search in the same snapshot.
     """
     session, request, new = turn.session, turn.request, turn.new_messages
     assert session is not None
@@ -113,12 +113,12 @@ def read_session(
     if limit < settings.context_tokens:
         settings = settings.model_copy(update={"context_tokens": limit})
     transcript = request.transcript
-    theirs = transcript.conversation.instruction_tokens if transcript is not None else None
-    kept, size = _fit(prefix.text, recent, turn, settings, theirs)
+    client_tokens = transcript.conversation.instruction_tokens if transcript is not None else None
+    kept, size = _fit_recent(prefix.text, recent, turn, settings, client_tokens)
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
     unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + request.attached_tokens
-    instruction_tokens = prefix.instruction_tokens if theirs is None else theirs
+    instruction_tokens = prefix.instruction_tokens if client_tokens is None else client_tokens
     return Context(
         prefix=prefix,
         settings=settings,
@@ -138,26 +138,26 @@ def read_session(
 
 
 def prompt_limit(engine: Engine, window: int | None) -> int:
-    """Return the most tokens of a prompt: CONTEXT_TOKENS, or what the model's window has room for."""
+    """Return the most tokens of a prompt: CONTEXT_TOKENS, or less for a model with a small window."""
     most = engine.settings.context_tokens
     return most if window is None else min(most, int(window * WINDOW_SHARE))
 
 
-# -- what fits
+# -- fitting the recent messages
 
 
-def _fit(
-    prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings, theirs: int | None
+def _fit_recent(
+    prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings, client_tokens: int | None
 ) -> tuple[tuple[Message, ...], int]:
     """Return the newest of the recent messages that fit the prompt, and its size with them, without any excerpts.
 
-    Almost always all of them fit: they are too many only after summaries have failed for long.  Raises TooLarge when
-    the prefix and a person's new message alone do not fit.  theirs: tokens of a client's own instructions.
+    All of them fit, unless summaries have failed for long.  client_tokens: of a client's own instructions; None: it is
+    a person's message.  Raises TooLarge when the prefix and a person's new message alone do not fit.
     """
     new = sum(_size(message, turn) for message in turn.new_messages) + turn.request.attached_tokens
-    taken = new + (tokens.estimate_message(prefix) if prefix else 0) + (theirs or 0)
+    taken = new + (tokens.estimate_message(prefix) if prefix else 0) + (client_tokens or 0)
     room = settings.context_tokens - taken - FRAME_TOKENS
-    if room < 0 and theirs is None:
+    if room < 0 and client_tokens is None:
         raise TooLarge(
             "message_too_large",
             f"This message has about {new} tokens, and with what is always sent beside it that is more than "
@@ -181,22 +181,22 @@ def _size(message: Message, turn: Turn) -> int:
     return message.tokens
 
 
-# -- what was said earlier
+# -- recall
 
 
 def _plan_recall(
     engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings
 ) -> tuple[PreparedPlan, str]:
-    """Read the message, and prepare its query.  No transaction is open.
+    """Return the plan of the recall, and why its mode is not the requested one ("" if it is).
 
-    The plan's mode is "tools" where the model searches. Return also why the mode is not the one asked for.
+    Call it with no transaction open.  The mode stays "tools" if the model will search by itself.
     """
     assert turn.session is not None
     request, reason = turn.request, ""
     mode = request.recall or settings.recall
     if mode == "tools":
         transcript = request.transcript
-        if transcript is not None and not (request.recall and transcript.takes_tools):  # tools of its own may be meant
+        if transcript is not None and not (request.recall and transcript.takes_tools):  # it may mean tools of its own
             mode, reason = "auto", CLIENT_TOOLS
         elif model is not None and not model.supports_tools:
             mode, reason = "auto", NO_TOOLS
@@ -214,18 +214,18 @@ def _plan_recall(
     return plan, reason
 
 
-def _select(  # noqa: PLR0913 - each is one thing that was found
+def _select(  # noqa: PLR0913 - each is one thing that was read
     engine: Engine,
     turn: Turn,
     context: Context,
     plan: PreparedPlan,
     reason: str,
     findings: Findings,
-    found: Sequence[FoundOther],
+    others: Sequence[FoundOther],
 ) -> dict[str, Any]:
-    """Return the fields of the context that suit the message.  May call the mini model.
+    """Return the fields of the context that are selected for the message.  May call the mini model.
 
-    In mode `tools` the excerpts are left to the model (MODEL_SEARCHES).
+    In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
     mode = turn.request.recall or settings.recall
@@ -234,22 +234,22 @@ def _select(  # noqa: PLR0913 - each is one thing that was found
     else:
         recalled = Recall(engine).select(findings, plan)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
-    others = select_others(engine, found, plan, question, settings.fact_tokens) if found else ()
-    if recalled.kind == MISSING and any(other.excerpts for other in others):
+    found_elsewhere = select_others(engine, others, plan, question, settings.fact_tokens) if others else ()
+    if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     visible = {(message.id, message.created_at) for message in context.recent}
-    # A fact that the person edited, which holds from then on, says something else than its message.
+    # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
     unseen = [fact for fact in prefix.other_facts if (fact.source_message_id, fact.valid_from) not in visible]
     is_personal, budget = about(question) is not None, settings.fact_tokens
     facts = Ranking.of(engine).for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
     examples: tuple[Example, ...] = ()
     if settings.example_tokens and prefix.has_examples and not plan.is_idle(context.scope.visible_texts):
         examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
-    return {"facts": facts, "recalled": recalled, "examples": examples, "found_elsewhere": others}
+    return {"facts": facts, "recalled": recalled, "examples": examples, "found_elsewhere": found_elsewhere}
 
 
 def _as_before(context: Context, shown: MemoryReport) -> Context:
-    """Return the context with what the turn that goes on has `shown` when it began."""
+    """Return the context with the facts, excerpts and examples that the continued turn has `shown`."""
     in_prefix = {fact.id for fact in context.prefix.facts}
     return replace(
         context,

@@ -4,7 +4,7 @@ Invariants (test_fact_tools):
 - A fact rests on a quote of the person's own message that stands in this session's prompt, and its words are mostly
   that message's: nothing that was recalled, pasted as a quotation or brought by a tool is remembered.
 - Only what the newest message asks to forget, and names, is forgotten, whatever else the model has read.
-- A turn writes at most WRITES_MAX times; each time a call is told that undoes it.
+- A turn writes at most WRITES_MAX times; the report of each names a call of the API that undoes it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ log = logging.getLogger(__name__)
 
 REMEMBER, CORRECT, FORGET = "remember", "correct", "forget"
 WRITES_MAX = 5  # facts that one turn writes
-NEAREST = 3  # facts that an error names
+NEAREST = 3  # similar facts that an error names
 
 
 class ToolError(ValueError):
-    """Fault of a call, as a sentence for the model."""
+    """Error of a call, as a sentence for the model."""
 
 
 Words = Annotated[str, Field(min_length=1)]
@@ -52,17 +52,17 @@ Category = Annotated[
     BeforeValidator(lambda name: name if name in FACT_CATEGORIES else ""),
     WithJsonSchema({"type": "string", "enum": list(FACT_CATEGORIES)}),
 ]
-SCHEMA_KEYS = ("type", "description", "enum", "minimum", "maximum")  # which all servers of models take
+SCHEMA_KEYS = ("type", "description", "enum", "minimum", "maximum")  # which all model servers accept
 
 
 class ToolArguments(BaseModel):
-    """Arguments of a tool.  The docstring is what the model is told of the tool."""
+    """Arguments of a tool.  The docstring of each subclass is the tool's description for the model."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 def integer_schema(most: int) -> WithJsonSchema:
-    """Return what a model is told of a number from 1 that may be left out."""
+    """Return the JSON schema of an optional number from 1 to `most`."""
     return WithJsonSchema({"type": "integer", "minimum": 1, "maximum": most})
 
 
@@ -115,13 +115,13 @@ class _Forget(FactArguments):
 ARGUMENTS: dict[str, type[ToolArguments]] = {REMEMBER: _Remember, CORRECT: _Correct, FORGET: _Forget}
 
 
-Written = tuple[WrittenFact | None, str]  # and what the model is told
+Written = tuple[WrittenFact | None, str]  # the fact, and the tool's answer to the model
 
 
 class FactTools:
-    """Tools of one turn, which write for the owner of its session.
+    """Tools of one turn, which write facts of the session's owner.
 
-    shown: the messages of the session that the prompt shows. written: what was written so far.
+    shown: the messages of the session that the prompt shows. written: the facts written so far.
     """
 
     def __init__(self, engine: Engine, turn: Turn, shown: Sequence[Message]) -> None:
@@ -130,29 +130,29 @@ class FactTools:
         self.written: tuple[WrittenFact, ...] = ()
 
     def run(self, arguments: FactArguments) -> str:
-        """Do what the arguments of a call say; return what the model is told.  Raises ToolError."""
+        """Run a call; return the tool's answer.  Raises ToolError."""
         if len(self.written) >= WRITES_MAX:
             raise ToolError(f"a turn writes at most {WRITES_MAX} times; the person may ask again.")
         forgets = isinstance(arguments, _Forget)
         source = self._source(arguments.quote, self._messages[-1:] if forgets else self._messages)
         write = partial(self._forget if forgets else self._remember, arguments, source)
         try:
-            written, told = _in_transaction(self._engine, self._turn, source, write)
+            written, answer = _in_transaction(self._engine, self._turn, source, write)
         except (RecapError, SQLAlchemyError) as error:
             log.error("a tool could not write: %s", type(error).__name__)
             raise ToolError("the memory can't be written now; nothing was changed.") from None
         self.written += (written,) if written is not None else ()
-        return told
+        return answer
 
     def _source(self, quote: str, messages: Sequence[Message]) -> Message:
-        """Return the newest of these messages of the person that has the words as its own."""
+        """Return the newest of the person's messages that has the quote outside of its own quotations."""
         for message in reversed(messages):
             if contains_quote(quote, own_words(message.content)):
                 return message
         raise ToolError("the quote is not in the person's own words here; nothing was changed.")
 
     def _remember(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
-        """Store what the person said, in the place of an older fact if one is named."""
+        """Store a fact; for `correct`, let it supersede the known fact that the arguments name."""
         words = content_terms(arguments.text)
         if 2 * (len(words) - shared(words, content_terms(own_words(source.content)))) > len(words):
             raise ToolError("the text says more than the quoted message; use the person's own words and language.")
@@ -182,7 +182,7 @@ class FactTools:
         return written, "Written."
 
     def _forget(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
-        """Forget a fact as summaries do: its message, and the one that asks for it, are kept out of memory."""
+        """Forget a fact as summaries do: keep its message, and the message that asks for it, out of memory."""
         requests = requests_to_forget(own_words(source.content))
         if not requests:
             raise ToolError("the person's newest message asks to forget nothing.")
@@ -203,9 +203,9 @@ class FactTools:
         return WrittenFact(FORGET, fact.id, fact.text, arguments.quote, None, undo), "Forgotten."
 
     def _named(self, known: Sequence[Fact], requests: Sequence[str]) -> list[Fact]:
-        """Return the facts that requests to forget name: of each part of them, those that share the most words.
+        """Return the facts that requests to forget name: for each request the facts that share most words with it.
 
-        Requests that name none ("forget that") mean what the person has said in this conversation.
+        Requests that name none ("forget that") mean the facts of the person's messages in this conversation.
         """
         words = {fact: content_terms(f"{fact.text} {fact.quote}") for fact in known}
         named = list[Fact]()
@@ -217,10 +217,10 @@ class FactTools:
         return named or [fact for fact in known if fact.source_message_id in shown]
 
     def _known(self, known: Sequence[Fact], text: str) -> Fact:
-        """Return the fact that has these words.  Raises ToolError that names those next to it."""
-        wanted = strip_framing(text)
+        """Return the known fact with this text.  Raises ToolError, which names the most similar facts."""
+        stripped = strip_framing(text)
         for fact in known:
-            if wanted and wanted in map(strip_framing, words_of(fact)):
+            if stripped and stripped in map(strip_framing, words_of(fact)):
                 return fact
         ranking = Ranking.of(self._engine)
         nearest = ranking.by_relevance(ranking.scored(known, text, self._engine.now()))[:NEAREST]
@@ -232,11 +232,12 @@ class FactTools:
 def _in_transaction(
     engine: Engine, turn: Turn, source: Message, write: Callable[[Transaction, SessionRow], Written]
 ) -> Written:
-    """Write, if the turn goes on and its message is still there."""
+    """Write in a transaction, if the turn still has its lease and the source message is unchanged."""
     assert turn.lease is not None
     with engine.database.write(turn.request.lock_timeout) as tx:
         row = lock_session(tx, turn.lease.row_id)
-        said = tx.get(MessageRow, source.id)
-        if row is None or row.lease_token != turn.lease.token or said is None or said.erased_at or said.branch:
+        message = tx.get(MessageRow, source.id)
+        is_gone = message is None or message.erased_at is not None or message.branch != 0
+        if row is None or row.lease_token != turn.lease.token or is_gone:
             raise ToolError("the conversation was changed meanwhile, so nothing was.")
         return write(tx, row)

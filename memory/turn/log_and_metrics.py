@@ -1,7 +1,8 @@
 """Log and metrics of a turn: how it ended, in figures and one line for operators.
 
-Invariant: every turn is counted once, however it ends, and has at most one line in the log, without a word of it
-(test_logs).
+Invariants:
+- Every turn is counted once, however it ends.  It has at most one line in the log, without words of a conversation
+  (test_logs).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from memory.turn.answer import Reply
 from memory.turn.request import Turn, TurnFinished
 from models.turns import CUT_OFF, INTERRUPTED
 
-log = logging.getLogger("memory.turn.turn")  # as documented
+log = logging.getLogger("memory.turn.turn")  # the name that docs/operations.md gives
 
 
 class Stopwatch:
@@ -28,7 +29,7 @@ class Stopwatch:
         self.seconds: dict[str, float] = {}  # by phase
 
     def mark(self, phase: str) -> None:
-        """End a phase, which began when the one before ended."""
+        """End a phase.  It began when the phase before it ended."""
         now = perf_counter()
         self.seconds[phase] = now - self._last
         self._last = now
@@ -42,7 +43,7 @@ def count_turn(
     watch: Stopwatch,
     error: BaseException | None,
 ) -> None:
-    """Count the turn, and write its line; of a refused one the request's line says all."""
+    """Count the turn and log its line.  A refused turn has no line: that of its request says all."""
     request, api = turn.request, "chat" if turn.request.transcript is None else "completions"
     outcome, seconds = _outcome(turn, finished, error), perf_counter() - watch.started_at
     first_word = None

@@ -1,4 +1,4 @@
-"""Make a memory block, for an application that calls a model of its own: what the prompt of a turn would show."""
+"""Make a memory block for an application that calls a model itself: the memory that a turn's prompt would show."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class MemoryBlock:
 
 
 def memory_block(engine: Engine, request: TurnRequest) -> MemoryBlock:
-    """Return what there is for the message of a temporary turn, in at most `request.block_tokens` tokens.
+    """Return the memory for the message of a temporary turn, in at most `request.block_tokens` tokens.
 
-    It is read and built as for a turn, and nothing is stored: a session that the caller has not is a new one.  Raises
-    LimitReached, and InvalidRequest when nobody is named or the tokens are too few for the prefix.
+    It is read and built as for a turn; nothing is stored.  A session that the caller does not have counts as a new one.
+    Raises LimitReached, and InvalidRequest when the request names no owner or the tokens are too few for the prefix.
     """
     if request.caller.owner is None and request.session_id is None:
         raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id, a space or a session_id.")

@@ -1,7 +1,7 @@
-"""Report of what a turn showed of the memory: `memory` of a reply, as it is stored and read again.
+"""Report of the memory that a turn showed: `memory` of a reply, stored with the turn and read again.
 
-Invariant: it is stored by ids, versions and scores alone, so what is erased later is gone from here too
-(test_explanation).
+Invariants:
+- It is stored as ids, versions and scores alone, so erasing removes the words from it too (test_explanation).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from models import FactRow, ItemRow, ItemVersionRow, MessageRow, OwnerRow, Sessi
 from models.facts import Fact, FactScore
 from models.messages import Excerpt, Message
 
-_PLAIN = ("summary_version", "head_version", "type", "state", "tail_messages", "tail_dropped")  # stored as they are
+_SAME = ("summary_version", "head_version", "type", "state", "tail_messages", "tail_dropped")  # stored unchanged
 _VERSIONS = (
     select(ItemVersionRow.item_id, ItemVersionRow.version, ItemVersionRow.value, ItemRow.key, OwnerRow.kind)
     .add_columns(ItemVersionRow.created_at.label("written_at"))
@@ -37,9 +37,9 @@ _VERSIONS = (
 
 @dataclass(frozen=True)
 class RecallToolCall:
-    """Model's call of a recall tool, its arguments as far as they were understood, and what it got.
+    """Model's call of a tool, with the arguments that could be read.
 
-    query: None when the words are not kept. excerpts: how many it was given. error: the sentence it was sent instead.
+    query: None in a stored report. excerpts: how many the call returned. error: the sentence that it returned instead.
     """
 
     name: str
@@ -55,8 +55,9 @@ class RecallToolCall:
 class WrittenFact:
     """Fact that the model wrote in a turn.
 
-    text: what is known now or, forgotten, what was known; None when it is gone since. replaces: what a correction
-    replaced. undo: the call of the API that undoes it, None when there is none: a forgotten fact is told once.
+    action: `remember`, `correct` or `forget`. text: the fact's; None if it was erased since. replaces: the text of the
+    corrected fact. undo: the call of the API that undoes the action; None if there is none. A stored report has no
+    words of a forgotten fact, and so no `undo`.
     """
 
     action: str
@@ -68,7 +69,7 @@ class WrittenFact:
 
     @classmethod
     def of(cls, action: str, fact: Fact, replaces: str | None, space: str | None) -> WrittenFact:
-        """Return a fact of a person or a space that is there, whose deletion undoes what was written."""
+        """Return the report of a stored fact; deleting the fact undoes the action."""
         where = f"&space={quote(space, safe='')}" if space is not None else ""
         undo = {"method": "DELETE", "path": f"/api/facts/{fact.id}?restore=true{where}"}
         return cls(action, fact.id, fact.text, fact.quote, replaces, undo)
@@ -93,7 +94,7 @@ class ShownText:
 
 @dataclass(frozen=True)
 class OtherMemory:
-    """Memory of another owner that a prompt showed: of a space or, without its name, of the person who acts in one."""
+    """Memory of another owner that a prompt showed.  space: its name; None: the person who acts in a space."""
 
     owner_id: int
     space: str | None
@@ -105,12 +106,12 @@ class OtherMemory:
 class MemoryReport:
     """`memory` of a reply.
 
-    summary_version, state: the version stored when the turn began, and how it stood.
+    summary_version, state: the newest version when the turn began, and whether it was up to date.
     head_version: the version of the summary that the prompt showed (0: none).
-    profile, overview, texts, facts, examples: what the prompt showed of them; `recalled` has its excerpts.
-    tail_dropped: messages that did not fit CONTEXT_TOKENS.
-    calls: the model's own, of tools; their words are not stored. written: the facts that it wrote with them.
-    others: what was shown of other memories; the rest is that of the session and its owner.
+    profile, overview, texts, facts, examples: shown in the prompt. recalled: its excerpts, and why these.
+    tail_messages: how many recent messages the prompt has. tail_dropped: how many did not fit CONTEXT_TOKENS.
+    calls: of Recap's tools by the model; their words are not stored. written: facts that the model wrote with them.
+    others: shown from the memory of other owners; all else is of the session and its owner.
     """
 
     summary_version: int = 0
@@ -133,11 +134,11 @@ class MemoryReport:
 def stored_report(report: MemoryReport) -> dict[str, Any]:
     """Return the report as JSON's types, without any remembered words."""
     others = [
-        {"owner": one.owner_id, "facts": _stored_facts(one.facts), "excerpts": _stored_excerpts(one.excerpts)}
-        for one in report.others
+        {"owner": other.owner_id, "facts": _stored_facts(other.facts), "excerpts": _stored_excerpts(other.excerpts)}
+        for other in report.others
     ]
     return {
-        **{name: getattr(report, name) for name in _PLAIN},
+        **{name: getattr(report, name) for name in _SAME},
         "profile": [report.profile.item_id, report.profile.version],
         "overview": [report.overview.item_id, report.overview.version],
         "texts": [[shown.item_id, shown.version, shown.kind] for shown in report.texts],
@@ -152,7 +153,7 @@ def stored_report(report: MemoryReport) -> dict[str, Any]:
             }
             for call in report.calls
         ],
-        **({"written": [[one.action, one.fact_id] for one in report.written]} if report.written else {}),
+        **({"written": [[fact.action, fact.fact_id] for fact in report.written]} if report.written else {}),
         "facts": _stored_facts(report.facts),
         "examples": [example.id for example in report.examples],
         "excerpts": _stored_excerpts(report.recalled.excerpts),
@@ -178,15 +179,15 @@ def _stored_excerpts(excerpts: Sequence[Excerpt]) -> list[dict[str, Any]]:
 
 
 def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
-    """Return a stored report as it was, with the words that are still there."""
+    """Return a stored report with the words of all rows that still exist."""
     calls = [
         {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
         for call in stored.get("calls", ())
     ]
-    plain: dict[str, Any] = {name: stored.get(name) for name in _PLAIN}
+    same: dict[str, Any] = {name: stored.get(name) for name in _SAME}
     profile, overview, texts = _documents(tx, stored)
     return MemoryReport(
-        **plain,
+        **same,
         profile=profile,
         overview=overview,
         texts=texts,
@@ -202,7 +203,7 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
 
 
 def _others(tx: Transaction, stored: Sequence[Mapping[str, Any]]) -> tuple[OtherMemory, ...]:
-    """Return what was shown of other memories, but for those that were erased since."""
+    """Return the shown memory of other owners, without owners that were erased since."""
     ids = [other["owner"] for other in stored]
     there = {row.id: row for row in tx.scalars(select(OwnerRow).where(OwnerRow.id.in_(ids)))} if ids else {}
     return tuple(
@@ -213,7 +214,7 @@ def _others(tx: Transaction, stored: Sequence[Mapping[str, Any]]) -> tuple[Other
 
 
 def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock, OverviewBlock, tuple[ShownText, ...]]:
-    """Return the profile and the other documents of a stored report, in the versions that are still there."""
+    """Return the profile, the overview and the texts of a stored report, as far as those versions still exist."""
     of_profile, of_overview = stored.get("profile", [0, 0]), stored.get("overview", [0, 0])
     of_texts = stored.get("texts", ())
     ids = {item_id for item_id, *_ in (of_profile, of_overview, *of_texts) if item_id}
@@ -237,7 +238,7 @@ def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
 
 
 def _written(tx: Transaction, stored: Sequence[tuple[str, int]]) -> tuple[WrittenFact, ...]:
-    """Return the facts that a turn wrote, with the words of those that are still there."""
+    """Return the facts that a turn wrote; those that were erased since have no words."""
     ids = [fact_id for _, fact_id in stored]
     columns = case((OwnerRow.kind == "space", OwnerRow.name))
     query = FACTS.add_columns(columns).join(OwnerRow, OwnerRow.id == FactRow.owner_id)
@@ -255,7 +256,7 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
     rows = tx.execute(MESSAGES.add_columns(SessionRow.title).where(MessageRow.id.in_(ids), *QUOTABLE))
     there = {columns[0]: (Message._make(columns), title) for *columns, title in rows}
     gists = read_gists(tx.connection(), [item["gist"] for item in stored if "gist" in item])
-    found = []
+    excerpts = []
     for item in stored:
         gist, session_id, title = (gists.get(item["gist"][0]) if "gist" in item else None) or (None, "", "")
         shown = [there[message_id] for message_id in item["messages"] if message_id in there]
@@ -263,5 +264,6 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
             session_id, title = shown[0][0].session_id, shown[0][1]
         if shown or gist:
             messages = tuple(truncate_message(message, found=message.id in item["hits"]) for message, _ in shown)
-            found.append(Excerpt(session_id, title, messages, tuple(item["hits"]), item["score"], item["why"], gist))
-    return tuple(found)
+            hits = tuple(item["hits"])
+            excerpts.append(Excerpt(session_id, title, messages, hits, item["score"], item["why"], gist))
+    return tuple(excerpts)

@@ -1,7 +1,7 @@
-"""Other memories that a turn reads: those of spaces, and of the person who acts in a space.
+"""Read the memory of other owners for a turn: of spaces that it reads, and of the person who acts in a space.
 
-What is found is quoted in blocks of its own, in the last message of the prompt: the prefix stays that of the session's
-owner. It is of nobody's memory afterwards but where it was: jobs read the messages of a session, and no prompts.
+It is quoted in blocks of its own, in the last message of the prompt; the prefix shows the session's owner alone. It
+does not become memory of the session's owner: jobs read the stored messages, and no prompts.
 
 Invariants:
 - A turn that reads no other memory runs no statement for it (test_spaces).
@@ -33,11 +33,11 @@ from models.owners import index_key
 
 _O = OwnerRow.__table__.c
 _COLUMNS = _O.id, _O.kind, _O.name, _O.created_at, _O.facts_revision
-TAG_TOKENS = 12  # of the tags around the memory of an owner
+TAG_TOKENS = 12  # of the tags around the block of an owner
 
 
 class Other(NamedTuple):
-    """Owner whose memory a turn reads too. space: its name; None: it is the person who acts in a space."""
+    """Other owner whose memory a turn reads. space: its name; None: the person who acts in a space."""
 
     space: str | None
     scope: SearchScope
@@ -45,13 +45,13 @@ class Other(NamedTuple):
     facts_revision: int
 
 
-FoundOther = tuple[Other, Sequence[Fact], Findings]  # rows of one snapshot that a turn may show of an owner
+FoundOther = tuple[Other, Sequence[Fact], Findings]  # an owner with the rows that a turn may show, of one snapshot
 
 
 def find_others(engine: Engine, request: TurnRequest) -> list[Other]:
     """Return the owners that `request.also` names, in its order, without those whose memory is off or empty.
 
-    Call it before the snapshot: the generation of an index is read before the rows.
+    Call it before the snapshot begins, because it reads the generation of each index.
     """
     pairs = [owner for caller in request.also if (owner := caller.owner) is not None]
     query = select(*_COLUMNS).where(_O.tenant == request.caller.tenant, tuple_(_O.kind, _O.name).in_(pairs))
@@ -81,7 +81,7 @@ def read_others(
 def select_others(
     engine: Engine, found: Sequence[FoundOther], plan: PreparedPlan, question: str, fact_tokens: int
 ) -> tuple[OtherMemory, ...]:
-    """Return the facts and excerpts of the others that suit the message.  May call the mini model."""
+    """Select facts and excerpts of the others for the message.  May call the mini model."""
     plan, budget = _share(plan, found), fact_tokens // len(found)
     ranking, is_personal, shown = Ranking.of(engine), about(question) is not None, list[OtherMemory]()
     for other, facts, findings in found:
@@ -94,7 +94,7 @@ def select_others(
 
 
 def quote_others(others: Sequence[OtherMemory], room: int) -> tuple[list[str], tuple[OtherMemory, ...], int]:
-    """Return the blocks of the others, what of them fits into `room` tokens, and the room that is left."""
+    """Return the blocks of the others that fit into `room` tokens, the memory that they show, and the room left."""
     blocks, kept = list[str](), list[OtherMemory]()
     for other in others:
         lines, left = tokens.fit_budget(room - TAG_TOKENS, map(fact_line, other.facts))
@@ -107,5 +107,5 @@ def quote_others(others: Sequence[OtherMemory], room: int) -> tuple[list[str], t
 
 
 def _share(plan: PreparedPlan, others: Sequence[object]) -> PreparedPlan:
-    """Return the plan for each of the others."""
+    """Return the plan for one of the others, with its share of the budget."""
     return replace(plan, budget=plan.budget // len(others))

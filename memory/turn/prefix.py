@@ -1,12 +1,11 @@
-"""Read the prefix of a session's prompt: what stands at its head, and stays the same from turn to turn.
+"""Read the prefix of a session's prompt: its beginning, which stays the same from turn to turn.
 
     [system prompt, instructions, those of the conversation's type][note][profile][overview][summary][facts]
 
 Invariants:
-- One statement reads the prefix but for its facts (test_turns).
-- From turn to turn a document of the prefix stays as it was when the prefix was chosen (`SessionRow.head_at`), so that
-  the prompt's beginning stays the same.  What a person changed, rolled back or erased since is shown at once
-  (test_fold).
+- One statement reads all of the prefix except its facts (test_turns).
+- The prefix shows documents as they were when it was chosen (`SessionRow.head_at`), so that it stays the same.  A
+  version that a person made or restored since is shown at once, and an erased one no longer (test_fold).
 """
 
 from __future__ import annotations
@@ -102,13 +101,13 @@ _PREFIX = (
 
 @dataclass(frozen=True)
 class Prefix:
-    """First message of a prompt, and what else was read with it.
+    """First message of a prompt, and what was read in the same statement.
 
-    text: begins with `instruction_tokens` of instructions; the rest is remembered. is_explained: it tells how to read
-    remembered text. facts: those that it lists. other_facts: all other valid ones, but for those that the profile
-    states. choice: of the facts and the type, where this turn made it.
+    text: `instruction_tokens` of instructions, then memory. is_explained: it says how to read quoted memory.
+    facts: listed in the text. other_facts: all other valid facts that the profile does not state.
+    choice: of facts and type, if this turn made it; None: an earlier turn did.
     profile, overview, texts: the documents that it shows. type: of the conversation, with its `settings`.
-    summary_state: how the stored summary stands. is_failing: its update fails.
+    summary_state: state of the stored summary, as `MemoryReport.state`. is_failing: its update fails.
     flags: which kinds of rows the owner may have. has_examples: the owner or the tenant has some.
     has_unshown: the session has hidden or refused messages.
     """
@@ -136,8 +135,8 @@ def read_prefix(
 ) -> Prefix:
     """Return the prefix for a turn at the end of these messages.
 
-    What the session has not chosen since its last compaction, facts and type, is chosen now.
-    generation: of the index that is searched then.
+    The first turn after a compaction chooses the facts and the type.
+    generation: of the owner's index, for a search in the same snapshot.
     """
     session, remember, now = turn.session, turn.request.remember, engine.now()
     assert session is not None
@@ -154,7 +153,7 @@ def read_prefix(
     }
     rows = tx.execute(_PREFIX, params).all()
     first, documents = rows[0], defaultdict[str, dict[str, Any]](dict)
-    for row in rows:  # the person's own comes after the tenant's of the same name, and takes its place
+    for row in rows:  # a person's document follows the tenant's of the same name, and replaces it
         documents[row.namespace][row.key] = row
     types = documents[_TYPES]
     stored_types = {name: row.value for name, row in types.items()}
@@ -173,7 +172,7 @@ def read_prefix(
     valid: Sequence[Fact] = ()
     if first.facts and remember:
         valid = current_facts(engine, tx, session.owner_id, session.id, first.facts_revision or 0)
-        valid = valid[: engine.settings.fact_tokens]  # none has less than a token
+        valid = valid[: engine.settings.fact_tokens]  # each has a token at least
     others = {fact.id: fact for fact in valid if not person.states(fact)}
     fact_ids, choice = session.head_facts or [], None
     if is_choosing:
@@ -219,9 +218,9 @@ def _paragraphs(*texts: str) -> str:
 
 
 def _system_prompt(engine: Engine, turn: Turn, stored: str | None) -> tuple[str, bool]:
-    """Return the system prompt, and whether it is Recap's own, which tells how to read remembered text.
+    """Return the system prompt, and whether it is Recap's own, which says how to read quoted memory.
 
-    A client's instructions, and those of the model that a memory block is for, take the place of any other.
+    It is empty for a client with instructions of its own, and for a memory block.
     stored: the tenant's system prompt.
     """
     session, request = turn.session, turn.request

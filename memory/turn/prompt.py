@@ -1,14 +1,14 @@
-"""Build the messages to send to the model, from what was read.
+"""Build the messages to send to the model, from the context that was read.
 
     [prefix][recent messages, word for word][facts, excerpts and examples that fit, and the new message]
 
 Invariants:
-- A prompt is never larger than CONTEXT_TOKENS by our estimate, and the new message always goes whole; a client's new
-  messages also where they alone are larger (test_fold).
-- Everything before the last message of the person stays the same from turn to turn, until a compaction or until the
-  person changes what is remembered (test_fold).
-- What changes with each turn (the time, excerpts, facts and examples that fit it) stands in that message, in the same
-  words again when a client goes on with calls of tools (test_openai_memory).
+- By our estimate a prompt is never larger than CONTEXT_TOKENS, and the new message is never cut; only a client's new
+  messages may be larger (test_fold).
+- Everything before the person's last message stays the same from turn to turn, until a compaction or until the person
+  changes what is remembered (test_fold).
+- All text that changes with each turn (the time, excerpts, facts, examples) stands in that message.  It repeats word
+  for word when a client continues the turn with results of tools (test_openai_memory).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DOCUMENTS = (
 )
 EXAMPLES = "Good answers to similar messages: answer in their manner. What they say need not hold here."
 CALLS = "A line `assistant calls` shows which tool was called and how: call yours in that way, never by writing it."
-NOTES = {  # by the kind of what was recalled
+NOTES = {  # by `RecallResult.kind`
     LATEST: (
         "The message refers to something that is not in sight. This is how the latest other conversations ended. If "
         "none of them is meant, or several could be, ask which; do not guess."
@@ -49,11 +49,11 @@ PASSED_ON = "the request went to the model as it came"
 
 @dataclass(frozen=True)
 class Prompt:
-    """Prompt ready to send, and what is reported of it.
+    """Prompt ready to send, and its report.
 
-    shown: what it shows of the memory. now: the time that it tells. tokens: its estimated size.
-    context: what it was built from; None: the request goes as it came. quoted: the block before the new message.
-    problem: why it shows less of the memory than there is. tools: those that the model searches with.
+    shown: the memory that it shows. now: the time that it states. tokens: its estimated size.
+    context: what it was built from; None: a client's request is sent unchanged. quoted: the block before the new
+    message. problem: a code that says why memory is missing. tools: with which the model searches.
     """
 
     request: ModelRequest
@@ -68,7 +68,7 @@ class Prompt:
 
     @property
     def report(self) -> MemoryReport:
-        """Return what the prompt shows, with what the model has searched and written since."""
+        """Return the memory that the prompt shows, and the model's searches and written facts so far."""
         tools = self.tools
         return self.shown if tools is None else replace(self.shown, calls=tools.reports, written=tools.written)
 
@@ -80,7 +80,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     if problem and context.dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
     now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    # A person's prompt tells the time, and what was not found, also where nothing else is shown.
+    # A person's prompt always has the block: for the time, and for a note that nothing was found.
     quoted, shown = _quote(engine, turn, context, now, always=transcript is None)
     prefix, question = context.prefix.text, turn.new_messages[0]
     if transcript is None:
@@ -102,7 +102,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
 
 
 def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context: Context | None = None) -> Prompt:
-    """Return a client's request as it came, but for messages that are hidden or refused, where they are known."""
+    """Return a client's request unchanged; with a `context`, without the messages that are hidden or refused."""
     request, transcript = turn.request, turn.request.transcript
     assert transcript is not None
     conversation, left_out = transcript.conversation, list[TranscriptMessage]()
@@ -124,9 +124,10 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
 
 
 def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, always: bool) -> tuple[str, MemoryReport]:
-    """Return the block before the new message, and the report of what the prompt shows.
+    """Return the block before the new message, and the report of the memory that the prompt shows.
 
-    As many of the facts, excerpts and examples as fit are shown, in this order.  always: also an empty block.
+    Facts come first, then excerpts, other owners' memory and examples, each as far as they fit.
+    always: return a block even if it shows nothing.
     """
     session, prefix, settings, recalled = turn.session, context.prefix, context.settings, context.recalled
     assert session is not None
@@ -146,7 +147,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     examples = tuple(fitting[: len(example_texts)])
 
     notes = [NOTES.get(recalled.kind, "") if excerpts or (recalled.kind == MISSING and always) else ""]
-    if any("<document title=" in text for text in (*chats, *other_blocks)):  # in what is quoted, "<" is escaped
+    if any("<document title=" in text for text in (*chats, *other_blocks)):  # quoted text has no "<": it is escaped
         notes.append(DOCUMENTS)
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
     example_block = block("examples", [manner, *example_texts]) if examples else ""
@@ -185,14 +186,14 @@ def _newest(turn: Turn, quoted: str) -> ChatMessage:
 
 
 def _merged(messages: Sequence[ChatMessage], *, with_raw: bool) -> tuple[ChatMessage, ...]:
-    """Return the messages with neighbours of one role as one, since some servers insist that the roles take turns.
+    """Merge neighbouring messages of one role, because some servers demand alternating roles.
 
-    with_raw: also a person's message with images; a client's own messages stay as they are.
+    with_raw: also merge a person's message with images; a client's own messages stay as they are.
     """
-    out: list[ChatMessage] = []
+    merged: list[ChatMessage] = []
     for message in messages:
-        if out and out[-1].role == message.role and out[-1].raw is None and (with_raw or message.raw is None):
-            out[-1] = extended(message, before=out[-1].content)
+        if merged and merged[-1].role == message.role and merged[-1].raw is None and (with_raw or message.raw is None):
+            merged[-1] = extended(message, before=merged[-1].content)
         else:
-            out.append(message)
-    return tuple(out)
+            merged.append(message)
+    return tuple(merged)

@@ -1,7 +1,7 @@
-"""Record how a turn ended: its reply, or what became of the message without one.
+"""Record how a turn ended: store its reply, or say in the error what became of the message.
 
 Invariants:
-- A reply is stored only under the lease of its turn, together with all that follows from it (test_kill).
+- A reply is stored only under the lease of its turn, in one transaction with its usage and its jobs (test_kill).
 - An error says what became of the message (test_chat_failures).
 """
 
@@ -50,14 +50,17 @@ CLIENT_REFUSED = (
     " What was refused is kept, and left out of later prompts: the conversation goes on without it. Put it in other "
     "words, or remove it."
 )
-LARGEST_SHARE = 0.5  # of the model's window: a longer message leaves too little room for all else
+LARGEST_SHARE = 0.5  # of the model's window; a longer message counts as too long by itself
 
 _S, _J = SessionRow.__table__, JobRow.__table__.c
 
 
 def _due(kind: str, key: str) -> Any:
-    """Return when the session's job of this kind is due, if it waits and has not failed. key: a column."""
-    # SQLAlchemy names no tables in what SQLite returns, where `id` would be the job's.
+    """Select when the session's job of this kind is due, if it waits and has not failed.
+
+    key: the session's column that is the job's key.
+    """
+    # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the job's.
     key_of_job = cast(literal_column(f"sessions.{key}"), String)
     is_its = _J.kind == kind, _J.key == key_of_job, _J.state == "pending", _J.attempts == 0
     return select(_J.run_at).where(*is_its).scalar_subquery()
@@ -82,9 +85,9 @@ _END_TURN = (
 
 @retry_on_conflict
 def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: PrefixChoice | None) -> int:
-    """Store the reply and what follows from it, give the lease back, and return the reply's id.
+    """Store the reply, its usage and its jobs, release the lease, and return the reply's id.
 
-    choice: what the prefix showed, where this turn chose it.  Raises Conflict when the lease was lost.
+    choice: the facts and type of the prefix, if this turn chose them.  Raises Conflict when the lease was lost.
     """
     request, lease, now = turn.request, turn.lease, engine.now()
     assert lease is not None and turn.session is not None and turn.turn_id is not None
@@ -120,7 +123,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
                 session = SessionState.of(answered)
         engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
         engine.budgets.add_acting_usage(tx, request.caller, finished.usage.spent)
-        # A turn that goes on with calls of tools is summarised when it is over.
+        # A client's turn with calls of tools is summarised when its last reply is stored.
         engine.sessions.enqueue_follow_ups(
             tx,
             session,
@@ -133,7 +136,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
 
 
 def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseException) -> RecapError | None:
-    """Add to an error what became of the message; return another error where that says it better.
+    """Add to an error what became of the message; return another error to raise in its place, or None.
 
     A message that fits no prompt is deleted, and one that a model server refused is marked. Any other is kept.
     """
@@ -155,13 +158,13 @@ def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseExceptio
 
 
 def _mark_if_refused(engine: Engine, turn: Turn, error: ModelError) -> bool:
-    """Mark the new messages of a turn whose first call of the model `error` ended; return whether it refuses them.
+    """Mark the new messages of a turn as refused, if the `error` of its first model call says so; return whether.
 
-    A server that refuses a prompt names no part of it.  The new messages are taken for the reason: without them the
-    session's last prompt was answered.
+    A server that refuses a prompt names no part of it.  The new messages must be the reason: the session's last prompt,
+    without them, was answered.
     """
     last = max((place for place, message in enumerate(turn.new_messages) if message.role == "assistant"), default=-1)
-    unanswered = turn.new_messages[last + 1 :]  # a question, or the results of tools
+    unanswered = turn.new_messages[last + 1 :]  # a message, or the results of tools
     is_too_long = sum(message.tokens for message in unanswered) > LARGEST_SHARE * (error.window or float("inf"))
     if error.code != CONTENT_REFUSED and not (error.code == CONTEXT_EXCEEDED and is_too_long):
         return False

@@ -1,4 +1,4 @@
-"""Values of a turn: the request, the turn that has begun, and the events that its caller gets."""
+"""Values of a turn: the request, the turn that has begun, and the events that its caller gets (TurnEvent)."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sessions import SessionState
 
-NAME_CHARS = 128  # of a message's
-ATTACHMENT_TOKENS = 800  # of an image that a client sends; models count from 85 to 1,600
-_STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are for the metrics alone
+NAME_CHARS = 128  # of a message's `name`, at most
+ATTACHMENT_TOKENS = 800  # estimated for an image that a client sends; models count from 85 to 1,600
+_STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are only counted in the metrics
 
 
 @dataclass(frozen=True)
 class TurnRequest:
     """Message to answer, on behalf of `caller`.
 
-    message: its words. sent: with the images and text files that the model gets beside them.
-    recall: the mode; None: the setting RECALL. model: None for the main model.
-    remember: if not, no fact is taken from the turn and no other session recalls it.
+    message: the text. sent: the message with its images and text files, which the model gets beside the text.
+    recall: the mode; None: the setting RECALL. model: its name; None: the main model.
+    remember: False: no fact is taken from the turn, and no other session recalls it.
     summary_prompt: the name of the prompt for this turn's summary.
-    timezone: where the person's days begin.
-    temporary: nothing is stored. history: the earlier messages of a temporary chat, which nobody else keeps.
-    replaces: the id of the user message of this session that this one replaces, with all after it.
-    on_disconnect: what becomes of the reply when the reader leaves: it is finished, or interrupted and kept so far.
-    transcript: the whole request of a program that sends its conversation each time (a client), whose last user message
-    is `message`. Such a request is answered also where memory breaks. None: a person's message.
-    block_tokens: the most tokens of a memory block; the caller's own model answers then.
-    also: whose memory the turn reads beside its own: spaces, and the person who acts in one.
-    lock_timeout: seconds that each write waits for the database, if not its own limit.
-    cancel: ends the reply early when it is cancelled.
+    timezone: in which the person's days begin.
+    temporary: nothing is stored. history: the earlier messages of a temporary chat, which only the caller has.
+    replaces: the id of the user message of this session that this one replaces, with all messages after it.
+    on_disconnect: finish the reply when the reader leaves, or interrupt it and store what was written until then.
+    transcript: the request of a client, a program that sends its conversation each time; `message` is the last user
+    message in it. Such a request fails open. None: a person's message.
+    block_tokens: the largest size of a memory block, for an application that calls a model itself; None: a turn.
+    also: owners whose memory the turn reads too: spaces, and the person who acts in one.
+    lock_timeout: seconds that each write waits for the database; None: the database's own limit.
+    cancel: cancel it to end the reply early.
     """
 
     caller: Caller
@@ -69,19 +69,22 @@ class TurnRequest:
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
     def opening(self, *replies: MessageDraft) -> str | None:
-        """Return by what a client's conversation without a session's name is known again, once these are said."""
+        """Return the fingerprint of a client's conversation after these replies; None if the request names a session.
+
+        By it the client's next request finds the session.
+        """
         if self.transcript is None or self.session_id is not None:
             return None
         return conversation_fingerprint(self.caller, [*self.transcript.keys, *map(message_key, replies)])
 
     @property
     def appends(self) -> bool:
-        """Return whether its message comes after all others, and takes no other's place."""
+        """Return whether the message is appended to its session, and replaces none."""
         return self.replaces is None and self.transcript is None
 
     @cached_property
     def attached_tokens(self) -> int:
-        """Return the tokens of the images and text files that the model gets beside the words of a message."""
+        """Return the estimated tokens of the message's images and text files."""
         if self.sent is None:
             return 0
         words, images = tokens.estimate(self.message), len(attachments_of(self.sent.raw))
@@ -89,8 +92,8 @@ class TurnRequest:
 
     @property
     def draft(self) -> MessageDraft:
-        """Return the message as it is stored."""
-        speaker = self.caller.user_id if self.caller.space is not None else None  # a space has several
+        """Return the message to store."""
+        speaker = self.caller.user_id if self.caller.space is not None else None  # in a space several persons speak
         name = self.name or (speaker[:NAME_CHARS] if speaker is not None else None)
         if self.sent is not None:
             return replace(self.sent.draft, name=name)
@@ -98,7 +101,7 @@ class TurnRequest:
 
     @property
     def fingerprint(self) -> str | None:
-        """Return the hash that the same request has when it is sent again; None for one that is not known again."""
+        """Return a hash that recognises a retry; None for a person's message without an Idempotency-Key."""
         if self.transcript is not None:
             return self.transcript.fingerprint
         if self.idempotency_key is None:
@@ -112,15 +115,16 @@ class TurnRequest:
 
 @dataclass(frozen=True)
 class Turn:
-    """Turn that has begun: its session as it was then, and what keeps others out of it.
+    """Turn that has begun, with the state of its session at that time.
 
-    session: None where memory takes no part. session_id: None where the caller has no session.
+    session: None if the turn bypasses memory. session_id: None if the caller has no session.
     new_messages: the message to answer; in a client's conversation followed by calls of tools and their results.
     history: the earlier messages of a temporary turn, which are not stored.
-    as_sent: messages as the client sent them, by their ids. continued_turn: the turn that calls of tools go on from.
-    lease, turn_id: of the session and of the turn's row; a turn that stores nothing has neither.
-    is_appended: this turn stored its message, at the end of the session. is_new_session: and its session.
-    finished: the end that this request has come to before.
+    as_sent: messages as the client sent them, by id. continued_turn: the earlier turn whose calls of tools this one
+    answers.
+    lease: on the session. turn_id: of the turn's row. Both are None if the turn stores nothing.
+    is_appended: this turn stored its message at the end of the session. is_new_session: it created the session too.
+    finished: the answer, if the request is a retry of one that was answered.
     """
 
     request: TurnRequest
@@ -138,9 +142,9 @@ class Turn:
 
 
 class PrefixChoice(NamedTuple):
-    """Choice of a turn for the prefix; it is stored with the reply, unless the prefix has changed by then.
+    """Facts and conversation type that a turn chose for the prefix, to be kept until the next compaction.
 
-    version: the summary that the prefix showed.
+    version: of the summary that the prefix showed. If that has changed when the reply is stored, the choice is dropped.
     """
 
     version: int
@@ -153,8 +157,8 @@ class PrefixChoice(NamedTuple):
 class TurnUsage:
     """Tokens of the main model.
 
-    full_history_tokens: what sending every message would have cost, but for hidden and refused ones, in this model's
-    tokens.
+    full_history_tokens: the prompt's size in this model's tokens if it had every message (without hidden and refused
+    ones).
     """
 
     spent: Usage
@@ -178,8 +182,8 @@ class TurnUsage:
 class TurnStarted:
     """Event: the model has begun to answer `user_message_id`, which may be the result of a tool.
 
-    session_id: None for a temporary turn without a session. user_message_id: None where nothing is stored.
-    saved_tokens: an estimate. problem: why a client's request was answered without all of its memory.
+    session_id: None for a temporary turn without a session. user_message_id: None if nothing is stored.
+    saved_tokens: an estimate. problem: a code that says why a client's request was answered without all of its memory.
     """
 
     completion_id: str
@@ -196,8 +200,8 @@ class TurnStarted:
 class TurnFinished:
     """Event: the turn is over and stored.
 
-    finish_reason: the model's, or `interrupted` or `cut_off`. failure: why the reply was cut off; its words are kept.
-    calls: the reply's calls of a client's tools.
+    finish_reason: the model's own, `interrupted`, or `cut_off` (the model failed; `failure` is its error, and the text
+    until then is kept). calls: of the client's tools.
     """
 
     started: TurnStarted

@@ -31,7 +31,7 @@ _OWN = _S.c.owner_id == _OF_KIND.where(_O.name == bindparam("name")).scalar_subq
 _OTHER = SessionRow.__table__.alias("other").c
 _ONE_OF_SEVERAL = exists().where(_OTHER.tenant == _S.c.tenant, _OTHER.public_id == _S.c.public_id, _OTHER.id != _S.c.id)
 _REPEATED = (
-    select(_M.id)  # SQLAlchemy names no tables in what SQLite returns, where `id` would be the message's
+    select(_M.id)  # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the message's
     .where(_M.session_id == literal_column("sessions.id"), *CURRENT, _M.hidden_at.is_(None), _M.role == "user")
     .where(_M.position == _S.c.message_count - bindparam("new"), _M.content == bindparam("content", type_=Text()))
     .correlate(_S)
@@ -52,7 +52,7 @@ _TAKE = (
     .returning(*(_S.c[name] for name in STATE_COLUMNS), *_OWNER, _REPEATED, _S.c.title)
 )
 _TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
-_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("named"))  # the session that `find_session` would find
+_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("session_id"))  # the session that `find_session` would find
 _TAKE_OF_OWNER = _TAKE_BY_NAME.where(_OWN)
 _TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))
 
@@ -60,9 +60,9 @@ _TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or
 class TakenSession(NamedTuple):
     """Session whose lease this turn has taken.
 
-    request: without recall and to be forgotten, where the session or its person has turned the memory off.
-    message: the columns of the new message. title: the session's, empty until it has a message.
-    repeated_id: the session's last message, if that has the words of this request and no reply.
+    request: the request; `unremembered` if the session or its person has turned memory off.
+    message: the columns of the new message. title: of the session; empty before its first message.
+    repeated_id: the id of the session's last message, if it has the words of this request and no reply.
     """
 
     request: TurnRequest
@@ -76,10 +76,10 @@ class TakenSession(NamedTuple):
 def take_session(
     tx: Connection, engine: Engine, request: TurnRequest, *, row_id: int | None = None, appends: bool = True
 ) -> TakenSession | None:
-    """Take the lease of the session: of this row, or the one of the caller's that the request names.
+    """Take the lease of a session: the one with this `row_id`, or the caller's session that the request names.
 
-    appends: count the message, which does not take another's place. Returns None while somebody else has the lease, or
-    where there is no such session.
+    appends: add the new message to the session's counts.
+    Returns None if another turn has the lease, or the session does not exist.
     """
     now, token = engine.now(), secrets.token_hex(16)
     values = message_values(request.draft, now)
@@ -94,9 +94,9 @@ def take_session(
     if row_id is not None:
         row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()
     else:
-        named, owner = request.session_id, request.caller.owner
-        take, (kind, name) = (_TAKE_OF_ANYBODY, ("session", named)) if owner is None else (_TAKE_OF_OWNER, owner)
-        of_caller = {"of_tenant": request.caller.tenant, "kind": kind, "name": name, "named": named}
+        session_id, owner = request.session_id, request.caller.owner
+        take, (kind, name) = (_TAKE_OF_ANYBODY, ("session", session_id)) if owner is None else (_TAKE_OF_OWNER, owner)
+        of_caller = {"of_tenant": request.caller.tenant, "kind": kind, "name": name, "session_id": session_id}
         row = tx.execute(take, {**params, **of_caller}).first()
     if row is None:
         return None
@@ -109,5 +109,5 @@ def take_session(
 
 
 def unremembered(request: TurnRequest) -> TurnRequest:
-    """Return the request as one that looks at its session alone, and of which no other session learns."""
+    """Return the request for a turn that reads its session alone, and whose messages no other session recalls."""
     return replace(request, remember=False, recall="off", also=())

@@ -1,9 +1,10 @@
-"""Tools of the main model: it looks back with `conversation_search` and `recent_chats`, and writes with `fact_tools`.
+"""Tools of the main model: `conversation_search` and `recent_chats` search, those of `fact_tools` write facts.
 
-Guarantee: whatever a model asks for, it gets an answer: quoted excerpts, "Nothing found.", or one sentence that says
-what to ask differently.  It finds only messages of the owner that the tools were made for.  There are at most
-RECALL_TOOL_ROUNDS calls of the model, of which the last is offered no tools, so that it must answer; and no answer of
-a tool makes the prompt larger than CONTEXT_TOKENS.
+Invariants (test_tools):
+- Every call gets an answer: quoted excerpts, "Nothing found.", or a sentence that says how to ask differently.
+- A search finds messages of the owners in its context alone.
+- A turn makes at most RECALL_TOOL_ROUNDS model calls.  The last one is offered no tools, so the model must answer.
+- No answer of a tool makes the prompt larger than CONTEXT_TOKENS.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from search_index import Query
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
 LIMIT_MAX = 20
-CALLS_A_ROUND = 8  # that are run; a model that asks for more at once is guessing
+CALLS_A_ROUND = 8  # calls of one model call that are run; a model that makes more at once is guessing
 NOTHING = "Nothing found."
 TAG_TOKENS = 8  # of the tags around the excerpts
-SEARCH_TOKENS_MIN = 100  # tokens below which a look back could bring nothing
-_SHOWN_CHARS = 80  # of what a model made up, in an error
+SEARCH_TOKENS_MIN = 100  # with less room a search could bring nothing
+_SHOWN_CHARS = 80  # of a model's own text in an error
 
 
 class RecallTools:
-    """Tools of one turn, which search where its context may.
+    """Tools of one turn, which search the memories of its context.
 
-    Times without a zone are taken for the person's own.  facts: the tools that write; None: nothing may be written.
-    `reports` tell of the calls so far.
+    Times without a zone are in the person's zone.  facts: the tools that write; None: nothing may be written.
+    reports: of the calls so far.
     """
 
     def __init__(self, engine: Engine, turn: Turn, context: Context, request: ModelRequest) -> None:
@@ -58,13 +59,14 @@ class RecallTools:
         self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self._arguments = ARGUMENTS if self.facts is None else {**ARGUMENTS, **fact_tools.ARGUMENTS}
         words = {"limit": self._limit, "zone": getattr(zone, "key", None) or zone}
-        theirs = tool_names(request.client or {})  # a client's tool of one of these names is meant
-        self.specs = tuple(tool_of(name, kind, **words) for name, kind in self._arguments.items() if name not in theirs)
+        of_client = tool_names(request.client or {})  # a client's tool of the same name replaces Recap's
+        offered = {name: kind for name, kind in self._arguments.items() if name not in of_client}
+        self.specs = tuple(tool_of(name, kind, **words) for name, kind in offered.items())
         self.names = frozenset(tool.name for tool in self.specs)
         self.reports: tuple[RecallToolCall, ...] = ()
 
     def offer(self, request: ModelRequest) -> ModelRequest:
-        """Return the request with the tools, if another may follow and there is room for what they bring."""
+        """Return the request of the next round: with tools, if another round may follow and results would fit."""
         self._rounds -= 1
         offering = replace(request, tools=self.specs)
         return offering if self._rounds and self._room(offering) >= SEARCH_TOKENS_MIN else replace(request, tools=())
@@ -76,27 +78,28 @@ class RecallTools:
     def split(
         self, request: ModelRequest, calls: tuple[ToolCall, ...]
     ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-        """Return the calls of a client's own tools, and those of these tools, which may be run now.
+        """Return the calls of the client's tools, and the calls of Recap's tools that `search` is to run.
 
-        Beside calls of the client's, which it has to answer first, only those run that write.
+        If there are calls of the client's tools, the client answers next.  Then those of Recap's calls that write are
+        run here, and the searches are dropped.
         """
         if request.client is None:
             return (), calls
-        theirs = tuple(call for call in calls if call.name not in self.names)
-        own = tuple(call for call in calls if call.name in self.names) if request.tools else ()
-        if theirs:
-            for call in own:
+        of_client = tuple(call for call in calls if call.name not in self.names)
+        of_recap = tuple(call for call in calls if call.name in self.names) if request.tools else ()
+        if of_client:
+            for call in of_recap:
                 if call.name in fact_tools.ARGUMENTS:
                     self.reports = (*self.reports, self.run(call, 0)[1])
-            own = ()
-        return theirs, own
+            of_recap = ()
+        return of_client, of_recap
 
     def search(
         self, request: ModelRequest, text: str, calls: tuple[ToolCall, ...], thoughts: Mapping[str, Any]
     ) -> ModelRequest:
-        """Return the request that goes on from the `text` and `calls` of the model, with what they bring.
+        """Run the model's calls; return the next request, which ends with its `text`, the calls and their results.
 
-        thoughts: the fields that go back beside the calls, see `StreamEnd`.
+        thoughts: fields that go back to the server with the calls, see `StreamEnd`.
         """
         calls = calls[:CALLS_A_ROUND]
         message = ChatMessage("assistant", text, calls, thoughts=thoughts)
@@ -112,7 +115,7 @@ class RecallTools:
         return self._settings.context_tokens - estimate_prompt(request)
 
     def run(self, call: ToolCall, room: int) -> tuple[str, RecallToolCall]:
-        """Run a `call`: return its answer, in at most `room` tokens, and the report of it."""
+        """Run a call; return its answer, of at most `room` tokens, and its report."""
         report = RecallToolCall(_shown(call.name))
         try:
             arguments = self._read(call)
@@ -129,7 +132,7 @@ class RecallTools:
         return text, replace(report, excerpts=count)
 
     def _find(self, call: RecallToolCall, room: int) -> tuple[str, int]:
-        """Return what a search finds, quoted in at most `room` tokens, and the number of excerpts."""
+        """Return the excerpts that a search finds, quoted in at most `room` tokens, and their number."""
         text, limit = call.query or "", call.limit or self._limit
         query = Query(text, limit, after=call.after, before=call.before, operators=True, nearest=True)
         budget = min(self._settings.recall_tokens, room) // (1 + len(self._others))
@@ -157,7 +160,7 @@ class RecallTools:
 
 
 def _in_utc(value: object, info: ValidationInfo) -> datetime | None:
-    """Return a time in UTC; one without a zone is the person's own (the context of the validation)."""
+    """Return a time in UTC; one without a zone is in the person's zone, the context of the validation."""
     if value in (None, ""):
         return None
     moment = datetime.fromisoformat(str(value).strip())
@@ -216,7 +219,7 @@ class _Search(_Recent):
 ARGUMENTS: dict[str, type[ToolArguments]] = {SEARCH: _Search, RECENT: _Recent}
 
 
-def _shown(written: str) -> str:
-    """Return what a model made up, or what is wrong with it, as far as anyone needs to see it."""
-    text = escape(one_line(written))
+def _shown(text: str) -> str:
+    """Return a model's own text, escaped and cut, for an error."""
+    text = escape(one_line(text))
     return f"{text[:_SHOWN_CHARS]}…" if len(text) > _SHOWN_CHARS else text

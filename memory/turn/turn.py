@@ -1,19 +1,19 @@
 """Run one turn: answer a message and remember both.
 
     begin    one write: take the session, store the message            begin.py
-    context  one read: prefix, recent messages, what was said earlier  context.py
-    prompt   the messages to send                                      prompt.py
+    context  one read: prefix, recent messages, facts, excerpts        context.py
+    prompt   build the messages to send                                prompt.py
     answer   call the model, pass its events on                        answer.py
     record   one write: reply, usage, jobs, lease                      record.py
     outcome  what is counted and logged of the end                     outcome.py
 
-Jobs bring summary and index up to date afterwards; SUMMARY_MODE=inline updates the summary before the turn ends.
+Jobs then update the summary and the index; with SUMMARY_MODE=inline the summary is updated before the turn ends.
 
 Invariants:
 - No transaction is open while a model works (test_connections).
 - Turns of a session run one after another, on any thread or process (test_turn_serialisation).
 - A turn that fails keeps the person's message (test_chat_failures).
-- A client's request fails open: where memory breaks, the model answers it all the same (test_openai_failing_open).
+- A client's request fails open: if memory fails, the model answers it without memory (test_openai_failing_open).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from memory.turn.request import Turn, TurnEvent, TurnFinished, TurnRequest, Turn
 
 log = logging.getLogger(__name__)
 
-FAIL_OPEN_CODES = ("session_busy", "turn_lost")  # errors that keep a client's turn out of memory, not from an answer
+FAIL_OPEN_CODES = ("session_busy", "turn_lost")  # with these errors a client's request goes on without memory
 FILTERED = "the model server refused the prompt with what was found, so it is left out"
 
 Result = TypeVar("Result")
@@ -50,11 +50,11 @@ Result = TypeVar("Result")
 def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     """Yield TurnStarted, the reply's events (RawChunks for a client alone), then TurnFinished.
 
-    The caller must exhaust the iterator, also when nobody reads the reply any more.
+    The caller must exhaust the iterator, also after the client has closed the connection.
 
-    Raises NotFound, InvalidRequest, TooLarge, Conflict and LimitReached before anything is stored.  Later it raises
-    ModelError, and Conflict("turn_stopped") when the turn was stopped before a word was said: then the message is kept,
-    and the same request takes the turn up again.
+    Raises NotFound, InvalidRequest, TooLarge, Conflict and LimitReached before anything is stored.  After the message
+    was stored it raises ModelError, and Conflict("turn_stopped") when the turn was stopped before the first word of the
+    reply.  The message is then kept, and the same request resumes the turn.
     """
     is_client = request.transcript is not None
     model = engine.model_server.models.choose(request.model, main_if_unknown=is_client)
@@ -64,14 +64,14 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     try:
         begun, problem = fail_open(request, lambda: begin_turn(engine, request, model.window))
         turn = begun or bypass(engine, request)
-        if turn.finished is not None:  # the same request was answered before
+        if turn.finished is not None:  # a retry of a request that was answered
             finished = turn.finished
             yield from replay(request, finished)
             return
         watch.mark("admit")
         _hold_lease(engine, turn, reply)
         prompt = None
-        if turn.session is not None:  # else memory takes no part
+        if turn.session is not None:  # None: the turn bypasses memory
             prompt, problem = fail_open(request, partial(prepare, engine, turn, model, watch))
         prompt = prompt or passthrough_prompt(engine, turn, problem)
         watch.mark("compose")
@@ -96,7 +96,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
 
 
 def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
-    """Return the prompt with what is remembered."""
+    """Return the prompt with its memory.  Compact the session first if its recent messages do not fit."""
     context = read_context(engine, turn, model)
     if context.dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
         turn, context = compacted, read_context(engine, compacted, model)
@@ -107,7 +107,7 @@ def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) 
 def answer(
     engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, reply: Reply
 ) -> tuple[Prompt, Iterator[ReplyEvent]]:
-    """Wait for the model's first word; return the prompt that it took, and the events of the reply.
+    """Wait for the model's first event; return the prompt that the model accepted, and all events of the reply.
 
     A model that fails before its first word raises here, before the turn has yielded anything.
     """
@@ -127,15 +127,15 @@ def record(engine: Engine, turn: Turn, prompt: Prompt, finished: TurnFinished) -
         return finished
     choice = prompt.context.prefix.choice if prompt.context is not None else None
     reply_id, problem = fail_open(turn.request, partial(store_reply, engine, turn, finished, choice))
-    if problem is not None:  # the client has its answer already
+    if problem is not None:  # the client has received its answer
         return replace(finished, started=replace(finished.started, problem=problem))
     return replace(finished, reply_message_id=reply_id)
 
 
 def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result | None, str | None]:
-    """Return the result of a step, or why a client's request goes on without its memory, as a code.
+    """Run a step; return its result and None.  If a client's request fails open, return None and the error's code.
 
-    Raises what the step raises for a person's message, and errors that the client must hear.
+    Raises each error of the step for a person's message, and for a client each RecapError not in FAIL_OPEN_CODES.
     """
     try:
         return step(), None
@@ -152,7 +152,7 @@ def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result 
 
 
 def run_inline_jobs(engine: Engine, turn: Turn, finished: TurnFinished, watch: Stopwatch) -> None:
-    """Bring the summary, and the profile, up to date before the turn ends, where the settings say so."""
+    """Update the summary and the profile before the turn ends, if SUMMARY_MODE or PROFILE_MODE is `inline`."""
     has_profile = engine.settings.profile_mode.mode == "inline"
     if turn.session is None or turn.lease is None or finished.reply_message_id is None:
         return
@@ -164,7 +164,7 @@ def run_inline_jobs(engine: Engine, turn: Turn, finished: TurnFinished, watch: S
 
 
 def give_up(engine: Engine, turn: Turn, reply: Reply) -> None:
-    """Charge a turn that stored no reply for the calls of the model, and give its lease back."""
+    """Release the lease of a turn that stored no reply, and charge its owner for the calls of the model."""
     engine.budgets.add_caller_usage_now(turn.request.caller, turn.session_id, reply.usages)
     if turn.lease is not None:
         engine.leases.release(turn.lease)
@@ -179,10 +179,10 @@ def _hold_lease(engine: Engine, turn: Turn, reply: Reply) -> None:
 
 
 def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, error: ModelError) -> Prompt:
-    """Return a prompt that the model may take after it refused the first one.  Raises `error`.
+    """Return a shorter prompt after the model refused the first one.  Raises `error` if there is none.
 
-    A prompt that is too long is shortened, for a window that proved to be smaller than was known.  Where a content
-    filter refused it, the excerpts may be the cause, and it is tried without them.
+    A prompt that was too long is built again for the window that the model now reports.  A prompt that a content filter
+    refused is built again without its excerpts, which may be the cause.
     """
     is_too_long = error.code == CONTEXT_EXCEEDED and turn.lease is not None
     is_filtered = error.code == CONTENT_REFUSED and bool(prompt.shown.recalled.excerpts)
@@ -190,7 +190,7 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
         raise error
     try:
         context = read_context(engine, turn, model)
-    except TooLarge:  # it says that nothing was stored; this message is
+    except TooLarge:  # its text says that nothing was stored, but the message is stored
         raise error from None
     if is_filtered:
         context = replace(context, recalled=replace(context.recalled, excerpts=(), reason=FILTERED))
@@ -201,7 +201,7 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
 
 
 def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> TurnStarted:
-    """Return what is known of the turn by now."""
+    """Return the event that begins a reply, with what the turn has used and spent so far."""
     return TurnStarted(
         completion_id=reply.id,
         session_id=turn.session_id,

@@ -1,7 +1,8 @@
-"""Turns as rows: which request each one answers, how it ended, and what it cost.
+"""Store and list turns: which request each one answers, how it ended, and what it cost.
 
-Guarantee: a request with the Idempotency-Key of another request is refused, and one sent again finds its own turn.  A
-turn belongs to the branch that its message is on: turns of replaced messages are kept, and not listed.
+Invariants:
+- A request with the Idempotency-Key of another request is refused; a retry finds its own turn (test_chat_stream).
+- A turn belongs to the branch of its message: turns of replaced messages are kept, and not listed (test_branches).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _SAVE_PARTIAL = _UPDATE.where(_T.c.lease_token == bindparam("token"), _T.c.so_fa
 
 
 def find_keyed(tx: Transaction, request: TurnRequest) -> TurnRow | None:
-    """Return the turn that the Idempotency-Key began.  Raises Conflict when the key was another request's."""
+    """Find the turn of the request's Idempotency-Key.  Raises Conflict when another request had the key."""
     assert request.idempotency_key is not None
     keys = [request.idempotency_key, tombstone(request.idempotency_key)]
     query = select(TurnRow).join(SessionRow, SessionRow.id == TurnRow.session_id).join(SessionRow.owner)
@@ -55,10 +56,10 @@ def find_keyed(tx: Transaction, request: TurnRequest) -> TurnRow | None:
 
 
 def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> int:
-    """Store that the turn's last message is being answered, and return the turn's id.
+    """Store the row of a turn that begins, and return its id.
 
-    A message that was stored before may have a turn that broke off, which is taken up.
-    keyed: the turn that the Idempotency-Key of the request began; the key belongs to the new turn from now on.
+    If the turn's last message has a row already, its turn broke off, and the row is used again.
+    keyed: the turn that began with the request's Idempotency-Key; the key moves to the new turn.
     """
     request, session, message = turn.request, turn.session, turn.new_messages[-1]
     assert session is not None and turn.lease is not None
@@ -68,7 +69,7 @@ def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> i
     if (fingerprint := request.fingerprint) is not None:
         values["fingerprint"] = fingerprint
     turn_id = tx.scalar(_BY_MESSAGE, {"message": message.id}) if not turn.is_appended else None
-    if keyed is not None and keyed.id != turn_id:  # its message was replaced by the same words again
+    if keyed is not None and keyed.id != turn_id:  # its message was replaced by one with the same words
         tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
     if turn_id is not None:
         tx.execute(_UPDATE, {"turn": turn_id, **values})
@@ -78,9 +79,9 @@ def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> i
 
 
 def save_partial(tx: Transaction, turn_id: int, lease: Lease, text: str) -> None:
-    """Store the reply so far, for whoever does not hear it, unless the turn was taken from this lease.
+    """Store the text of the reply so far, if it has grown and the lease still has the turn.
 
-    Writes nothing while nothing more is said.
+    Calls that list turns show it as `so_far`.
     """
     tx.execute(_SAVE_PARTIAL, {"turn": turn_id, "token": lease.token, "text": text or None})
 
@@ -102,7 +103,7 @@ def finish(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinished, 
 
 
 def find_started(tx: Transaction, message: Message) -> TurnStarted | None:
-    """Return how the turn began that has answered `message`."""
+    """Find the turn that answered `message`; return its first event."""
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
     if turn is None or turn.memory is None:
         return None
@@ -141,12 +142,11 @@ def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
 
 @dataclass(frozen=True)
 class TurnInfo:
-    """Turn as it is shown.
+    """Turn as the API lists it.
 
-    `state` is `answering`, `finished`, `interrupted` (the reply is what was said until then), or `broken_off`: no reply
-    came, and the same message sent again takes the turn up; or `refused`: no reply came, since a model server refused
-    the message.  A turn without a reply has no `message_id`, `model`, `finish_reason`, `usage` and `finished_at`, but
-    what was said `so_far`, a few seconds ago.  `memory` is there where a single turn is read.
+    state: `answering`; `finished`; `interrupted`: the reply has the text until then; `broken_off`: there is no reply,
+    and the same message sent again resumes the turn; `refused`: there is no reply, because a model server refused the
+    message. so_far: the text that a reply in progress had a few seconds ago. memory: only if a single turn is read.
     """
 
     user_message_id: int
@@ -180,23 +180,23 @@ class TurnHistory:
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
             query = rows_of_page(_active_turns(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
-            found = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
-        return page_of(found, limit, lambda turn: (turn.user_message_id,))
+            turns = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
+        return page_of(turns, limit, lambda turn: (turn.user_message_id,))
 
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
         """Return the turn of a message or reply, with its memory.  Raises NotFound."""
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
             either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
-            found = tx.execute(_active_turns(row).where(either)).first()
-            if found is None:
+            selected = tx.execute(_active_turns(row).where(either)).first()
+            if selected is None:
                 raise NotFound(
                     "turn_not_found",
                     f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
                     "without a model, or it was replaced or erased.",
                 )
-            turn, refused = found
-            # Not of other memories, which not all who read here may read.
+            turn, refused = selected
+            # Without other memories: not everybody who may read this session may read them.
             own = {**turn.memory, "others": ()} if turn.memory is not None else None
             memory = report_of(tx, own) if own is not None else None
             return self._info(turn, refused, row, memory)
@@ -222,7 +222,7 @@ class TurnHistory:
 
 
 def _active_turns(row: SessionRow) -> Any:
-    """Select the turns of active messages, whose message or reply is still there, and why a message was refused."""
+    """Select the turns of the active branch whose message or reply is not erased, and the refusal of the message."""
     message, reply = aliased(MessageRow), aliased(MessageRow)
     return (
         select(TurnRow, message.refused)
