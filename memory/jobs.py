@@ -341,7 +341,7 @@ class JobQueue:
             return False, _reason(failure), DISK_ATTEMPTS if isinstance(failure, OSError) else ATTEMPTS
 
     def _finish_job(
-        self, job: Job, error: str | None, *, more: bool = False, limit: float = ATTEMPTS, is_expired: bool = False
+        self, job: Job, error: str | None, *, limit: float, more: bool = False, is_expired: bool = False
     ) -> str:
         """Delete a job that is done. Put back one that failed, has more to do, or was enqueued again while it ran.
 
@@ -376,7 +376,7 @@ class JobQueue:
             rows = tx.execute(FIND_ABANDONED, {"of_kind": kind, "now": now}).all()
         for row in rows:
             job = Job(*row)
-            if (outcome := self._finish_job(job, ABANDONED, is_expired=True)) != "done":
+            if (outcome := self._finish_job(job, ABANDONED, limit=ATTEMPTS, is_expired=True)) != "done":
                 log.warning("job abandoned", extra=logs.fields(job=job.id, kind=kind, tries=job.attempts))
                 self._metrics.count_job(kind, outcome)
         if latest > now + 2 * _LEASE:
