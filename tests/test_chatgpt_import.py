@@ -147,6 +147,8 @@ LEFT_OUT = [
     node(None, "assistant", content={"content_type": "thoughts", "thoughts": [{"content": "Hm."}]}),
     node(None, "user", content={"content_type": "user_editable_context", "user_profile": "Likes tea"}),
     node(None, "user", "hidden", metadata={"is_visually_hidden_from_conversation": True}),
+    node(None, "assistant", content={"content_type": "reasoning_recap", "content": "Thought for 5s"}),
+    node(None, "tool", IMAGE, author={"role": "tool", "name": "dalle.text2im"}),
     node(None, "assistant", "   "),
     node(None, "user", content="tea"),
     node(None, None),

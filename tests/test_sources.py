@@ -188,7 +188,7 @@ LETTA_OLD = {
 
 CLAUDES_FILES = {
     "users.json": [{"uuid": "acct", "full_name": "Ada", "email_address": "a@b.example"}],
-    "conversations.json": [claude_chat()],
+    "conversations.json": [claude_chat(), claude_chat(uuid="none", name="", chat_messages=[])],
     "projects/p.json": PROJECT,
     "memories.json": [REMEMBERED],
     "../../photo.jpg": b"\xff\xd8",
@@ -210,7 +210,6 @@ NO_SPEAKERS = "Which tea?\n\n## User interfaces are no speaker\n**You** are none
 
 # A document, its format, the chats that come of it by their titles, and the facts.
 GIVEN: dict[str, tuple[Any, str, dict[str, Said], set[str]]] = {
-    "claude": ([claude_chat()], "claude", {"Tea": TEA}, set()),
     "claude, one chat": (claude_chat(current_leaf_message_uuid=["m1"]), "claude", {"Tea": TEA}, set()),
     "claude, a zip": (
         zipped(**CLAUDES_FILES),
@@ -248,7 +247,6 @@ GIVEN: dict[str, tuple[Any, str, dict[str, Said], set[str]]] = {
         set(),
     ),
     "mem0": (MEM0, "mem0", {}, {"Likes tea"}),
-    "mem0, a list": (MEM0["results"], "mem0", {}, {"Likes tea"}),
     "zep, facts": (
         {"facts": [ZEP_FACT, {**ZEP_FACT, "fact": "Likes tea", "invalid_at": None}]},
         "zep",
@@ -292,7 +290,7 @@ def test_what_was_said_and_known_elsewhere_comes_in_once(app, client, name):
 
 
 def test_times_are_those_of_the_source(client):
-    for name in ("claude", "gemini", "lines of messages", "markdown", "zep, facts"):
+    for name in ("claude, a zip", "gemini", "lines of messages", "markdown", "zep, facts"):
         good(bring_in(client, GIVEN[name][0]))
     imported = {one["imported_at"] for one in read_all(client, "/api/sessions", user_id="ada")}
     assert min(imported) > "2026", "which is not when it was said"
@@ -443,7 +441,7 @@ def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(clien
     hidden = node("u", "user", "hidden", metadata=unseen)
     asked = node(None, "user", "Which?\n# Not a title\n## user")
     good(bring_in(client, [conversation("u", {"u": asked, "h": hidden})]))
-    for name in ("claude", "zep, facts"):
+    for name in ("claude, one chat", "zep, facts"):
         good(bring_in(client, GIVEN[name][0]))
     answer = client.get("/api/users/ada/export?format=markdown")
     text = answer.text
