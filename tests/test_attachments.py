@@ -191,14 +191,6 @@ def test_the_same_words_with_another_image_are_another_message(client, model_ser
     assert roles == ["system", "user"]  # the unanswered one and the new one are one message, as servers want it
 
 
-def test_an_edit_may_bring_another_image(client, model_server):
-    first = chat(client, message(words("What is this?"), image()), session_id="s")
-    asked = message(words("And this?"), image(PNG + b"1"), file("a"))
-    chat(client, asked, session_id="s", replaces=first["user_message_id"])
-    assert [text for _, text in history(client, "s")] == ["And this?\n[image]\n[file notes.txt]", "I see."]
-    assert sent(model_server) == [words("And this?"), image(PNG + b"1"), words('<file name="notes.txt">\na\n</file>')]
-
-
 def test_a_key_tells_apart_what_was_attached(client):
     asked = message(words("What is this?"), image())
     first = good(ask(client, asked, key="k", session_id="s"))

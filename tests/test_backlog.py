@@ -6,10 +6,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from memory import jobs as jobs_module
 from tests.http import Body, chat, failed, good, said
 from tests.knowledge import digest_of
-from tests.model_server import Status, Text, at, prompts
+from tests.model_server import Text, at, prompts
 
 ADDRESS = "/api/users/ada/summaries"
 WORDS = "I drink tea in the morning. " * 60
@@ -69,19 +68,6 @@ def test_it_can_be_cancelled_and_resumed(imported, model_server):
     run(imported)
     assert backlog(imported)["sessions"] == 0
     assert len(prompts(model_server, "mini")) == 4, "what was summarised is not summarised again"
-
-
-def test_what_has_failed_is_tried_again_when_it_is_asked_for(make_app, model_server, monkeypatch):
-    monkeypatch.setattr(jobs_module, "ATTEMPTS", 1)
-    client = make_app(**at(model_server)).test_client()
-    good(client.post("/api/import?user_id=ada", data=an_import(1), content_type="application/json"))
-    model_server.mini.queue(Status(400))
-    good(client.post(ADDRESS))
-    run(client)
-    assert (backlog(client)["failed"], backlog(client)["sessions"]) == (1, 1)
-    assert good(client.post(ADDRESS))["waiting"] == 1
-    run(client)
-    assert backlog(client)["sessions"] == 0
 
 
 def test_it_keeps_within_the_persons_day(make_app, model_server):

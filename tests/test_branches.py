@@ -11,7 +11,6 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.recall import indexing
-from models import TurnRow
 from tests.http import append, ask, chat, failed, find, good, history, meanwhile, read_all, stored, stream, summary
 from tests.http import said as words
 from tests.knowledge import digest_of, fact
@@ -72,18 +71,6 @@ def test_a_message_takes_the_place_of_another_and_of_all_after_it(client, model_
     assert session["tokens"] == sum(message["tokens"] for message in messages)
 
 
-def test_what_was_replaced_is_kept_word_for_word_on_its_branch(client):
-    ids = talk(client, "one", "two")
-    (second,) = talk(client, "deux", replaces=ids[1])
-    talk(client, "zwei", replaces=second)
-    talk(client, "eins", replaces=ids[0])
-    assert history(client, "s") == line("eins")
-    assert history(client, "s", branch=1) == line("two")
-    assert history(client, "s", branch=2) == line("deux")
-    assert history(client, "s", branch=3) == line("one", "zwei")
-    assert history(client, "s", branch=4) == []
-
-
 def test_a_title_goes_with_what_it_was_taken_from(client, model_server):
     def title(topic: str = "") -> Any:
         if topic:
@@ -117,16 +104,6 @@ def test_imported_messages_can_be_replaced_and_are_not_imported_again(client):
     assert history(client, "s") == line("uno")
 
 
-def test_turns_of_replaced_messages_are_kept_but_not_listed(app, client):
-    ids = talk(client, "one", "two")
-    (new,) = talk(client, "deux", replaces=ids[1])
-    listed = read_all(client, f"{URL}/turns")
-    assert [turn["user_message_id"] for turn in listed] == [new, ids[0]]
-    failed(client.get(f"{URL}/turns/{ids[1]}"), 404, "turn_not_found")
-    with engine_of(app).database.read() as tx:
-        assert tx.query(TurnRow).filter(TurnRow.user_message_id == ids[1]).one().usage
-
-
 # -- versions
 
 
@@ -147,6 +124,8 @@ def test_every_version_comes_back_with_what_followed_it(client):
     (deux,) = talk(client, "deux", replaces=two)
     (zwei,) = talk(client, "zwei", replaces=deux)
     assert versions(client) == {zwei: [two, deux, zwei]}
+    assert history(client, "s", branch=1) == line("two", "three") and history(client, "s", branch=2) == line("deux")
+    failed(client.get(f"{URL}/turns/{two}"), 404, "turn_not_found")
     (eins,) = talk(client, "eins", replaces=one)
     assert versions(client) == {eins: [one, eins]}, "what another version led to is no version here"
     failed(client.post(f"{URL}/messages/{two}/restore"), 404, "version_not_found")

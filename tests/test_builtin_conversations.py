@@ -6,7 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.http import chat, good, read_all
+from tests.http import chat, read_all
 
 
 def say(client: FlaskClient, words: str, session: str | None = "s", **more: Any) -> str:
@@ -194,21 +194,6 @@ def test_a_change_that_is_not_understood_is_told_with_the_answer(client):
     say(client, "We're going to Japan from 3 to 17 April.")
     assert "can't tell what it changes" in say(client, DATES)
     assert ask(client, "When are we going to Japan?").endswith(f'After that you said: "{DATES}"')
-
-
-def test_what_the_person_edited_is_answered(client):
-    say(client, "We're going to Japan from 3 to 17 April.")
-    (fact,) = read_all(client, "/api/facts", user_id="ada")
-    edited = {"text": "Going to Japan from 12 to 26 April", "pinned": True}
-    good(client.patch(f"/api/facts/{fact['id']}?user_id=ada", json=edited))
-    assert "12 to 26 April" in ask(client, "When are we going to Japan?")
-
-
-def test_a_first_message_replaces_nothing_and_the_same_message_again_neither(client):
-    said = "I live in Rome. Actually, I moved to Lyon. No wait, the dentist is Tuesday at 11."
-    first = say(client, said)
-    assert "replaces" not in first and "ruled out" not in first
-    assert "replaces" not in say(client, said, "another")
 
 
 REFERRING = """

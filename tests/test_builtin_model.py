@@ -83,17 +83,6 @@ def test_takes_few_facts_and_complete_ones(said, expected):
     assert sorted(texts(digest([said])[1])) == sorted(expected)
 
 
-def test_a_fact_quotes_its_source_and_says_what_it_replaces():
-    known = [fact(7, "Lives in Tallinn", "I live in Tallinn"), fact(8, "Likes tea", "I like tea")]
-    previous = Sections(data=("Lives in Tallinn", "Likes tea"))
-    summary, facts = digest(["No, I moved to Lyon. I like coffee."], previous, known)
-    assert [(one["text"], one["quote"], one["supersedes"]) for one in facts] == [
-        ("Moved to Lyon", "I moved to Lyon.", [7]),
-        ("Likes coffee", "I like coffee.", []),
-    ]
-    assert summary.data == ("Likes tea", "Moved to Lyon", "Likes coffee")
-
-
 @pytest.mark.parametrize(
     ("known", "quote", "said", "text"),
     [
@@ -139,25 +128,6 @@ def test_what_ends_nothing_closes_nothing(said, kept):
     assert digest([said], known=[fact(3, kept, "")])[1] == []
 
 
-ASIDE = ["make me a cake", "let's say goodbye", "not today, thanks", "I have 15 chairs", "Now the budget has 36 people"]
-
-
-@pytest.mark.parametrize("said", ASIDE)
-def test_what_only_looks_like_a_correction_takes_nothing_back(said):
-    known = [fact(3, "Budget: 800 euros", "The budget is 800 euros")]
-    assert all(not one["supersedes"] for one in digest([said], known=known)[1])
-
-
-def test_words_older_than_what_is_known_take_nothing_back_and_nothing_is_told_twice():
-    assert digest(["I live in Tallinn"], known=[fact(3, "Lives in Lyon", "I live in Lyon", day=5)])[1] == []
-    known = [fact(3, "Lives in Tallinn, Estonia", "I live in Tallinn, Estonia")]
-    assert digest(["I live in Tallinn."], known=known)[1] == []
-    said = [*ADA, "We need 40 chairs.", "No PHP, please.", "What does oak cost?"]
-    once, facts = digest(said)
-    again, more = digest(said, once, [fact(n, one["text"], one["quote"]) for n, one in enumerate(facts, 1)])
-    assert again == once and more == []
-
-
 # -- the summary
 
 
@@ -199,14 +169,6 @@ def test_the_assistants_words_are_never_memory():
         assert "900" not in reply(question, ["Hello", other]) and "Oslo" not in reply(question, ["Hello", other])
     summary, facts = digest(["Where do I live?", message(2, reply("Where do I live?", ADA), "assistant"), other])
     assert not facts and summary == Sections(topic="Where do I live?")
-
-
-def test_people_of_an_imported_conversation_are_named():
-    said = message(1, "I adopted a cat called Fig on 3 May.", "assistant", "Mia")
-    summary, facts = digest([said])
-    assert facts == [] and summary.data == ("Mia: I adopted a cat called Fig on 3 May.",)
-    answered = reply("What did Mia adopt?", excerpts=[Excerpt("old", "", (said,), (1,), 1.0)])
-    assert answered == 'Mia said on 20 November 2026: "I adopted a cat called Fig on 3 May."'
 
 
 def test_sections_are_bounded_and_a_long_summary_keeps_its_length():

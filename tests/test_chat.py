@@ -61,14 +61,6 @@ def test_answers_an_openai_completion_with_session_reply_and_memory(client, mode
     assert usage["saved_tokens"] == usage["full_history_tokens"] - usage["prompt_tokens"]
 
 
-def test_a_session_is_made_when_none_is_named(client):
-    first, second = chat(client, "My dog is Rex."), chat(client, "What is my dog called?")
-    assert first["session_id"] != second["session_id"]
-    third = chat(client, "And now?", session_id=first["session_id"])
-    assert third["session_id"] == first["session_id"] and third["memory"]["tail"]["messages"] == 2
-    assert {session["id"] for session in sessions(client)} == {first["session_id"], second["session_id"]}
-
-
 def test_a_temporary_chat_sends_along_what_was_said_in_it(client, model_server):
     history = [{"role": "user", "content": "My locker code is 7319"}, {"role": "assistant", "content": "Noted."}]
     answer = chat(client, "And the floor?", user_id="ann", temporary=True, history=history)

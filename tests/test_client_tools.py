@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.http import append, good, history, read_all, said
+from tests.http import good, history, read_all
 from tests.live import Loopback
 from tests.model_server import Status, Text, ToolCalls
 from tests.openai import sent, user
@@ -145,15 +145,6 @@ def test_the_model_writes_and_the_client_sees_one_answer(client, model_server, a
     assert answer.written == ["I keep bees"] == facts(client) and answer.tokens == 4
     assert [offered(body) for body in sent(model_server)] == [OURS, OURS]
     assert history(client, "s") == [("user", MESSAGE), ("assistant", "Noted.\n\nLyon is warm.")]
-
-
-def test_the_model_searches(client, model_server, ask):
-    append(client, "old", [said("My locker code is 7319.")], user_id="ada")
-    model_server.main.queue(ToolCalls((("conversation_search", {"query": "locker code"}),)), Text("It is 7319."))
-    answer = ask("What is my locker code?")
-    assert (answer.text, answer.calls, answer.memory) == ("It is 7319.", [], None)
-    first, second = sent(model_server)
-    assert "7319" not in json.dumps(first) and "7319" in second["messages"][-1]["content"]
 
 
 def test_calls_of_the_clients_own_tools_reach_it_alone(client, model_server, ask):

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from memory.recall import indexing
-from tests.http import chat, good, history, jobs, read_all, stored, summary
+from tests.http import chat, good, read_all
 from tests.jobs import Bench
 
 AHEAD = datetime(2026, 5, 20, 15, 0, tzinfo=UTC)
@@ -63,19 +62,3 @@ def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(benc
     late = {"after": "2026-05-20T00:00:00Z", "before": "2026-05-21T00:00:00Z"}
     assert found(bench.client, "lighthouse", **early) == ["The lighthouse was painted white."]
     assert found(bench.client, "lighthouse", **late) == ["The lighthouse was painted red."]
-
-
-def test_a_clock_that_jumps_to_and_fro_leaves_everything_in_order(bench):
-    for number in range(12):
-        bench.clock.now = AHEAD + timedelta(hours=(-1) ** number * 7 * number)
-        says(bench, f"Thing number {number} is a boat called Boat{number}.")
-    bench.engine.job_queue.run_due()
-    bench.clock.now = AHEAD + timedelta(days=30)
-    bench.engine.job_queue.run_due()
-    assert [message["position"] for message in stored(bench.client, "s")] == list(range(1, 25))
-    users = [words for role, words in history(bench.client, "s") if role == "user"]
-    assert users == [f"Thing number {number} is a boat called Boat{number}." for number in range(12)]
-    assert summary(bench.client, "s")["state"] == "current"
-    assert jobs(bench.client) == jobs(bench.client, "index") == []
-    (verified,) = indexing.verify(bench.engine)
-    assert verified.consistent and not verified.waiting

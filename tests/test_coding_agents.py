@@ -340,13 +340,6 @@ def test_completions_and_moderations_are_passed_on(client, model_server):
     assert read_all(client, "/api/sessions") == []
 
 
-def test_the_built_in_model_says_that_it_completes_nothing(make_app):
-    client = make_app().test_client()
-    for path in ("completions", "moderations", "embeddings"):
-        answer = client.post(f"/v1/{path}", json={"model": "recap", "prompt": "x", "input": "x"})
-        assert error(answer, 501)["code"] == f"{path}_unavailable"
-
-
 def test_whatever_a_program_sends_a_key_of_one_person_counts(model_app, model_server):
     client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
     for path, body in (

@@ -16,7 +16,6 @@ from app import engine_of
 from tests.http import append, ask, chat, events, failed, good, said
 from tests.http import history as all_said
 from tests.model_server import ModelServer, at
-from tests.openai import post, sent, talk
 from tests.processes import eventually
 
 PAGE = 4096
@@ -102,18 +101,6 @@ def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_res
     assert list(file.parent.glob("*.damaged")) == []
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-def test_a_client_gets_the_models_answer_all_the_same(make, file, server, streamed):
-    overwrite(file, pages_of(file, "messages"))
-    client = make().test_client()
-    asked = [{"role": "system", "content": "Be brief."}, *talk("Hello.")]
-    answer = post(client, asked, user="ada", session="s", stream=streamed)
-    assert answer.status_code == 200, answer.text
-    assert answer.headers["X-Memory-Error"] == "database_damaged"
-    assert sent(server)[-1]["messages"] == asked
-    assert "answer" in answer.text
-
-
 class FullDisk:
     """The disk of an application's database: `fill` leaves no room for another page, `free` does."""
 
@@ -172,14 +159,3 @@ def test_jobs_do_not_spin_nor_fill_the_log(make, file, caplog, monkeypatch):
         )  # some two of the looker and of each worker
         engine.stop()
     assert "Traceback" not in caplog.text, "it is no mistake of ours"
-
-
-def test_while_the_database_is_locked_nothing_is_erased(make, file, monkeypatch):
-    monkeypatch.setattr("models.database.LOCK_TIMEOUT_SECONDS", 0.1)
-    client = make().test_client()
-    before = good(client.get("/api/users/ada"))
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        said_so = failed(client.delete("/api/users/ada"), 503, "database_unavailable")
-    assert "Nothing of this request was stored." in said_so["message"]
-    assert good(client.get("/api/users/ada")) == before

@@ -290,15 +290,6 @@ def known(client):
     return client
 
 
-def test_questions_find_their_passage_among_the_first_three(known):
-    missed = [
-        question
-        for question, answer in QUESTIONS
-        if not any(answer in one["content"].replace("\n", " ") for one in find(known, question, user_id="ada", limit=3))
-    ]
-    assert len(missed) <= 2, missed
-
-
 def test_turns_show_the_passages(known):
     missed = []
     for question, answer in QUESTIONS:

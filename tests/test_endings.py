@@ -8,7 +8,6 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.recall.recall import LATEST, MISSING
 from memory.turn.prompt import NOTES
-from tests.application import statements
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at
@@ -145,20 +144,6 @@ def test_the_latest_conversations_take_320_tokens_at_most(client, model_server):
     bare = good(client.post("/api/recall", json={**ADA, "message": "Good morning!"}))["tokens"]
     block = good(client.post("/api/recall", json={**ADA, "message": "Where were we?"}))
     assert 200 < block["tokens"] - bare <= 320 + 60
-
-
-def test_a_turn_that_is_no_reference_costs_no_statement_more(past):
-    """Only the reference itself reads the ends of the latest conversations: two statements."""
-
-    def cost(message: str) -> int:
-        with statements(engine_of(past.application).database) as made:
-            chat(past, message, session_id="new", **ADA)
-        return len(made)
-
-    chat(past, "Good morning!", session_id="new", **ADA)
-    plain = cost("Good morning!")
-    assert cost("Thank you!") == plain
-    assert cost("Where did we leave off?") == plain + 2
 
 
 def test_a_chat_links_to_its_message_where_the_page_has_an_address(make_app, model_server):

@@ -258,17 +258,6 @@ def test_what_was_written_stays_when_the_reply_fails(make_app, model_server):
     assert chat(client, "I keep bees.", **ASKED)["reply"] == "Nice."
 
 
-def test_a_session_of_nobody_has_memory_of_its_own(client, model_server):
-    nobody = {"session_id": "n", "user_id": None}
-    (written,) = says(client, model_server, "I keep bees.", remember("I keep bees"), **nobody)
-    (made,) = says(
-        client, model_server, "Forget that I keep bees.", forget("I keep bees", "Forget that I keep bees"), **nobody
-    )
-    assert good(client.get("/api/facts?session_id=n"))["items"] == [] and made["fact_id"] == written["fact_id"]
-    undo(client, made)
-    assert [one["text"] for one in good(client.get("/api/facts?session_id=n"))["items"]] == ["I keep bees"]
-
-
 def test_a_space_has_facts_of_its_own(client, model_server):
     known(client, "Keeps bees")
     there = {"session_id": "w", "space": "team"}

@@ -13,19 +13,6 @@ from tests.knowledge import Talk, digest_of, fact
 # -- taken from what was said
 
 
-def test_a_fact_rests_on_its_source(talk):
-    talk.hear(
-        said("I live in Bergen, by the way.", created_at="2024-03-05T10:00:00Z"),
-        reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen", category="identity", importance=5)),
-    )
-    (found,) = talk.facts()
-    (source,) = read_all(talk.client, "/api/sessions/s/messages")
-    assert (found["text"], found["category"], found["importance"]) == ("Lives in Bergen", "identity", 5)
-    assert (found["quote"], found["source_message_id"], found["session_id"]) == ("I live in Bergen", source["id"], "s")
-    assert found["valid_from"] == source["created_at"] == "2024-03-05T10:00:00+00:00"
-    assert (found["valid_to"], found["superseded_by"], found["pinned"]) == (None, None, False)
-
-
 def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk, caplog):
     caplog.set_level(logging.INFO, "memory")
     logging.getLogger().setLevel(logging.INFO)
@@ -86,16 +73,6 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk):
     ]
     assert "Lives in Oslo" in talk.prompt("Where do I live?")
     assert "Lives in Bergen" not in talk.prompt("And where else?")
-
-
-def test_older_words_do_not_correct_newer_ones(talk):
-    talk.hear("I moved to Oslo.", reply=digest_of(fact("Lives in Oslo", 1, "I moved to Oslo")))
-    number = talk.facts()[0]["id"]
-    talk.hear(
-        said("I live in Bergen.", created_at="2020-01-01T00:00:00Z"),
-        reply=digest_of(fact("Lives in Bergen", 2, "I live in Bergen", supersedes=[number])),
-    )
-    assert "Lives in Oslo" in talk.texts()
 
 
 def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk):

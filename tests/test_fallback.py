@@ -14,7 +14,7 @@ from tests import openai
 from tests.http import ask, chat, events, failed, good, history, stream, streamed_text
 from tests.llm import ask as request
 from tests.llm import both, connected
-from tests.model_server import CutStream, Delay, HangUp, Html, ModelServer, SseError, Status, Text, ToolCalls, at
+from tests.model_server import CutStream, Delay, HangUp, Html, ModelServer, SseError, Status, Text, at
 from tests.openai import talk, user
 from tests.test_metrics import scraped
 
@@ -189,14 +189,6 @@ def test_a_model_that_is_silent_first_is_replaced_within_the_stream(app, model_s
     assert (last["model"], done) == (BACKUP, "[DONE]")
     (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
     assert turn["model"] == BACKUP
-
-
-def test_a_failure_in_the_second_call_of_a_turn_is_replaced_as_well(app, model_server):
-    client = app.test_client()
-    chat(client, "My cat is called Miso.", session_id="s")
-    model_server.main.queue(ToolCalls((("conversation_search", {"query": "cat"}),)), LASTING)
-    answer = chat(client, "What is my cat called?", session_id="s", recall="tools")
-    assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
 
 
 def test_the_mini_model_falls_back_too(app, model_server, other):

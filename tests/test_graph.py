@@ -222,13 +222,6 @@ def test_an_edited_fact_keeps_the_links_that_its_words_still_name(moved):
     assert edges(moved, entity="Ida") == NOW[1:]
 
 
-def test_a_forgotten_fact_takes_its_links_along(moved):
-    (lyon,) = [one["id"] for one in moved.facts() if "Lyon" in one["text"]]
-    receipt = good(moved.client.delete(f"/api/facts/{lyon}"))
-    assert receipt["erased"]["facts"] == 2
-    assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == NOW[1:]
-
-
 def test_links_go_along_with_an_export_and_with_an_erased_person(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.hear("I saw my sister Ida. She lives in Porto.", reply=digest_of(IDA, PORTO))

@@ -92,14 +92,6 @@ def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or
     assert good(talk.client.get("/api/sessions/s/messages"))["items"][0]["content"] == secret
 
 
-def test_messages_that_are_appended_are_kept_out_too(model_app, model_server):
-    client = model_app.test_client()
-    append(client, "s", [said("Off the record: my aunt owns a llama."), said("My uncle owns a goose.")], **ADA)
-    assert [one["content"] for one in find(client, "aunt uncle owns", **ADA)] == ["My uncle owns a goose."]
-    jobs_done(client, "index")
-    assert [one["content"] for one in find(client, "aunt uncle owns", **ADA)] == ["My uncle owns a goose."]
-
-
 def test_a_reply_that_is_appended_later_is_kept_out_with_its_message(model_app, model_server):
     client = model_app.test_client()
     append(client, "s", [said("Off the record: my aunt owns a llama.")], **ADA)

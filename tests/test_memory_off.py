@@ -6,7 +6,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.application import statements
 from tests.http import append, chat, error, good, said, stored
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, prompts
@@ -130,16 +129,3 @@ def test_both_are_in_the_export_and_an_import_turns_it_off_and_never_on(client):
     switch(client, "person", on=False)
     good(client.post("/api/import?user_id=cyd", json=json.loads(client.get("/api/users/ada/export").text)))
     assert good(client.get("/api/users/cyd"))["remember"] is False
-
-
-def test_it_costs_a_turn_no_statement(client):
-    def cost() -> int:
-        with statements(engine_of(client.application).database) as sent:
-            chat(client, "Good morning to you", session_id="s", **ADA)
-        return len(sent)
-
-    chat(client, "Hello", session_id="s", **ADA)
-    chat(client, "Hello again", session_id="s", **ADA)
-    usual = cost()
-    switch(client, "person", on=False)
-    assert cost() <= usual

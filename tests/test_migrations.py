@@ -9,9 +9,9 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from flask_migrate import downgrade, upgrade
+from flask_migrate import downgrade
 
-from app import add_migrations, build_app, engine_of, upgrade_schema
+from app import build_app, engine_of, upgrade_schema
 from cli import register_commands
 from config import Settings, SettingsError
 from models import Base
@@ -19,7 +19,6 @@ from models.schema import MIGRATIONS, revisions
 from tests.application import an_app, execute
 from tests.http import ask, chat, failed
 
-TIME = "'2026-03-01 10:00:00.000000'"
 UPGRADE = "recap db upgrade"
 
 
@@ -54,53 +53,6 @@ def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path):
 def test_the_names_of_the_files_are_the_revisions():
     scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
     assert revisions() == tuple(script.revision for script in scripts)
-
-
-def session(number: int, title: str = "") -> str:
-    return (
-        "INSERT INTO sessions (id, tenant, public_id, owner_id, title, message_count, tokens, summary_version, "
-        "summary_through, facts_through, head_version, head_through, head_tokens, created_at, updated_at) "
-        f"VALUES ({number}, 'default', 's{number}', 1, '{title}', 0, 0, 0, 0, 0, 0, 0, 0, {TIME}, {TIME})"
-    )
-
-
-def test_titles_of_before_show_signs_and_not_their_escapes(tmp_path):
-    with an_app(tmp_path) as app:
-        add_migrations(app)
-        with app.app_context():
-            upgrade(revision="0029")
-        execute(
-            tmp_path / "recap.db",
-            f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {TIME})",
-            session(1, "Tea &amp; &lt;cake&gt;"),
-            session(2, "What does &amp; mean?"),
-            "INSERT INTO messages (session_id, owner_id, position, role, content, created_at, tokens) "
-            f"VALUES (2, 1, 1, 'user', 'What does &amp; mean?', {TIME}, 5)",
-        )
-        upgrade_schema(app)
-        with engine_of(app).database.engine.connect() as connection:
-            titles = connection.exec_driver_sql("SELECT title FROM sessions ORDER BY id").scalars().all()
-    assert titles == ["Tea & <cake>", "What does &amp; mean?"]  # the person's own words stay
-
-
-def test_sessions_that_are_written_anew_keep_their_rows_and_their_numbering(tmp_path):
-    with an_app(tmp_path) as app:
-        add_migrations(app)
-        with app.app_context():
-            upgrade(revision="0024")
-        execute(
-            tmp_path / "recap.db",
-            f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {TIME})",
-            *(session(number) for number in (1, 7)),
-            "DELETE FROM sessions WHERE id = 7",
-        )
-        upgrade_schema(app)
-        client = app.test_client()
-        assert [one["id"] for one in client.get("/api/sessions").json["items"]] == ["s1"]
-        chat(client, "Hello", session_id="s1", user_id="bob")
-        with engine_of(app).database.engine.connect() as connection:
-            assert connection.exec_driver_sql("SELECT max(id) FROM sessions").scalar() == 8, "7 is not used again"
-        assert not [line for line in content(tmp_path) if "_alembic_tmp" in line]
 
 
 def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path, migrated):

@@ -103,14 +103,6 @@ def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(
     assert {turn["model"] for turn in turns} == {"main-model"}
 
 
-def test_the_header_names_the_model_of_every_client_response(client: FlaskClient) -> None:
-    for path, body in openai.BODIES.items():
-        for name, answers in (("gpt-4o-large", "gpt-4o-large"), ("recap", "main-model")):
-            response = client.post(path, json={**body(talk("Hello")), "model": name})
-            assert response.headers["X-Memory-Model"] == answers
-    assert client.post(openai.ADDRESS, json={"messages": talk("Hi")}).headers["X-Memory-Model"] == "main-model"
-
-
 def test_recap_is_the_main_model_by_every_protocol(
     client: FlaskClient, make_app: MakeApp, model_server: ModelServer
 ) -> None:

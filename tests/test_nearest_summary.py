@@ -6,7 +6,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.application import statements
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at
@@ -64,17 +63,3 @@ def test_a_session_that_is_not_to_be_remembered_stays_out(client, model_server):
     engine_of(client.application).job_queue.run_due(["summary"])
     answer = chat(client, QUESTION, temporary=True, **ADA)
     assert summaries(answer) == [] and "SECRET" not in last(model_server)
-
-
-def test_an_owner_without_other_summaries_pays_nothing(client, model_server):
-    append(client, "old", [said("We need hemp wool up there.")], **ADA)
-
-    def cost() -> int:
-        with statements(engine_of(client.application).database) as made:
-            chat(client, QUESTION, temporary=True, **ADA)
-        return len([one for one in made if "summaries" in one])
-
-    chat(client, "Good morning!", session_id="new", **ADA)
-    before = cost()
-    held(client, model_server, "house", "Cold.", "Attic roof insulation")
-    assert cost() == before + 2

@@ -7,8 +7,8 @@ import pytest
 
 from tests.http import history, sessions, stored
 from tests.llm import chunk, data
-from tests.model_server import CutStream, Json, Raw, SseError, Status, Text, ToolCalls, at
-from tests.openai import ADDRESS, assistant, complete, failed, post, result, sent, stream, talk, user
+from tests.model_server import CutStream, Json, Raw, SseError, Status, Text, at
+from tests.openai import ADDRESS, assistant, complete, failed, post, sent, stream, talk, user
 
 PARAMETERS: dict[str, Any] = {
     "temperature": 0.25,
@@ -126,25 +126,6 @@ def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(client, m
     whole = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
     assert choice["message"]["tool_calls"] == [whole]
     assert [(one["content"], one["extra"]) for one in stored(client, "s")[1:]] == [("Hello", {"tool_calls": [whole]})]
-
-
-def test_calls_of_tools_and_their_results_are_passed_on_and_stored(client, model_server):
-    model_server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
-    asked = talk("Is it warm in Lyon?")
-    (calling,) = post(client, asked, tools=PARAMETERS["tools"]).json["choices"]
-    assert calling["finish_reason"] == "tool_calls"
-    exchange = [*asked, calling["message"], result(calling["message"]["tool_calls"][0], "21")]
-    complete(client, exchange, tools=PARAMETERS["tools"])
-    assert sent(model_server)[1]["messages"] == exchange
-    assert [(one["role"], one["content"]) for one in stored(client, "s")] == [
-        ("user", "Is it warm in Lyon?"),
-        ("assistant", ""),
-        ("tool", "21"),
-        ("assistant", "It is 21 degrees."),
-    ]
-    calls, results = (one["extra"] for one in stored(client, "s")[1:3])
-    assert calls == {"tool_calls": calling["message"]["tool_calls"]}
-    assert results == {"tool_call_id": exchange[-1]["tool_call_id"]}
 
 
 @pytest.mark.parametrize(("reason", "streamed"), [("length", True), ("content_filter", False), ("stop", False)])

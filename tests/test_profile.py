@@ -350,18 +350,6 @@ def test_an_imported_document_that_is_no_profile_counts_as_none(ada):
     good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
 
 
-def test_an_export_takes_the_profile_along(ada, make_app):
-    ada.tell("I live in Tallinn.")
-    ada.update(patch(HOME))
-    mine = ada.profile()
-    document = good(ada.client.get("/api/users/ada/export"))
-    good(ada.client.delete("/api/users/ada"))
-    error(ada.client.get(ADDRESS), 404)
-    good(ada.client.post("/api/import?user_id=ada", json=document))
-    assert ada.profile() == mine
-    assert "- home: Tallinn" in ada.head()
-
-
 def test_somebody_who_is_erased_while_the_model_works_gets_no_profile(ada):
     ada.tell("I live in Tallinn.")
     ada.server.mini.queue(lambda _: good(ada.client.delete("/api/users/ada")) and patch())

@@ -79,16 +79,6 @@ def test_small_talk_recalls_nothing_and_says_nothing_of_it_to_the_model(client, 
     assert [NOISE] in recalled(always)  # it was there to be found
 
 
-def test_what_finds_nothing_says_so(client, model_server):
-    answer = chat(client, "Penguins in Antarctica?", user_id="ada")
-    assert answer["memory"]["excerpts"] == []
-    assert reason(answer) == "has words worth looking for: Penguins, Antarctica, but nothing earlier fits"
-    assert last(model_server) == BARE + "Penguins in Antarctica?"
-    answer = chat(client, "Did you mention penguins?", user_id="eve", recall="always")
-    assert reason(answer).endswith("but nothing earlier fits, so the model is told to ask")
-    assert answer["memory"]["recall"]["kind"] == "missing"
-
-
 FOUND: dict[str, tuple[list[list[str]], list[list[str]]]] = {  # by a question, and by small talk
     "auto": ([[CODE]], []),
     "always": ([[CODE]], [[NOISE]]),

@@ -67,14 +67,6 @@ def test_only_ones_own_past_is_recalled(client, model_server, who, mine):
 
 
 @pytest.mark.parametrize("message", LOOK_BACKS)
-def test_a_session_of_nobody_is_its_own_owner(client, model_server, message):
-    """What it said itself stands in its tail; nobody else's words come, though another session has the same."""
-    answer = chat(client, message, session_id="lone-1", recall="always")
-    assert recalled(answer) == [] and last(model_server) == f"A locker code is 3333.\n\n{BARE}{message}"
-    assert answer["memory"]["tail"]["messages"] == 1
-
-
-@pytest.mark.parametrize("message", LOOK_BACKS)
 def test_recall_scope_session_looks_into_the_one_session_only(make_app, model_server, monkeypatch, message):
     settings = {"recall_scope": "session", "tail_messages_max": 2, "tail_messages_min": 0, "summary_mode": "inline"}
     client = peopled(talker(make_app, model_server, monkeypatch, **settings))

@@ -118,18 +118,6 @@ def test_a_store_pages_expires_and_answers_queries(live, name):
     assert store.get(("docs",), "fine") is None
 
 
-def test_a_put_chooses_where_queries_look_in_the_item(live, name):
-    store = RecapStore(live.url, user_id=name, fields=["title"])
-    value = {"title": "Green tea", "body": "Roses"}
-    store.put(("docs",), "title", value)
-    store.put(("docs",), "body", value, index=["body"])
-    store.put(("docs",), "whole", value, index=["$"])
-    store.put(("docs",), "nowhere", value, index=False)
-    found = store.search((), query="roses")
-    assert {item.key for item in found[:2]} == {"body", "whole"} and found[0].score == found[1].score == 1
-    assert (found[3].key, found[3].score) == ("nowhere", None)
-
-
 @pytest.mark.parametrize(
     "wanted",
     [{"n": {"$lt": 10**400}}, {"n": {"$gt": float("-inf"), "$lt": float("inf")}}, {"n": {"$gt": -(10**100)}}],

@@ -151,26 +151,7 @@ def test_a_title_is_the_first_thing_the_person_said(client):
     assert len(title) <= 61
 
 
-def test_a_user_and_a_session_of_one_name_are_two_owners(client):
-    append(client, "ada", [said("I am a session.")])
-    append(client, "bob", [said("So am I.")])
-    append(client, "talk", [said("I am a person.")], user_id="ada")
-    assert [item["id"] for item in read_all(client, "/api/sessions", user_id="ada")] == ["talk"]
-    assert error(client.delete("/api/users/bob"), 404)["code"] == "user_not_found"
-
-
 # -- ids
-
-
-def test_two_persons_may_give_their_sessions_the_same_id(client):
-    for person, drink in (("ada", "coffee"), ("bob", "sencha")):
-        chat(client, f"I drink {drink}", session_id="main", user_id=person, key="1")
-        chat(client, "And water", session_id="main", user_id=person)  # which takes the session by its name
-    for person, drink in (("ada", "coffee"), ("bob", "sencha")):
-        messages = read_all(client, "/api/sessions/main/messages", user_id=person)
-        assert [one["content"] for one in messages if one["role"] == "user"] == [f"I drink {drink}", "And water"]
-    assert [one["user_id"] for one in read_all(client, "/api/sessions")] == ["bob", "ada"]
-    assert error(client.get("/api/sessions/main?user_id=eve"), 404)["code"] == "session_not_found"
 
 
 def test_whose_session_is_meant_has_to_be_said_where_several_persons_have_one(client):
@@ -209,19 +190,6 @@ def test_whose_session_is_meant_has_to_be_said_where_several_persons_have_one(cl
     assert before == {
         person: client.get(f"/api/sessions/main/messages?user_id={person}").json for person in ("ada", "bob")
     }
-
-
-def test_a_session_of_nobody_is_reached_by_its_id_whoever_else_has_one(client):
-    chat(client, "I drink water", session_id="main")
-    for person in ("ada", "bob"):
-        append(client, "main", [said("I drink coffee")], user_id=person)
-        chat(client, "And tea", session_id="main")
-        found = client.get("/api/sessions/main").json
-        assert found["user_id"] is None
-    assert found["message_count"] == 6
-    good(client.delete("/api/sessions/main"))
-    assert client.get("/api/sessions/main?user_id=ada").json["message_count"] == 1
-    assert error(client.get("/api/sessions/main"), 422)["code"] == "session_ambiguous"
 
 
 def test_the_sessions_of_other_people_and_of_programs_are_listed_apart(app):

@@ -52,14 +52,6 @@ def test_what_one_says_in_a_space_another_finds_there_and_nowhere_else(as_person
     failed(ada.get("/api/sessions/plans"), 404, "session_not_found")
 
 
-def test_a_person_and_a_space_may_have_sessions_of_one_id(as_person):
-    ada = as_person("ada", spaces={"team": "write"})
-    chat(ada, "This is mine.", session_id="main")
-    chat(ada, "This is ours.", session_id="main", **TEAM)
-    assert [one["content"] for one in stored(ada, "main")][:1] == ["This is mine."]
-    assert [one["content"] for one in stored(ada, "main", **TEAM)][:1] == ["This is ours."]
-
-
 def test_a_message_in_a_space_is_named_after_who_says_it(as_person, model_server):
     ada, bob = (as_person(name, spaces={"team": "write"}) for name in ("ada", "bob"))
     chat(ada, "The release is on Friday.", session_id="plans", **TEAM)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from app import engine_of, upgrade_schema
 from memory.errors import InvalidRequest
 from memory.store import item_rows
-from models import ItemRow
 from models.owners import Caller
 from models.store import Delete, Get, Item, Put, Search
 from tests.application import an_app, derived, rows_of
@@ -137,15 +136,6 @@ def test_items_expire_live_on_when_they_are_read_and_leave_no_row(bench):
     clock.tick(9 * 60)
     bench.engine.job_queue.run_due(["expire"])
     assert rows_of(bench.engine)["items"] == 2, "of `kept`, whose time is up again, nothing is left"
-
-
-def test_a_search_in_a_namespace_does_not_go_through_all_that_the_owner_has(engine):
-    now = engine.items.now()
-    query = item_rows.ITEMS.where(ItemRow.owner_id == 1, item_rows.below(("a", "b")), item_rows.unexpired(now))
-    with engine.database.engine.connect() as connection:
-        sql = query.order_by(ItemRow.updated_at.desc()).compile(connection, compile_kwargs={"literal_binds": True})
-        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall()
-    assert "(owner_id=? AND namespace>? AND namespace<?)" in str(plan)
 
 
 def test_reading_never_postpones_the_end_of_a_value_that_took_the_place(bench):

@@ -15,7 +15,7 @@ from models.sections import Sections
 from tests.application import rows_of
 from tests.http import append, chat, error, failed, good, meanwhile, said
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import Delay, Status, Text, at
+from tests.model_server import Delay, Status, at
 
 # -- how it stands
 
@@ -98,17 +98,6 @@ def test_an_import_is_summarised_in_bounded_calls(talk):
 
 
 # -- which answers are kept
-
-
-@pytest.mark.parametrize("broken", ["{", json.dumps(digest_of(topic=""))])
-def test_a_broken_answer_is_repaired_once(talk, broken):
-    talk.say("I drink tea.")
-    done = talk.digest(Text(broken), digest_of(topic="Mended"))
-    assert (done["latest"]["sections"]["topic"], done["latest"]["usage"]["calls"]) == ("Mended", 2)
-    first, repair = talk.digests()
-    assert repair[: len(first)] == first
-    assert repair[-2] == {"role": "assistant", "content": broken}
-    assert "could not be used" in repair[-1]["content"]
 
 
 @pytest.mark.parametrize(

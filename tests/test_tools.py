@@ -97,20 +97,6 @@ def test_recent_chats_are_those_of_the_time_asked_for(client, model_server):
     assert "Europe/Tallinn" in str(bodies(model_server)[0]["tools"])
 
 
-def test_nobody_elses_words_are_found(client, model_server):
-    remember(client, "Bob's secret is 7319.", user="bob", session="bobs")
-    append(client, "nobodys", [words("The secret is 7319.")])
-    remember(client, "Ann's secret is tea.")
-    every = ToolCalls(((SEARCH, {"query": "secret 7319"}), (RECENT, {"limit": 20})))
-    model_server.main.queue(every, "Done.", every, "Done.", every, "Done.")
-    chat(client, "Go.", session_id="s", user_id="ann", recall="tools")
-    chat(client, "Go.", session_id="t", recall="tools")  # a session without a user is its own owner
-    chat(client, "Go.", user_id="ann", recall="tools", temporary=True)
-    anns, nobodys, temporary = (told(body) for body in bodies(model_server)[1::2])
-    assert all("tea" in one and "7319" not in one for one in (*anns, *temporary))
-    assert nobodys == ["Nothing found."] * 2
-
-
 def test_what_the_prompt_shows_is_not_found_again(client, model_server):
     chat(client, "My dog is called Rex.", session_id="s")
     model_server.main.queue(call(query="dog Rex"), "Rex.")

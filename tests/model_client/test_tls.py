@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from memory.llm import Cancelled, TextDelta, complete
-from tests.llm import ask, both, chunk, data, failure
+from tests.llm import ask, chunk, data, failure
 from tests.model_server import ModelServer, Raw
 
 
@@ -30,15 +30,6 @@ def server(authority):
 def trusted(authority, tmp_path, monkeypatch):
     authority.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-
-
-@both
-@pytest.mark.usefixtures("trusted")
-def test_a_trusted_server_is_asked_and_its_connection_kept(server, make, stream):
-    server.main.queue("One.", "Two.", "Three.")
-    model = make()
-    assert [complete(model, ask(stream))[0] for _ in range(3)] == ["One.", "Two.", "Three."]
-    assert server.accepted <= 1 + stream  # the rest of a stream is read in the background
 
 
 def test_a_server_that_nobody_vouches_for_is_told_nothing(server, make):
