@@ -227,6 +227,7 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
     "claude, unsupported blocks": ([CLAUDE_TOOLS], {"Tea": [TEA[0], ("assistant", "I look.\n\nSencha.")]}, 0),
     "claude code": (b"\n".join(json.dumps(line).encode() for line in CODE), {"Which tea?": TEA}, 2),
     "gemini, takeout": (zipped(**TAKEOUT), {"Gemini, 2026-05-01": TEA}, 0),
+    "gemini, a page": (HTML, {"Gemini, 2026-05-01": TEA}, 0),
     "gemini, bad entries": (BAD_GEMINI, {"Gemini, 2026-05-01": TEA}, 3),
     "gemini, another language": (
         ABROAD,
@@ -257,10 +258,3 @@ def test_what_people_have_comes_in(client: FlaskClient, name: str) -> None:
     assert (report["skipped"], len(report["skipped_items"])) == (left_out, left_out)
     again = good(bring_in(client, document))
     assert again["created"]["messages"] == 0
-
-
-def test_activity_of_gemini_in_html_is_named(client: FlaskClient) -> None:
-    for document in (HTML, zipped(**{"Takeout/My Activity/Gemini Apps/MyActivity.html": HTML})):
-        response = bring_in(client, document)
-        assert response.status_code == 422
-        assert "JSON" in response.json["error"]["message"]

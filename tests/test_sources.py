@@ -103,6 +103,34 @@ GEMINI = [
     activity("Prompted And then?", LATER),
     activity("Fragte: Welcher Tee?", AT, "Sencha &amp; more"),
 ]
+
+
+def cell(activity: str, at: str, answer: str = "", product: str = "Gemini Apps") -> str:
+    """One activity of Google's page."""
+    return (
+        '<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
+        f'<div class="header-cell mdl-cell"><p class="mdl-typography--title">{product}<br></p></div>'
+        f'<div class="content-cell mdl-cell mdl-typography--body-1">{activity}<br>{at}<br>{answer}</div>'
+        '<div class="content-cell mdl-typography--body-1 mdl-typography--text-right"></div>'
+        '<div class="content-cell mdl-typography--caption"><b>Products:</b><br>&emsp;Gemini Apps<br></div></div></div>'
+    )
+
+
+def activity_page(*cells: str) -> bytes:
+    style = "<style>" + ".mdl-grid{display:flex}" * 5_000 + "</style>"
+    return f"<html><head><title>My Activity History</title>{style}</head><body>{''.join(cells)}</body></html>".encode()
+
+
+PAGE = activity_page(
+    cell(
+        'Prompted\xa0What is on it?<br>And why?<br>Attached 1 file.<br>-&nbsp; <a href="a-1.png">tea.png</a>',
+        "May 2, 2024, 12:00:00\u202fPM CEST",
+        "<p>70 &deg;C</p><ul><li>one</li></ul>",
+    ),
+    cell("Used an Assistant feature", "May 1, 2024, 1:00:00\u202fPM CEST"),
+    cell("Prompted\xa0And then?", "May 1, 2024, 12:00:09\u202fPM CEST", "<p>12:00:01</p>"),
+    cell("Poslali ste poziv:\xa0Kateri čaj?", "1. maj 2024, 12:00:00 CEST", "Sencha &amp; <b>more</b>"),
+)
 MESSAGES = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": [{"type": "text", "text": "Which tea?"}, {"type": "image_url", "image_url": {}}]},
@@ -223,6 +251,23 @@ GIVEN: dict[str, tuple[Any, str, dict[str, Said], set[str]]] = {
         {"Gemini, 2024-05-02": [HOT, ("assistant", "70 °C\none")], "Gemini, 2024-05-01": FIRST_DAY},
         set(),
     ),
+    "gemini, a page in a zip": (
+        zipped(**{"Takeout/My Activity/Gemini Apps/MyActivity.html": PAGE, "Takeout/archive_browser.html": b"<html>"}),
+        "gemini",
+        {
+            "Gemini, 2024-05-02": [
+                ("user", "What is on it?\nAnd why?\n[file: tea.png]"),
+                ("assistant", "70 °C\none"),
+            ],
+            "Gemini, 2024-05-01": [
+                ("user", "Kateri čaj?"),
+                ("assistant", "Sencha & more"),
+                ("user", "And then?"),
+                ("assistant", "12:00:01"),
+            ],
+        },
+        set(),
+    ),
     "chatgpt, shards in a zip": (
         zipped(**SHARDS),
         "chatgpt",
@@ -332,6 +377,48 @@ def test_what_an_agent_of_letta_knew_of_the_person_becomes_the_profile(client, n
     assert document["about"] == ["First name: Ada", "Tea: green"] and not document.get("wishes")
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Nov 5, 2025, 1:34:47\u202fAM CEST", "2025-11-04T23:34:47+00:00"),
+        ("5 Nov 2025, 01:34:47 GMT", "2025-11-05T01:34:47+00:00"),
+        ("05.11.2025, 01:34:47 MEZ", "2025-11-05T00:34:47+00:00"),
+        ("5. Nov. 2025, 01:34:47 MEZ", "2025-11-05T00:34:47+00:00"),
+        ("5 nov. 2025, 01:34:47 CET", "2025-11-05T00:34:47+00:00"),
+        ("5 juil. 2025, 01:34:47 CEST", "2025-07-04T23:34:47+00:00"),
+        ("5 ago 2025, 1:34:47 CEST", "2025-08-04T23:34:47+00:00"),
+        ("5 de nov. de 2025, 01:34:47 BRT", "2025-11-05T04:34:47+00:00"),
+        ("5 нояб. 2025 г., 01:34:47 MSK", "2025-11-04T22:34:47+00:00"),
+        ("2025年11月5日 01:34:47 JST", "2025-11-04T16:34:47+00:00"),
+        ("2025/11/05 1:34:47 JST", "2025-11-04T16:34:47+00:00"),
+        ("2025. 11. 5. 오후 1:34:47 KST", "2025-11-05T04:34:47+00:00"),
+        ("Nov 5, 2025, 12:34:47 AM GMT+05:30", "2025-11-04T19:04:47+00:00"),
+    ],
+)
+def test_times_of_googles_page_are_read_as_they_are_written_everywhere(client, written, read):
+    good(bring_in(client, activity_page(cell("Prompted\xa0Which tea?", written, "<p>Sencha.</p>"))))
+    (session,) = read_all(client, "/api/sessions", user_id="ada")
+    messages = read_all(client, f"/api/sessions/{session['id']}/messages")
+    assert [(message["content"], message["created_at"]) for message in messages] == [
+        ("Which tea?", read),
+        ("Sencha.", read),
+    ]
+
+
+def test_an_activity_without_a_time_that_can_be_read_is_named(client):
+    known = cell("Prompted\xa0Which tea?", "Nov 5, 2025, 1:34:47 AM UTC", "<p>Sencha.</p>")
+    report = good(bring_in(client, activity_page(known, cell("Prompted\xa0And then?", "last week", "<p>Hm.</p>"))))
+    assert (report["created"]["messages"], report["skipped"]) == (2, 1)
+    other = activity_page(cell("Searched for\xa0tea", "Nov 5, 2025, 1:34:47 AM UTC", product="Search"))
+    assert "another activity" in error(bring_in(client, other), 422)["message"]
+
+
+def test_a_page_without_an_end_is_refused_soon(client):
+    nested = activity_page() + b'<div class="outer-cell">' + b"<div><b><i>" * 9_000
+    assert error(bring_in(client, nested), 422)["code"] == "unknown_format"
+    assert error(bring_in(client, nested + bytes(3 << 20)), 422)["code"] == "unknown_format"
+
+
 def test_a_tree_without_an_end_is_walked_once(client):
     nodes = {"a": node("b", "user", "one"), "b": node("a", "assistant", "two"), "c": {"parent": None}}
     for one in nodes.values():
@@ -365,7 +452,7 @@ def test_a_tree_without_an_end_is_walked_once(client):
             [claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})],
             "export is of several people: acct and bob",
         ),
-        (b"<html>", "choose JSON"),
+        (b"<html>", "MyActivity.html"),
         (b"What", "is not valid JSON"),
         (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
         ({"facts": [1]}, "facts.0: Invalid input type"),

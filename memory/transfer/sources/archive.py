@@ -17,7 +17,7 @@ from memory.transfer.sources.values import refused
 UNPACKED_BYTES_MAX = 1 << 31  # of its text
 DIRECTORY_BYTES_MAX = 1 << 23  # of its list of files, which is read at once
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
-_TEXT = re.compile(r"\.(json|jsonl|ndjson|md)$", re.IGNORECASE)
+_TEXT = re.compile(r"\.(json|jsonl|ndjson|md|html)$", re.IGNORECASE)
 _INNER = re.compile(r"(.*?\.zip)//(.*)", re.IGNORECASE)
 
 

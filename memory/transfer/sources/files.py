@@ -55,7 +55,7 @@ SOURCES = (
 )
 _BESIDE = "What was said is in conversations.json beside it"
 _ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
-_AS_JSON = "For chats with Gemini, choose JSON as the format of My Activity in Google Takeout"
+_AS_JSON = "Chats with Gemini are in My Activity/Gemini Apps of Google Takeout, as MyActivity.json or MyActivity.html"
 _OTHER_FILES = {  # of exports, by a field that only they have
     "chatgpt_plus_user": f"ChatGPT's user.json. {_BESIDE}",
     "is_anonymous": f"ChatGPT's shared_conversations.json. {_BESIDE}",
@@ -152,6 +152,8 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
     file.seek(0)
     if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # as PowerShell writes files
         return _of_json(codecs.EncodedFile(file, "utf-8", "utf-16"))
+    if gemini.is_page(file):
+        return gemini.activities(file)
     if first_byte(file) == b"<":
         raise refused("unknown_format", f"This is a web page. {_AS_JSON}")
     if first_byte(file) == b'"':  # a JSON document that was written as JSON once more
