@@ -134,8 +134,9 @@ def strip_markup(text: str) -> str:
 
 def _bracketed(found: re.Match[str]) -> str:
     """Return a text in brackets; escaped if it has the shape of a mark in any case, spacing, accents and style."""
-    folded = unicodedata.normalize("NFKD", found[1] or "")
-    name = "".join(one for one in folded if not one.isspace() and unicodedata.category(one)[0] != "M")
+    name = "".join(unicodedata.normalize("NFKD", found[1] or "").split())
+    if not name.isascii():
+        name = "".join(one for one in name if unicodedata.category(one)[0] != "M")
     return f"&#91;{found[1]}" if _MARK.fullmatch(name) else found.group()
 
 

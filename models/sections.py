@@ -8,7 +8,7 @@ long loses items of its last sections first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 ITEM_CHARS_MAX = 400
@@ -54,7 +54,7 @@ class Sections:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the summary as JSON's types, in the order of the table."""
-        return {name: value if isinstance(value, str) else list(value) for name, value in asdict(self).items()}
+        return {section.name: _stored(section.kind, getattr(self, section.name)) for section in SECTIONS}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sections:
@@ -103,6 +103,12 @@ class Section(NamedTuple):
 
 
 SECTIONS = tuple(Section(section.name, *section.metadata["about"]) for section in fields(Sections))
+
+
+def _stored(kind: Kind, value: Any) -> Any:
+    if kind == "options":
+        return [dict(vars(option)) for option in value]
+    return value if kind == "line" else list(value)
 
 
 def _value(kind: Kind, stored: Any) -> Any:

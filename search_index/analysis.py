@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 
 from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
@@ -96,20 +96,34 @@ class Analysis:
         self.language = language
         self._english = language == "en"
         self._stop_words = stop_words or _listed(language)
-        more = {code: frozenset(map(self.folded, words)) for code, words in idle_words}
-        self._others = {code: _listed(code) | more.get(code, frozenset()) for code in LANGUAGES if code != language}
+        self._idle_words = dict(idle_words)
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
-        self._foreign = defaultdict[str, list[str]](list)  # the languages that have a word as a function word
-        for code, listed in self._others.items():
-            for word in listed:
-                self._foreign[word].append(code)
-        self._hints = frozenset(self._foreign).difference(self._stop_words)
-        self._hints |= frozenset(map(str.capitalize, self._hints))
         self._terms_of_written = cached(16_384)(self.terms)
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         # A turn asks several times.
         self.languages_of, self.content = cached(64)(self._languages_of), cached(64)(self._content)
         self.words = cached(2_048)(self._words)  # of facts, which consecutive turns compare
+
+    @cached_property
+    def _others(self) -> dict[str, frozenset[str]]:
+        """Function words of other languages, by their codes; made when needed, as most analyses only stem words."""
+        more = {code: frozenset(map(self.folded, words)) for code, words in self._idle_words.items()}
+        return {code: _listed(code) | more.get(code, frozenset()) for code in LANGUAGES if code != self.language}
+
+    @cached_property
+    def _foreign(self) -> dict[str, list[str]]:
+        """Languages that have a word as a function word, by the word."""
+        foreign = defaultdict[str, list[str]](list)
+        for code, listed in self._others.items():
+            for word in listed:
+                foreign[word].append(code)
+        return foreign
+
+    @cached_property
+    def _hints(self) -> frozenset[str]:
+        """Function words of other languages alone, also as sentences begin with them."""
+        hints = frozenset(self._foreign).difference(self._stop_words)
+        return hints | frozenset(map(str.capitalize, hints))
 
     def terms(self, text: str, name: str | None = None, *, singles: bool = False) -> list[str]:
         """Return the terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +93,7 @@ class IndexedMessage(NamedTuple):
             term_hash(document.role),
             speaker,
         )
-        row["length"], row["squares"] = len(terms), sum(count * count for count in counts.values())
+        row["length"], row["squares"] = len(terms), sum(map(mul, counts.values(), counts.values()))
         questions = sum(len(sentence) for sentence in _SENTENCES.findall(content) if sentence.rstrip()[-1:] in "?？")
         row["asks"] = questions / max(len(content), 1)
         postings = np.array([(term_hash(term), count) for term, count in counts.items()], POSTING).tobytes()

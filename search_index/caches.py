@@ -49,6 +49,11 @@ class ByteLRU:
             with self._lock:
                 self._values[key] = value, nbytes
 
+    def drop(self, key: Hashable) -> None:
+        """Give up a value that nobody will ask for."""
+        with self._lock:
+            self._values.pop(key, None)
+
     def cache_clear(self) -> None:
         with self._lock:
             self._values.clear()

@@ -80,14 +80,22 @@ class WordLlamaEmbedder:
 
 def _sum(word: str) -> bytes:
     """Return the sum of the vectors of a word's tokens; none of its tokens depends on the words beside it."""
-    tokenizer, vectors, last = _wordllama()
+    tokenizer, _, _ = _wordllama()
     total = np.zeros(WordLlamaEmbedder.dimensions, np.float32)
     for token in tokenizer.encode(word, add_special_tokens=False).ids:
-        total += vectors[min(token, last)]
+        total += _token_vector(token)
     return total.tobytes()
 
 
 _word_vector = cached(WORDS_CACHED)(_sum)
+
+
+@cached(1_024)
+def _token_vector(token: int) -> NDArray[np.float16]:
+    """Return the vector of a token, as of a digit: numbers and names that are new are made of the same few."""
+    _, vectors, last = _wordllama()
+    vector: NDArray[np.float16] = vectors[min(token, last)]
+    return vector
 
 
 @lru_cache(maxsize=1)

@@ -148,7 +148,7 @@ class SearchIndex:
         """Analyse and index those of `documents` that are not there yet (see `IndexStore.add`)."""
         if self._index_embedder is not None:
             self._index_embedder.calibrate()
-        return self._store.add(owner, documents, lambda new: self.analysed(new, self._index_embedder))
+        return self._store.add(owner, documents, self._analysed_for_index)
 
     def prepare(self, query: Query, owner: str = "") -> PreparedQuery:
         """Return the query, ready for `search`.  May call an embedding service; `search` never does.
@@ -404,6 +404,14 @@ class SearchIndex:
     def analyse_ahead(self, documents: Iterable[Document]) -> None:
         """Analyse messages that are not indexed yet, so that the first search which needs them does not wait for it."""
         self.analysed(list(documents), self._instant_embedder)
+
+    def _analysed_for_index(self, documents: Sequence[Document]) -> list[IndexedMessage]:
+        """Return messages analysed.  The index has them from then on, so the cache gives them up."""
+        calibrated = self._index_embedder
+        entries = self.analysed(documents, calibrated)
+        for document in documents:
+            self._entries.drop((document, calibrated.embedder.dimensions if calibrated is not None else 0))
+        return entries
 
     def _analyse(self, documents: Sequence[Document], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
         """Analyse documents, with their vectors by `calibrated`."""

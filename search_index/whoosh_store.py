@@ -184,8 +184,7 @@ class WhooshStore:
         if by_id and self._token(owner) == NO_INDEX:
             self._create(owner)
         with _recognised():
-            any_of = Or([Term("id", str(message_id)) for message_id in by_id])
-            indexed = _matching(self._index(owner), any_of) if by_id else set()
+            indexed = _held(self._index(owner), by_id) if by_id else set()
         if entries := analysed([document for message_id, document in by_id.items() if message_id not in indexed]):
             with self._writer(owner) as writer:
                 for entry in entries:
@@ -320,6 +319,13 @@ def _matching(index: FileIndex, query: Query) -> set[int]:
     """Return the ids of all messages that `query` finds."""
     with closing(index.reader()) as reader:
         return _ids(reader, Searcher(reader).docs_for_query(query)) if reader.doc_count() else set()
+
+
+def _held(index: FileIndex, message_ids: Iterable[int]) -> set[int]:
+    """Return which of these messages the index holds.  A term stays for a while after its message was removed."""
+    with closing(index.reader()) as reader:
+        named = [Term("id", str(message_id)) for message_id in message_ids if ("id", str(message_id)) in reader]
+    return _matching(index, Or(named)) if named else set()
 
 
 def _best(index: FileIndex, query: Query, limit: int) -> tuple[Segment, set[int]]:

@@ -28,10 +28,10 @@ def may_be_in(engine: Engine, messages: Iterable[Message]) -> bool:
 
 
 def propose(
-    engine: Engine, tx: Transaction, session: Any, drafts: Iterable[InstructionDraft], messages: Sequence[Message]
+    engine: Engine, tx: Transaction, session: Any, drafts: Sequence[InstructionDraft], messages: Sequence[Message]
 ) -> None:
     """Propose the drafts that stand the check to the person or the space of a session."""
-    learned = checked(drafts, messages, session.facts_through) if may_be_in(engine, messages) else ()
+    learned = checked(drafts, messages, session.facts_through) if drafts and may_be_in(engine, messages) else ()
     if not learned or not (owner := tx.get_one(OwnerRow, session.owner_id)).is_named:
         return
     for draft, message in learned:

@@ -368,6 +368,8 @@ def shortened(message: Message, window: int | None) -> Message:
 
 def limit_size(sections: Sections) -> Sections:
     """`sections` within SUMMARY_TOKENS_MAX.  The last sections lose items first, each its oldest first."""
+    if tokens.estimate(str(sections)) <= SUMMARY_TOKENS_MAX:
+        return sections
     for section in reversed(SECTIONS):
         items = getattr(sections, section.name)
         while items and section.kind != "line" and tokens.estimate(str(sections)) > SUMMARY_TOKENS_MAX:

@@ -18,7 +18,6 @@ from cachetools.func import ttl_cache
 from config import Settings, SettingsError
 from memory.errors import InvalidRequest, ModelError, NotFound, RecapError
 from memory.llm import LanguageModel, dict_in, list_in
-from memory.llm.builtin import BuiltinModel
 from memory.llm.fallback import WithFallback
 from memory.ops.metrics import Metrics
 from search_index import Embedder, MiniLMEmbedder, WordLlamaEmbedder
@@ -76,9 +75,12 @@ class ModelRegistry:
             settings = settings.model_copy(update=own)
         servers = settings.servers
         self.notice = BUILTIN if self.builtin else None
-        self.single_main = self.single_mini = BuiltinModel()
-        if self.builtin and servers.mini is None and servers.embedding is None:
-            return
+        if self.builtin:
+            from memory.llm.builtin import BuiltinModel  # here, since most processes have a server
+
+            self.single_main = self.single_mini = BuiltinModel()
+            if servers.mini is None and servers.embedding is None:
+                return
         # Imported here, because the openai package takes long to import and the built-in model works without it.
         from memory.llm.openai import OpenAIModel, ProviderClient
 
