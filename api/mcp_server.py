@@ -141,7 +141,7 @@ class McpServer:
         session_id = unquote(uri.removeprefix(session_uri("")).removesuffix(SUMMARY))
         try:
             if uri == PROFILE.uri:
-                document = profile.get(self.engine, person).profile.document
+                document = profile.get(self.engine, person).value.document
             elif uri == session_uri(session_id) + SUMMARY:
                 latest = summaries.get(self.engine, person, session_id).latest
                 document = latest.sections.as_dict() if latest is not None else {}

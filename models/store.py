@@ -102,12 +102,15 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemVersion:
-    """Value that an item had from `created_at` on."""
+    """Value that an item had from `created_at` on; version 0: none that anybody has written.
 
-    version: int
-    value: Any
-    author: str
-    created_at: datetime
+    author: `model`, `person`, `rollback`, `correction` or `erasure`.
+    """
+
+    version: int = 0
+    value: Any = None
+    author: str | None = None
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ class Profile(Schema):
 
     version = fields.Integer(about="0 until something is written.")
     document = fields.Raw(
-        attribute="profile.document", metadata=describe("The profile, under the tenant's JSON Schema.", type="object")
+        attribute="value.document", metadata=describe("The profile, under the tenant's JSON Schema.", type="object")
     )
-    sources = fields.Raw(attribute="profile.sources", about=_SOURCES)
+    sources = fields.Raw(attribute="value.sources", about=_SOURCES)
     author = fields.String(allow_none=True, about="`model`, `person`, `rollback` or `erasure`.")
     created_at = fields.UtcDateTime(allow_none=True)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -100,37 +100,23 @@ _OPERATION = {**TEXT, "enum": ["add", "replace", "remove"]}
 ANSWER = object_of(patch=list_of(object_of(op=_OPERATION, path=TEXT, value=TEXT, quote=TEXT, source=INTEGER)))
 
 
-@dataclass(frozen=True)
-class ProfileVersion:
-    """Version of the profile; version 0 is the empty one that nobody has written.
+def get(engine: Engine, caller: Caller, as_of: datetime | None = None) -> ItemVersion:
+    """Return the profile as it is or, with `as_of`, was then; version 0 is the empty one that nobody has written.
 
-    `author` is `model`, `person`, `rollback` or `erasure`.
+    Raises NotFound for an unknown person.
     """
-
-    version: int = 0
-    profile: Profile = field(default_factory=Profile)
-    author: str | None = None
-    created_at: datetime | None = None
-
-    @classmethod
-    def of(cls, stored: ItemVersion) -> ProfileVersion:
-        return cls(stored.version, Profile.of(stored.value), stored.author, stored.created_at)
-
-
-def get(engine: Engine, caller: Caller, as_of: datetime | None = None) -> ProfileVersion:
-    """Return the profile as it is or, with `as_of`, was then. Raises NotFound for an unknown person."""
     with engine.database.read() as tx:
         return _newest(engine, tx, get_user(tx, caller), as_of)
 
 
-def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ProfileVersion]:
+def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ItemVersion]:
     """Return all versions, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         item = _item(engine, tx, get_user(tx, caller))
-        return item_rows.page_of_versions(tx, item, ProfileVersion.of, cursor, limit)
+        return item_rows.page_of_versions(tx, item, _version_of, cursor, limit)
 
 
-def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ProfileVersion:
+def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ItemVersion:
     """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
 
     Facts that a value said which the person replaces or removes hold no longer.
@@ -155,7 +141,7 @@ def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: i
         return _write(engine, tx, owner, profile, "person")
 
 
-def rollback(engine: Engine, caller: Caller, version: int) -> ProfileVersion:
+def rollback(engine: Engine, caller: Caller, version: int) -> ItemVersion:
     """Make an earlier version the newest again.  Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
@@ -163,7 +149,7 @@ def rollback(engine: Engine, caller: Caller, version: int) -> ProfileVersion:
         return _write(engine, tx, owner, Profile.of(old.value), "rollback")
 
 
-def refresh(engine: Engine, caller: Caller) -> ProfileVersion:
+def refresh(engine: Engine, caller: Caller) -> ItemVersion:
     """Ask for an update now.  Raises NotFound, LimitReached, and InvalidRequest where profiles are off."""
     if engine.settings.profile_mode.mode == "off":
         raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
@@ -260,9 +246,13 @@ def _item(engine: Engine, tx: Transaction, owner: OwnerRow) -> Item | None:
     return item_rows.read(tx, owner.id, NAMESPACE, KEY, engine.now())
 
 
-def _newest(engine: Engine, tx: Transaction, owner: OwnerRow, as_of: datetime | None = None) -> ProfileVersion:
-    stored = item_rows.newest_version(tx, _item(engine, tx, owner), as_of)
-    return ProfileVersion.of(stored) if stored is not None else ProfileVersion()
+def _newest(engine: Engine, tx: Transaction, owner: OwnerRow, as_of: datetime | None = None) -> ItemVersion:
+    return _version_of(item_rows.newest_version(tx, _item(engine, tx, owner), as_of) or ItemVersion())
+
+
+def _version_of(stored: ItemVersion) -> ItemVersion:
+    """Return a stored version with a Profile as its value."""
+    return replace(stored, value=Profile.of(stored.value))
 
 
 def _schema(engine: Engine, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:
@@ -272,10 +262,10 @@ def _schema(engine: Engine, tx: Transaction, tenant: str, kind: str) -> dict[str
 
 def _write(
     engine: Engine, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
-) -> ProfileVersion:
+) -> ItemVersion:
     put, now = Put(NAMESPACE, KEY, asdict(profile)), engine.now()
     item = item_rows.write(tx, owner.id, put, now, author=author, sources=used)
-    return ProfileVersion(item.version, profile, author, now)
+    return ItemVersion(item.version, profile, author, now)
 
 
 # -- schemas
