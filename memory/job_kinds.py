@@ -6,7 +6,7 @@ from memory import feedback
 from memory.engine import Engine
 from memory.erasing.erasing import vacuum
 from memory.erasing.retention import expire_sessions
-from memory.knowledge import consolidation, overview, profile, rules, summary_job
+from memory.knowledge import consolidation, fact_writes, overview, profile, summary_job
 from memory.recall import indexing
 
 SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
@@ -23,7 +23,7 @@ def register_jobs(engine: Engine) -> None:
     queue.register("expire", engine.items.expire)
     queue.register("retention", partial(expire_sessions, engine))
     queue.register("summary", partial(summary_job.run, engine), SUMMARY_WORKERS)
-    queue.register("fact_ends", partial(rules.close_ended, engine))
+    queue.register("fact_ends", partial(fact_writes.close_ended, engine))
     queue.register("profile", partial(profile.run, engine))
     queue.register("overview", partial(overview.run, engine))
     queue.register("feedback", partial(feedback.run, engine))

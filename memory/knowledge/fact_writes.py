@@ -4,6 +4,8 @@ Invariants:
 - Each change stores how the fact is now as a revision, and gives its owner another `facts_revision`, so that no process
   shows what it kept before [test_current_facts].
 - A correction ends the validity of the old fact and never deletes it [test_facts].
+- From its `expires_at` on a fact is not valid, by the one condition for valid facts; a job closes it later
+  [test_facts].
 - A deleted fact is as if it had never been taken: what it alone corrected is valid again [test_facts, test_erasing].
 """
 
@@ -14,8 +16,10 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, case, delete, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, case, delete, func, insert, select, update
 
+from memory.access.owners import lock_owner
+from memory.engine import Engine
 from memory.events import FORGOTTEN, tell
 from memory.knowledge import overview
 from memory.knowledge.entities import strip_possessive
@@ -34,6 +38,7 @@ from memory.knowledge.rule_set import Decision, RuleSet
 from memory.knowledge.supersession import find_superseded
 from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 from models.facts import SELF, Fact, FactDraft, Relation
+from models.jobs import Job, JobRequest
 from models.messages import Message
 
 log = logging.getLogger(__name__)
@@ -320,3 +325,28 @@ def count_recalls(tx: Transaction | Connection, counts: Mapping[int, int]) -> No
     tx.execute(_COUNT, [{"fact": fact_id, "more": more} for fact_id, more in sorted(counts.items())])
     if owner_ids := {owner for fact, owner, old in before if (old + counts[fact]).bit_length() > old.bit_length()}:
         mark_changed(tx, owner_ids)
+
+
+# -- ends of facts
+
+
+def schedule_end(engine: Engine, tx: Transaction, owner_id: int, tenant: str, *ends: datetime | None) -> None:
+    """Ask for the job that closes an owner's facts at the first of their ends, if they have any."""
+    first = min(filter(None, ends), default=None)
+    if first is not None:
+        delay = max(0.0, (first - engine.now()).total_seconds())
+        engine.job_queue.enqueue(tx, JobRequest("fact_ends", owner_id, tenant, owner_id, delay=delay))
+
+
+def close_ended(engine: Engine, job: Job) -> None:
+    """Run the job that closes an owner's facts that have reached their end. Idempotent."""
+    now, valid = engine.now(), (FactRow.owner_id == job.owner_id, FactRow.valid_to.is_(None))
+    with engine.database.write() as tx:
+        owner = lock_owner(tx, job.owner_id)
+        if owner is None:
+            return
+        ended = select(FactRow.id, FactRow.expires_at).where(*valid, FactRow.expires_at <= now)
+        for fact_id, end in tx.execute(ended).all():
+            invalidate(tx, fact_id, now, "ended", until=end)
+        following = tx.scalar(select(func.min(FactRow.expires_at)).where(*valid))
+        schedule_end(engine, tx, owner.id, owner.tenant, following)

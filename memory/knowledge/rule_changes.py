@@ -22,11 +22,11 @@ from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge import profile
 from memory.knowledge.fact_reads import FACTS, NOW, valid_at
-from memory.knowledge.fact_writes import change_fact, invalidate
+from memory.knowledge.fact_writes import change_fact, invalidate, schedule_end
 from memory.knowledge.overview import outdate_session
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.rule_set import RuleSet
-from memory.knowledge.rules import RulesVersion, check_rules, put_rules, schedule_end
+from memory.knowledge.rules import RulesVersion, check_rules, put_rules
 from memory.knowledge.summaries import rewrite_newest
 from memory.store import item_rows
 from models import IS_NEWEST_SUMMARY, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict

@@ -1,11 +1,9 @@
-"""Rules of what is kept, of a tenant for all of its people and of a person for themselves; and facts at their end.
+"""Rules of what is kept, of a tenant for all of its people and of a person for themselves.
 
 Every version of them is kept. A turn reads none: they are read where facts and summaries are written.
 
-Invariants:
-- From its `expires_at` on a fact is not valid, by the one condition for valid facts; a job closes it later
-  [test_facts].
-- Rules that keep out what is stored already say so first, and close it only where the caller says which [test_rules].
+Invariant: rules that keep out what is stored already say so first, and close it only where the caller says which
+[test_rules].
 """
 
 from __future__ import annotations
@@ -15,17 +13,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, func, select
+from sqlalchemy import ColumnElement, bindparam, select
 
-from memory.access.owners import find_or_make_owner, lock_owner
+from memory.access.owners import find_or_make_owner
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
-from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.rule_set import EVERYTHING, Decision, RuleSet, check_word
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.store import item_rows
-from models import FactRow, ItemRow, OwnerRow, Transaction
-from models.jobs import Job, JobRequest
+from models import ItemRow, OwnerRow, Transaction
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Put
 
@@ -170,28 +166,3 @@ def _of_tenant(engine: Engine, tx: Transaction, caller: Caller) -> RuleSet:
     """Return the rules that a caller's own can only narrow."""
     item = _item(engine, tx, Caller(caller.tenant)) if caller.owner is not None else None
     return RuleSet.of(item.value) if item is not None else EVERYTHING
-
-
-# -- ends of facts
-
-
-def schedule_end(engine: Engine, tx: Transaction, owner_id: int, tenant: str, *ends: datetime | None) -> None:
-    """Ask for the job that closes an owner's facts at the first of their ends, if they have any."""
-    first = min(filter(None, ends), default=None)
-    if first is not None:
-        delay = max(0.0, (first - engine.now()).total_seconds())
-        engine.job_queue.enqueue(tx, JobRequest("fact_ends", owner_id, tenant, owner_id, delay=delay))
-
-
-def close_ended(engine: Engine, job: Job) -> None:
-    """Run the job that closes an owner's facts that have reached their end. Idempotent."""
-    now, valid = engine.now(), (FactRow.owner_id == job.owner_id, FactRow.valid_to.is_(None))
-    with engine.database.write() as tx:
-        owner = lock_owner(tx, job.owner_id)
-        if owner is None:
-            return
-        ended = select(FactRow.id, FactRow.expires_at).where(*valid, FactRow.expires_at <= now)
-        for fact_id, end in tx.execute(ended).all():
-            invalidate(tx, fact_id, now, "ended", until=end)
-        following = tx.scalar(select(func.min(FactRow.expires_at)).where(*valid))
-        schedule_end(engine, tx, owner.id, owner.tenant, following)

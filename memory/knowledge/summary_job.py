@@ -27,9 +27,9 @@ from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, Mod
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope, supersession_chain
-from memory.knowledge.fact_writes import add_proposed, delete_with_history
+from memory.knowledge.fact_writes import add_proposed, delete_with_history, schedule_end
 from memory.knowledge.rule_set import RuleSet
-from memory.knowledge.rules import rules_in_force, schedule_end, stored_rules
+from memory.knowledge.rules import rules_in_force, stored_rules
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import (
     BATCH_TOKENS,

@@ -25,7 +25,7 @@ from memory.access.owners import find_or_make_owner, find_own_session, lock_owne
 from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge import overview, rules
-from memory.knowledge.fact_writes import as_links, mark_changed
+from memory.knowledge.fact_writes import as_links, mark_changed, schedule_end
 from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
 from memory.recall import unhelpful
@@ -234,7 +234,7 @@ class Import:
                     for revision in fact.revisions
                 )
             ends = [row.expires_at for _, row in new if row.valid_to is None]
-            rules.schedule_end(self.engine, tx, owner.id, owner.tenant, *ends)
+            schedule_end(self.engine, tx, owner.id, owner.tenant, *ends)
         self.created["facts"] += len(new)
         self.known["facts"] += len(facts) - len(new)
 
