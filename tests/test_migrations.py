@@ -9,15 +9,15 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from flask_migrate import downgrade
+from flask_migrate import downgrade, upgrade
 
-from app import build_app, engine_of, upgrade_schema
+from app import add_migrations, build_app, engine_of, upgrade_schema
 from cli import register_commands
 from config import Settings, SettingsError
 from models import Base
 from models.schema import MIGRATIONS, revisions
 from tests.application import an_app, execute
-from tests.http import ask, chat, failed
+from tests.http import ask, chat, failed, good
 
 UPGRADE = "recap db upgrade"
 
@@ -53,6 +53,33 @@ def test_the_migration_makes_what_the_rows_are_declared_as(tmp_path):
 def test_the_names_of_the_files_are_the_revisions():
     scripts = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
     assert revisions() == tuple(script.revision for script in scripts)
+
+
+def test_items_of_the_store_are_found_after_an_upgrade_with_their_time_to_live(tmp_path):
+    with an_app(tmp_path) as app:
+        add_migrations(app)
+        with app.app_context():
+            upgrade(revision="0020")
+        now, ever, past = (f"'{year}-03-01 10:00:00.000000'" for year in (2026, 2126, 2020))
+        names = "INSERT INTO items (owner_id, namespace, key, value, version, ttl_minutes, refreshes, expires_at, "
+        execute(
+            tmp_path / "recap.db",
+            f"INSERT INTO owners (id, tenant, kind, name, created_at) VALUES (1, 'default', 'user', 'ada', {now})",
+            f"{names} created_at, updated_at) VALUES "
+            f"""(1, 'ada.notes', 'tea', '{{"text": "Green tea"}}', 3, 5.0, 1, {ever}, {now}, {now}),"""
+            f"""(1, 'ada.notes', 'old', '{{"text": "Tea of old"}}', 1, 5.0, 0, {past}, {past}, {past}),"""
+            f"""(1, 'ada', 'car', '"A red car"', 1, NULL, 0, NULL, {now}, {now})""",
+        )
+        upgrade_schema(app)
+        client = app.test_client()
+        query = {"namespace": "ada.notes", "key": "tea", "user_id": "ada"}
+        item = good(client.get("/api/store/items", query_string=query))
+        assert item == item | {"value": {"text": "Green tea"}, "version": 3, "ttl": 5.0, "refresh_on_read": True}
+        assert item["expires_at"] < "2126", "each read gives it five minutes more"
+        found = client.post("/api/store/search", json={"user_id": "ada", "query": "which tea?", "limit": 2})
+        assert [item["key"] for item in good(found)["items"]] == ["tea", "car"], "by words, and nothing that expired"
+        listed = good(client.get("/api/store/namespaces", query_string={"user_id": "ada"}))
+        assert listed["namespaces"] == [["ada"], ["ada", "notes"]]
 
 
 def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path, migrated):
