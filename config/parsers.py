@@ -103,6 +103,14 @@ def database_url(raw: str) -> str:
     """Return a URL of SQLAlchemy, or nothing. It may hold a password, so an error does not repeat it."""
     if raw and not re.match(r"(sqlite|postgresql)(\+\w+)?://", raw):
         raise ValueError("it takes sqlite:////srv/recap/recap.db or postgresql+psycopg://user:password@host/name")
+    if raw.startswith("postgresql"):
+        from sqlalchemy import make_url  # not at the top: gunicorn's first process does without
+
+        try:
+            if "@" in (make_url(raw).host or ""):
+                raise ValueError
+        except ValueError:  # of a port that is no number
+            raise ValueError("no host and port follow the password: write an @ within it as %40") from None
     return raw
 
 

@@ -115,6 +115,8 @@ BAD = [
     ("PORT", "eighty", "valid integer"),
     ("PORT", "80000", "65535"),
     ("DATABASE_URL", "postgres://recap:secret@db/recap", "postgresql+psycopg://"),
+    ("DATABASE_URL", "postgresql+psycopg://recap:se@cret@db/recap", "write an @ within it as %40"),
+    ("DATABASE_URL", "postgresql+psycopg://recap:secret@db:5x/recap", "no host and port"),
     ("RATE_LIMIT", "often", "120 per minute"),
     ("RATE_LIMIT_STORAGE", "carrier-pigeon://loft", "memory://"),
     ("CORS_ORIGINS", "*", "never *"),
