@@ -60,6 +60,7 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['._@&-][A-Za-z0-9]+)*(?:\+\+|#(?!\w))
 _WRITTEN = re.compile(
     f"{_PAIRED.pattern}|(?:{_LETTER}(?<![{PAIRED}])[\u0300-\u036f]*|['\u2019._@&-](?={_LETTER}))+(?:\\+\\+|#(?!\\w))?"
 )
+_ASCII_WRITTEN = re.compile(rf"['._@&-]?{_ASCII_WORD.pattern}")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CONTRACTION = re.compile(r"'(?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _JOINT = re.compile(r"['._@&-]")
@@ -98,8 +99,8 @@ class Analysis:
         self._stop_words = stop_words or _listed(language)
         self._idle_words = dict(idle_words)
         self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
-        self._terms_of_written = cached(16_384)(self.terms)
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
+        self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
         # A turn asks several times.
         self.languages_of, self.content = cached(64)(self._languages_of), cached(64)(self._content)
         self.words = cached(2_048)(self._words)  # of facts, which consecutive turns compare
@@ -157,7 +158,7 @@ class Analysis:
         """Return the words of `text`, as written there, that have one of `terms` or begin with one of `prefixes`."""
         words: dict[str, None] = {}
         languages = self._foreign_languages(text)
-        for word in _WRITTEN.findall(text):
+        for word in _written(text):
             forms = (*self.terms(word), *self._stems(self.folded(word), languages))
             if _PAIRED.match(word):
                 spans = [(at, at + size) for at in range(len(word)) for size in (1, 2)]
@@ -175,11 +176,8 @@ class Analysis:
 
     def _content(self, text: str) -> str:
         """Return the words of `text` but stop words; if none is left, `text`."""
-        return " ".join(filter(self.has_terms, _WRITTEN.findall(text))) or text
-
-    def has_terms(self, word: str) -> bool:
-        """Return whether a word has terms: whether it is more than a stop word."""
-        return bool(self._terms_of_written(word) if len(word) <= MAX_TERM else self.terms(word))
+        words = _written(text)
+        return " ".join([word for word in words if len(word) > MAX_TERM or self.has_terms(word)]) or text
 
     def folded(self, text: str) -> str:
         """`text` in the spelling in which terms are compared, but not stemmed."""
@@ -194,11 +192,11 @@ class Analysis:
 
         One such word of another language may be a word of this one.
         """
-        words = [word for written in _WRITTEN.findall(self.folded(text)) for word in written.split("'")]
-        counts = Counter(code for word in words if word in self._foreign for code in self._foreign[word])
-        if 2 * sum(map(bool, map(_CYRILLIC.match, words))) > len(words):  # one language here is written in this script
-            return ["ru"]
-        most, own = max(counts.values(), default=0), sum(word in self._stop_words for word in words)
+        words = _written(self.folded(text).replace("'", " "))
+        counts = Counter([code for word in words if word in self._foreign for code in self._foreign[word]])
+        if not text.isascii() and 2 * sum(map(bool, map(_CYRILLIC.match, words))) > len(words):
+            return ["ru"]  # the one language here that is written in this script
+        most, own = max(counts.values(), default=0), sum(map(self._stop_words.__contains__, words))
         if most < FOREIGN_WORDS or most <= own:
             return [self.language]
         return [code for code, count in counts.items() if count == most]
@@ -284,6 +282,11 @@ class Analysis:
         if word.isalpha() and (word.isascii() or not self._english):
             word = self._stem(word) or word  # accents are folded already, as people leave them out: the stems bear it
         return (word,)
+
+
+def _written(text: str) -> list[str]:
+    """Return the words of a text as they are written there."""
+    return (_ASCII_WRITTEN if text.isascii() else _WRITTEN).findall(text)
 
 
 @lru_cache(maxsize=len(LANGUAGES))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.languages import LANGUAGES, Language, TextPattern, alternatives, analysis_in, pattern
+from memory.languages import LANGUAGES, Language, analysis_in, pattern, text_pattern
 from memory.recall.triggers import MessageReading, Trigger, about, asking, keywords, stands_alone
 
 ENGLISH = analysis_in("en")
@@ -191,10 +191,11 @@ def test_a_pattern_that_passes_over_texts_finds_the_same(part, text):
         found: str = getattr(language, part)
         return found
 
-    whole, quick = pattern(source), TextPattern(alternatives(source))
+    whole, quick = pattern(source), text_pattern(source)
     for name in ("search", "match"):
         match, other = getattr(whole, name)(text), getattr(quick, name)(text)
         assert (match and match.span()) == (other and other.span())
+    assert [match.span() for match in quick.finditer(text)] == [match.span() for match in whole.finditer(text)]
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from typing import Any
 from memory import instructions
 from memory.engine import Engine
 from memory.knowledge.grounding import contains_quote, content_pairs
-from memory.languages import TextPattern, alternatives
+from memory.languages import text_pattern
 from memory.quoting import own_words, strip_markup
 from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
 from models.messages import Message
 
 TEXT_CHARS_MAX = 300  # of one
-_LASTING = TextPattern(alternatives(lambda language: language.lasting))
+_LASTING = text_pattern(lambda language: language.lasting)
 
 
 def may_be_in(engine: Engine, messages: Iterable[Message]) -> bool:

@@ -6,7 +6,7 @@ Code asks for a pattern or a table and gets that of all languages together, sinc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ from search_index import analysis
 from search_index.analysis import ENGLISH, Analysis
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
+
+_LATIN = [language for language in LANGUAGES if language.is_latin]
 
 CLAUSE_END = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
@@ -31,6 +33,7 @@ __all__ = [
     "shared",
     "table",
     "tables",
+    "text_pattern",
     "vocabulary",
 ]
 
@@ -40,10 +43,10 @@ def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
     return re.compile(alternatives(part), re.IGNORECASE)
 
 
-def alternatives(part: Callable[[Language], str]) -> str:
+def alternatives(part: Callable[[Language], str], languages: Sequence[Language] = LANGUAGES) -> str:
     """Return that part of all languages as one regular expression."""
-    spaced = "|".join(f"(?:{part(language)})" for language in LANGUAGES if language.spaced and part(language))
-    unspaced = [f"(?:{part(language)})" for language in LANGUAGES if not language.spaced and part(language)]
+    spaced = "|".join(f"(?:{part(language)})" for language in languages if language.spaced and part(language))
+    unspaced = [f"(?:{part(language)})" for language in languages if not language.spaced and part(language)]
     return "|".join([rf"(?<!\w)(?:{spaced})(?!\w)", *unspaced]) if spaced else "|".join(unspaced)
 
 
@@ -53,24 +56,41 @@ class TextPattern:
     To ignore case takes several times as long, so ASCII texts are first searched in small letters.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, ascii_source: str | None = None) -> None:
+        """`ascii_source` is what an ASCII text may match of the pattern; None: all."""
         self._pattern = re.compile(source, re.IGNORECASE)
         # It finds a match wherever the pattern does, and where letters ought to be capitals.
-        source = source.replace("(?-i:", "(?:")
+        source = (source if ascii_source is None else ascii_source).replace("(?-i:", "(?:")
         self._lower = re.compile(re.sub(r"(?<!\\)(?<!\(\?)[A-Z]", lambda letter: letter[0].lower(), source))
 
-    def search(self, text: str) -> re.Match[str] | None:
-        """Return the first match."""
+    def search(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """Return the first match from `start` on."""
         if not text.isascii():
-            return self._pattern.search(text)
-        first = self._lower.search(text.lower())
-        return first and self._pattern.search(text, first.start())
+            return self._pattern.search(text, start)
+        small = text.lower()
+        while first := self._lower.search(small, start):
+            if match := self._pattern.match(text, first.start()):
+                return match
+            start = first.start() + 1
+        return None
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches, none of which is empty."""
+        match = self.search(text)
+        while match:
+            yield match
+            match = self.search(text, match.end())
 
     def match(self, text: str) -> re.Match[str] | None:
         """Return the match that begins the text."""
         if text.isascii() and self._lower.match(text.lower()) is None:
             return None
         return self._pattern.match(text)
+
+
+def text_pattern(part: Callable[[Language], str]) -> TextPattern:
+    """Return one pattern for that part of all languages."""
+    return TextPattern(alternatives(part), alternatives(part, _LATIN))
 
 
 def table(part: Callable[[Language], Any]) -> dict[str, Any]:

@@ -132,6 +132,11 @@ class Language(_Data):
     times: Times | None = None
 
     @cached_property
+    def is_latin(self) -> bool:
+        """True where it is written in Latin letters, so that a text in it may be ASCII."""
+        return any(map(str.isascii, self.idle_words))
+
+    @cached_property
     def generic_verbs(self) -> frozenset[str]:
         """Return every form of the verbs of little meaning."""
         regular = {form for verb in self.regular_verbs for form in _forms(verb)}

@@ -63,10 +63,8 @@ def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size:
     """
     if not ids:
         return {}
-    rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size})
-    return {
-        columns[0]: LocatedMessage(Message._make(columns), session_id, title) for session_id, title, *columns in rows
-    }
+    rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size}).all()
+    return {row.id: LocatedMessage(Message(*row[2:]), row.session_id, row.title) for row in rows}
 
 
 def find_latest(
@@ -125,6 +123,8 @@ def fit_budget(
         for near in around:
             if near.message.id in seen:
                 continue
+            if min(near.message.tokens, NEIGHBOUR_TOKENS) > budget:
+                break  # a line has at least the tokens of its text
             message = truncate_message(near.message, found=near.message.id in best)
             line = message_line(message)
             day, on = message.created_at.date(), days.setdefault(near.session_id, set())

@@ -8,21 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from memory.languages import TextPattern, alternatives
+from memory.languages import text_pattern
 from memory.recall.excerpts import LocatedMessage
 from models.messages import Message
 from search_index import Hit
 
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
-_DENIAL = TextPattern(alternatives(lambda language: language.denials))
+_DENIAL = text_pattern(lambda language: language.denials)
 _SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
 
 
 def is_question(message: Message) -> bool:
     """Return whether the message only asks."""
     content = message.content
-    if "?" not in content and "？" not in content:
+    last = max(content.rfind("?"), content.rfind("？"))
+    told = len(content[last + 1 :].lstrip())
+    if last < 0 or len(content) - told < QUESTION_SHARE * len(content):
         return not content
     asked = sum(len(sentence) for sentence in _SENTENCE.findall(content) if sentence.rstrip()[-1:] in ("?", "？"))
     return asked >= QUESTION_SHARE * len(content)

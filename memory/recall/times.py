@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, Language, Times, analysis_in
+from memory.languages import LANGUAGES, Language, TextPattern, Times, analysis_in
 
 READ_CHARS = 2000  # of a text
 _BEFORE = 32  # characters before a name in which "since" or "every" may stand
@@ -193,9 +193,10 @@ class _Grammar:
         phrases = (*_DIGITS, *times.phrases) if language.code == ENGLISH else times.phrases
         apart, end = (_APART, _ENDS) if language.spaced else (_NO_NUMBER, "")
         either = "|".join(self._numbered(at, phrase) for at, phrase in enumerate(phrases))
-        self._name = _compiled(f"{apart}(?:{either}){end}")
-        self._never_after = _compiled(rf"\b(?:{times.never_after})\W{{1,3}}\Z") if times.never_after else None
-        self._verbs = _compiled(rf"\b(?:{times.verbs})\b" if language.spaced else times.verbs)
+        self._name = TextPattern(_spaced(f"{apart}(?:{either}){end}"))
+        never_after, verbs = rf"\b(?:{times.never_after})\W{{1,3}}\Z", rf"\b(?:{times.verbs})\b"
+        self._never_after = re.compile(_spaced(never_after), re.IGNORECASE) if times.never_after else None
+        self._verbs = re.compile(_spaced(verbs if language.spaced else times.verbs), re.IGNORECASE)
         # Each phrase has a year in digits, a date in digits, or one of these words, of whose parts one tells it.
         keys = {*times.named, *times.units, *times.years, *times.months, *times.weekdays, *times.periods}
         words = {max(_WORD.findall(key.lower()), key=len) for key in keys}
@@ -301,9 +302,9 @@ def _keys(table: Mapping[str, object], capitalised: frozenset[str] = frozenset()
     return "|".join(f"(?-i:{key.capitalize()})" if key in capitalised else key for key in keys) or "(?!)"
 
 
-def _compiled(template: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """Compile a template: its spaces stand for several, and ` ?` for white space or none."""
-    return re.compile(template.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}"), flags)
+def _spaced(template: str) -> str:
+    """Return the pattern of a template, whose spaces stand for several, and ` ?` for white space or none."""
+    return template.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}")
 
 
 def _said(match: re.Match[str]) -> Said:

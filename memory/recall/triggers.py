@@ -18,7 +18,7 @@ from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, vocabulary
+from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, text_pattern, vocabulary
 from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
@@ -34,16 +34,16 @@ ALSO_ASKED = 0.4
 UNASKED = 1 / 6  # it asks for nothing, but what is recalled may matter
 
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
-_REFERENCE = TextPattern(alternatives(lambda language: language.references))
-_POINTER = TextPattern(alternatives(lambda language: language.pointers))
-_PERSON = TextPattern(alternatives(lambda language: language.persons))
-_PEOPLE = TextPattern(alternatives(lambda language: language.people))
-_THING = TextPattern(alternatives(lambda language: language.things))
-_OWN = TextPattern(alternatives(lambda language: language.own))
-_REPLIED = TextPattern(alternatives(lambda language: language.replied))
-_ELSEWHERE = TextPattern(alternatives(lambda language: language.elsewhere))
+_REFERENCE = text_pattern(lambda language: language.references)
+_POINTER = text_pattern(lambda language: language.pointers)
+_PERSON = text_pattern(lambda language: language.persons)
+_PEOPLE = text_pattern(lambda language: language.people)
+_THING = text_pattern(lambda language: language.things)
+_OWN = text_pattern(lambda language: language.own)
+_REPLIED = text_pattern(lambda language: language.replied)
+_ELSEWHERE = text_pattern(lambda language: language.elsewhere)
 _VAGUE = vocabulary(lambda language: language.vague_nouns)
-_ASKS = TextPattern(alternatives(lambda language: language.asks))
+_ASKS = text_pattern(lambda language: language.asks)
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _OPENING = TextPattern(rf"\W*(?:(?:{alternatives(lambda language: language.padding)})\W+)*(?:{_SMALL_TALK.pattern})")
 _COURTESIES = vocabulary(lambda language: language.courtesies)
@@ -244,8 +244,11 @@ _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # endless marks and accents, which woul
 _CONTRACTION = re.compile(r"['’](?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _TECHNICAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d|[._@&:+#/]|\w-\w")  # has what no plain word has
 _SENTENCE_END = re.compile(r"[.!?:;\n。！？：；…]")
-_IDLE_WORDS = next(language.idle_words for language in LANGUAGES if language.code == "en")
+_EN = next(language for language in LANGUAGES if language.code == "en")
+_IDLE_WORDS = _EN.idle_words
 _TIME_WORDS = vocabulary(lambda language: language.time_words)
+# Most words of a text are one of these, and never worth searching for in small letters.
+_FILLERS = _IDLE_WORDS | _EN.time_words | (_EN.stop_words or frozenset())
 _GENERIC_VERBS = vocabulary(lambda language: language.generic_verbs)
 _DETERMINERS = vocabulary(lambda language: language.determiners)
 _IDLE = pattern(lambda language: language.idle)
@@ -281,6 +284,9 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
                     yield pair
                 seen.add(lower)
             determined = False
+            continue
+        if match[0] in _FILLERS:
+            determined = match[0] in _DETERMINERS
             continue
         word = match[0][:MAX_TERM]
         is_plain = word.isalpha() and (len(word) == 1 or word[1:].islower())  # most words are, and need no pattern

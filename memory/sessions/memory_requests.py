@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import CLAUSE_END, TextPattern, alternatives, content_terms, shared, table
+from memory.languages import CLAUSE_END, content_terms, shared, table, text_pattern
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, Transaction
 from models.facts import FactDraft
@@ -21,15 +21,15 @@ from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message
 
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
 
-_REMEMBER = TextPattern(alternatives(lambda language: language.remember))
-_KEEP_OUT = TextPattern(alternatives(lambda language: language.keep_out))
+_REMEMBER = text_pattern(lambda language: language.remember)
+_KEEP_OUT = text_pattern(lambda language: language.keep_out)
 _MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
 # No sentence ends after "4." in "4. Juli", or after "Dr.".
 _SENTENCE_END = re.compile(
     rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(_MONTHS)})\b))\s+|(?<=[。！？\n])",
     re.I,
 )
-_FORGET = TextPattern(alternatives(lambda language: language.forget))
+_FORGET = text_pattern(lambda language: language.forget)
 
 
 def asks_to_keep_out(text: str) -> bool:
