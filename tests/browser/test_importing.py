@@ -14,7 +14,7 @@ from tests.browser.page import ME, choose_file, fits, open_manage, state
 from tests.browser.windows import PHONE, watch_of
 from tests.live import Live
 from tests.test_chatgpt_import import conversation, node
-from tests.test_sources import MARKDOWN, PROJECT, claude_chat
+from tests.test_sources import MARKDOWN, PAGE, PROJECT, claude_chat
 
 PART = 500_000  # bytes, as in chats_file.js
 
@@ -171,5 +171,7 @@ def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(home
     manage = drop(home, ("claude.zip", "application/zip", claude), ("tea.md", "text/markdown", MARKDOWN))
     expect(manage).to_contain_text("claude.zip, tea.md was imported. New: 4 chats, 7 messages.")
     assert {"Tea", "Tea shop", "On tea"} <= titles(live)
+    manage = drop(home, ("MyActivity.html", "text/html", PAGE))
+    expect(manage).to_contain_text("MyActivity.html was imported. New: 2 chats, 6 messages.")
     manage = drop(home, ("user.json", "application/json", b'{"chatgpt_plus_user": true}'))
     expect(manage.get_by_role("alert")).to_contain_text("This is ChatGPT's user.json")

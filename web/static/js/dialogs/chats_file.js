@@ -5,8 +5,9 @@
 import { hasText, text } from "../page/words.js";
 
 const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress
-const CHATS = /(?:^|\/)(?:conversations(?:-\d+)?|memories|projects(?:\/[^/]+)?|MyActivity)\.json$/;
-const TEXT = /\.(?:json|jsonl|ndjson|md|zip)$/;
+const CHATS = /(?:^|\/)(?:(?:conversations(?:-\d+)?|memories|projects(?:\/[^/]+)?)\.json|MyActivity\.(?:json|html))$/;
+const TEXT = /\.(?:json|jsonl|ndjson|md|html|zip)$/;
+const ACTIVITY = 'class="outer-cell'; // of Google's page, after its style
 const KINDS = { "text/html": "web_page", "application/pdf": "pdf" };
 
 /** The parts in order, each `{ body, chats }`; without `chats` if it has to be sent whole.  Throws Error in words. */
@@ -21,13 +22,18 @@ export async function partsOf(files) {
 const inOrder = (items, name) => items.sort((a, b) => a[name].localeCompare(b[name], undefined, { numeric: true }));
 const wrong = (problem, values) => new Error(text(`dialogs.import.wrong.${problem}`, values));
 
+/** Whether a file is Google's page of what a person did, which has the chats with Gemini. */
+export const isActivity = async (file) =>
+  /\.html$/i.test(file.name) && (await file.slice(0, 1 << 20).text()).includes(ACTIVITY);
+
 async function documentsIn(file) {
   const { name } = file;
   const start = await file.slice(0, 64).text().catch(() => {
     throw wrong("unreadable", { name });
   });
   if (start.startsWith("PK")) return documentsInZip(file);
-  if (/^\s*[[{#*-]/.test(start)) return [file];
+  if (/^\s*[[{"#*-]/.test(start)) return [file];
+  if (await isActivity(file)) return [file];
   const kind = KINDS[file.type] ?? file.type.split("/")[0];
   throw wrong(hasText(`dialogs.import.wrong.${kind}`) ? kind : "unknown", { name });
 }

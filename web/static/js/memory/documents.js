@@ -1,4 +1,5 @@
 // Documents: files that were added to what is known, and those that could not be read.
+import { isActivity } from "../dialogs/chats_file.js";
 import * as api from "../page/api.js";
 import { announce, chooseFiles } from "../page/dom.js";
 import { Component, Trouble, html } from "../page/html.js";
@@ -18,6 +19,7 @@ let view = null; // the list, once it is opened
 export async function isDocument(file) {
   const name = file.name.toLowerCase();
   if (/^chat\.html$/.test(name) || !KINDS.some((kind) => name.endsWith(kind))) return false; // ChatGPT's exports have one
+  if (await isActivity(file)) return false;
   return !/\.(?:md|markdown|txt)$/.test(name) || !A_CHAT.test(await file.slice(0, LOOKED_AT).text());
 }
 
