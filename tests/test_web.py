@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from api.errors import REFUSALS
+from memory.errors import RecapError, SummaryRefused, TooLarge
 from models.sections import SECTIONS
 from web import TEXTS
 
-STATIC = Path(__file__).resolve().parent.parent / "web" / "static"
+ROOT = Path(__file__).resolve().parent.parent
+STATIC = ROOT / "web" / "static"
 _IMPORT = re.compile(r'^(?:import|export)\b(?:[^;"]*?from)? "(?P<path>[^"]+)";', re.M)
 _LATER = re.compile(r'\bimport\("(?P<path>[^"]+)"\)')  # a module that is loaded when it is needed
 ROOMS = "|".join(TEXTS["en"])
@@ -123,8 +126,40 @@ def _placeholders(forms: dict[str, str]) -> dict[str, set[str]]:
 
 def test_the_languages_have_the_same_texts_with_the_same_placeholders():
     english, german = ({key: _placeholders(forms) for key, forms in _entries(TEXTS[name])} for name in ("en", "de"))
-    assert english == german
+    errors = {f"page.errors.{code}" for code in TEXTS["de"]["page"]["errors"]}
+    assert german.keys() - english.keys() <= errors, "the server's words are English"
+    assert english == {key: forms for key, forms in german.items() if key in english}
     assert all("count" in forms["other"] for forms in english.values() if "other" in forms)
+
+
+# Errors of commands, other protocols and what the page does not offer.
+NOT_OF_THE_PAGE = {
+    *("backup_exists", "backup_failed", "backup_too_new", "backup_too_old", "backup_unusable", "not_sqlite"),
+    *("restore_under_way", "server_running", "target_differs", "metrics_key_missing", "metrics_lost"),
+    *("api_key_missing", "api_key_unknown", "key_of_settings", "key_not_found", "bad_key"),
+    *("invalid_client", "invalid_client_metadata", "invalid_grant", "invalid_redirect_uri", "oauth_off"),
+    *("origin_refused", "connection_not_found", "too_many_wrong_keys", "invalid_arguments", "person_declined"),
+    *("person_must_agree", "resource_not_found", "previous_response_not_found", "tokens_too_few", "owner_in_query"),
+    *("bad_event_id", "reserved_namespace", "compressed_body"),
+}
+
+
+def error_codes() -> set[str]:
+    """Return the codes of the errors that the API answers with, as its modules name them."""
+    kinds = "|".join(kind.__name__ for kind in (RecapError, *RecapError.__subclasses__(), TooLarge, SummaryRefused))
+    raised = re.compile(rf'\b(?:{kinds}|_reached)\(\s*"([a-z_]+)"|^ *(?:[A-Z_]+ = )?"(model_\w+)"(?::|$)', re.M)
+    sources = [path.read_text("utf-8") for folder in ("api", "memory") for path in (ROOT / folder).rglob("*.py")]
+    codes = {code for source in sources for found in raised.findall(source) for code in found if code}
+    return codes | {code for code, _ in REFUSALS.values()}
+
+
+def test_every_error_that_the_page_can_get_has_a_sentence_in_each_language_but_english():
+    known = TEXTS["de"]["page"]["errors"]
+    codes = error_codes() - NOT_OF_THE_PAGE
+    assert {"fact_not_found", "invalid_fields", "model_key_refused", "invalid_import"} <= codes
+    unnamed = sorted(code for code in codes if code not in known and not code.startswith("database_"))
+    assert unnamed == [], "add sentences to the catalogues, or name them above"
+    assert sorted(NOT_OF_THE_PAGE - error_codes()) == [], "no such error any more"
 
 
 def test_every_text_that_is_used_exists_and_every_text_is_used():

@@ -6,7 +6,8 @@ browser enforces this with the policy below, in addition to the sanitising in st
 
 The guide at /docs/guide/ is the documentation site.  `make docs` builds it from docs/, before Recap is deployed.
 
-The page's texts are in the catalogues texts/*.json, one for each language, which have the same keys.
+The page's texts are in the catalogues texts/*.json, one for each language, which have the same keys.  Errors that the
+server words well enough in English are in the others alone.
 
 Files are sent compressed, to a third of their size.  Browsers keep them, so this is work for a first visit only.
 """

@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.page import ME, deed, messages, misfits, talk
-from tests.browser.windows import PHONE, USUAL, Screen
+from tests.browser.windows import PHONE, USUAL, Screen, watch_of
+from tests.http import good
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer
 from web import TEXTS
@@ -290,3 +291,16 @@ def test_on_a_phone_no_button_is_narrower_than_its_words(serve, browse, screen):
         "[...document.querySelectorAll('button')].filter(one => one.scrollWidth > one.clientWidth).map(one => one.id)"
     )
     assert page.evaluate(narrow) == []
+
+
+def test_what_the_server_refuses_is_said_in_the_language_of_the_page(browse, live):
+    made = good(live.client.post("/api/facts", json={"user_id": ME, "text": "Ada trinkt Tee."}))
+    page = browse(live, USUAL.in_german)
+    page.goto("/")
+    fact = page.locator("#memory .fact")
+    expect(fact).to_have_count(1)
+    good(live.client.delete(f"/api/facts/{made['id']}", query_string={"user_id": ME}))
+    watch_of(page).expect("404")
+    fact.press("p")
+    expect(page.locator("#memory").get_by_role("alert")).to_contain_text("Diesen Fakt gibt es nicht mehr.")
+    assert english(page) == []

@@ -27,7 +27,7 @@ export function importFiles(files) {
   });
 }
 
-const run = (deed) => (last = last.then(deed).catch(({ message }) => show(html`<${Trouble} message=${message} />`)));
+const run = (deed) => (last = last.then(deed).catch(({ message, told }) => show(html`<${Trouble} message=${message} told=${told} />`)));
 
 /** Send the parts that are left. */
 async function send(work) {
@@ -40,10 +40,10 @@ async function send(work) {
       work.stored += parts.shift().chats;
     }
     finished(name, answers);
-  } catch ({ message }) {
+  } catch ({ message, told }) {
     const kept = work.stored ? `${text("dialogs.import.stopped", { stored: work.stored, count })} ` : "";
     const goOn = () => run(() => send(work));
-    show(html`<${Trouble} message=${kept + message} action=${text("dialogs.import.go_on")} again=${goOn} />`);
+    show(html`<${Trouble} message=${kept + message} told=${told} action=${text("dialogs.import.go_on")} again=${goOn} />`);
   }
   if (answers.length) for (const event of ["sessions", "memory"]) emit(event);
   showBacklog();

@@ -10,9 +10,9 @@ const WAIT = 250; // milliseconds for another tab to answer
 const tabs = new BroadcastChannel(KEY);
 const NOBODYS = /^\/(?:health|api\/(?:import|model|profile|prompts|retention|spaces|users|webhooks))/; // or the address names the person itself
 
-/** What the catalogue says of an error, instead of the server's words for programs and for whoever runs the server. */
+/** What the catalogue says of an error, instead of the server's English words for programs and for whoever runs the server. */
 function said(code, status) {
-  const key = [code, status >= 500 && code.split("_")[0]].map((name) => `page.errors.${name}`).find(hasText);
+  const key = [code, status >= 500 && code.split("_")[0], status && "any"].map((name) => `page.errors.${name}`).find(hasText);
   return key && text(key);
 }
 

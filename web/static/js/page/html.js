@@ -45,8 +45,8 @@ export class Component extends PreactComponent {
     let trouble = {};
     try {
       await deed(isLast);
-    } catch ({ message }) {
-      trouble = { message, again };
+    } catch ({ message, told }) {
+      trouble = { message, told, again };
     }
     if (isLast()) this.setState({ trouble, busy: false });
   }
