@@ -12,7 +12,6 @@ from contextlib import suppress
 
 from gunicorn.errors import AppImportError
 from gunicorn.glogging import Logger
-from prometheus_client.multiprocess import mark_process_dead
 
 from config import Settings, SettingsError
 from memory.ops import logs
@@ -124,6 +123,8 @@ def worker_exit(server, worker):
 
 def child_exit(server, worker):
     """Remove an ended worker from the gauges.  Its counters stay."""
+    from prometheus_client.multiprocess import mark_process_dead  # here, as the first process needs it for no more
+
     mark_process_dead(worker.pid, str(_figures))
 
 
