@@ -144,12 +144,3 @@ def test_a_question_gets_what_was_said_and_its_own_day(run, model_server):
     models = {request.body["model"] for request in model_server.requests}
     assert models == {"main-model", "mini-judge"}  # words alone are stored
     assert {request.headers["authorization"] for request in model_server.requests} == {"Bearer sk-of-the-user"}
-
-
-def test_summaries_are_made_and_counted_if_wanted(run, tmp_path, model_server):
-    results = run("--summaries", "--limit", "1")
-    assert results["all"]["questions"] == 1 and results["tokens"]["summary"] > 0
-    assert [request.body["model"] for request in model_server.requests][-2:] == ["main-model", "mini-judge"]
-    (one,) = [line["key"] for line in lines(tmp_path)[1:]]
-    assert run("--summaries", "--limit", "3")["all"]["questions"] == len(prompts(model_server)) == 3
-    assert one in [line["key"] for line in lines(tmp_path)[1:]], "its answer is not asked for again"

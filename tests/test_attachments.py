@@ -198,14 +198,6 @@ def test_a_key_tells_apart_what_was_attached(client):
     error(ask(client, message(words("What is this?"), image(PNG + b"1")), key="k", session_id="s"), 409)
 
 
-def test_a_temporary_chat_takes_images(client, model_server):
-    before = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}]
-    chat(client, message(words("What is this?"), image()), temporary=True, history=before, name="Ada")
-    assert "Ada:" in prompts(model_server)[-1][-1]["content"][0]["text"]
-    assert prompts(model_server)[-1][-1]["content"][1:] == [words("What is this?"), image()]
-    assert sessions(client) == []
-
-
 def test_references_are_exported_and_imported(client, make_app, model_server):
     chat(client, message(words("What is this?"), image(), file("a")), session_id="s", user_id="ada")
     kept = stored(client, "s")[0]["extra"]

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.knowledge.summary_update import read
 from memory.llm import complete
 from memory.llm.builtin.prompt import Prompt
 from memory.quoting import BLOCKS
@@ -171,14 +170,6 @@ def test_the_assistants_words_are_never_memory():
     assert not facts and summary == Sections(topic="Where do I live?")
 
 
-def test_sections_are_bounded_and_a_long_summary_keeps_its_length():
-    said = [f"We need {number} chairs made of oak." for number in range(60)]
-    long = Sections(topic="The move", requirements=tuple(f"Requirement {n} of the person" for n in range(20)))
-    after = read(complete(MODEL, request(said, long))[0], long)
-    assert after.sections.topic == "The move" and "59 chairs" in after.sections.requirements[-1]
-    assert len(after.sections.requirements) == len(after.facts) == 40
-
-
 @pytest.mark.parametrize(
     ("said", "topic"),
     [
@@ -217,18 +208,6 @@ My name is Ada and I live in Tallinn. I'm allergic to nuts. | Noted: name Ada; l
 def test_acknowledges_greets_and_says_what_is_beyond_it(said, expected):
     assert reply("").startswith("I did not find any words")
     assert reply(said).startswith(expected)
-
-
-def test_answers_what_holds_now():
-    assert reply("Where do I live?", ADA) == 'You told me: "I live in Tallinn."'
-    answered = reply("No, I moved to Lyon", facts=[fact(1, "Lives in Tallinn", "I live in Tallinn")])
-    assert answered == ('Noted: moved to Lyon.\nThis takes the place of: "Lives in Tallinn"')
-    recalled = Excerpt("old", "", (message(1, "I live in Tallinn"),), (1,), 1.0)
-    moved = fact(2, "Moved to Lyon", "I moved to Lyon", day=5)
-    assert quotations(reply("Where do I live?", facts=[moved], excerpts=[recalled])) == ["Moved to Lyon"]
-    assert reply("hello", facts=[fact(1, "Name: Ada", "My name is Ada")]).startswith("Hello, Ada!")
-    both = reply("I have a cat called Fig. Where do I live?", ADA)
-    assert both.startswith("Noted: has a cat called Fig.\n\nYou told me: ") and "I live in Tallinn" in both
 
 
 def test_lists_what_it_knows_and_what_the_summary_holds():

@@ -141,15 +141,6 @@ def test_a_key_without_a_session_makes_one_session(client, model_server):
     assert chat(client, "Hello", key="k")["id"] != answer["id"], "a session that is erased takes its keys with it"
 
 
-@pytest.mark.parametrize("other", [{"message": "Bye"}, {"session_id": "t"}, {"system_prompt": "Rhyme."}])
-def test_a_key_of_another_request_is_a_conflict(client, other):
-    body = {"message": "Hello", "session_id": "s", "user_id": "ann"}
-    chat(client, key="k", **body)
-    error = failed(ask(client, key="k", **{**body, **other}), 409, "idempotency_key_reused")
-    assert "new key" in error["message"]
-    assert [session["id"] for session in sessions(client)] == ["s"] and len(history(client, "s")) == 2
-
-
 def test_an_unfinished_turn_is_taken_up_though_others_came_between(client, model_server):
     model_server.main.queue(Status(401))
     failed(ask(client, "Is it raining?", session_id="s", key="k"), 502, "model_key_refused")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.http import Body, append, good, read_all, said
+from tests.http import Body, good, read_all
 from tests.http import history as stored
 
 
@@ -93,17 +93,6 @@ def test_the_branch_last_seen_becomes_a_session(client):
         ("assistant", "70 °C.", "a2-again"),
     ]
     assert messages[3]["created_at"] == "2023-11-14T22:14:30.125000+00:00"
-
-
-def test_what_was_said_since_is_added(client):
-    bring_in(client, tea())
-    append(client, "6f2b-tea", [said("Meanwhile, here.")], user_id="ada")
-    longer = tea()
-    longer["mapping"]["u3"] = {**node("a2-again", "user", "Thanks!"), "id": "u3"}
-    longer["current_node"] = "u3"
-    done = bring_in(client, longer)
-    assert (done["created"]["messages"], done["known"]["messages"]) == (1, 4)
-    assert stored(client, "6f2b-tea")[-2:] == [("user", "Meanwhile, here."), ("user", "Thanks!")]
 
 
 @pytest.mark.parametrize("current", [None, "gone", 7, ["a2"]])

@@ -147,13 +147,6 @@ def test_the_model_writes_and_the_client_sees_one_answer(client, model_server, a
     assert history(client, "s") == [("user", MESSAGE), ("assistant", "Noted.\n\nLyon is warm.")]
 
 
-def test_calls_of_the_clients_own_tools_reach_it_alone(client, model_server, ask):
-    model_server.main.queue(ToolCalls((WEATHER,), "Let me see."))
-    answer = ask(MESSAGE, tool=True)
-    assert (answer.text, answer.calls, answer.reason) == ("Let me see.", [WEATHER], "tool_calls")
-    assert offered(sent(model_server)[0]) == ["weather", *OURS] and answer.written == []
-
-
 def test_after_a_call_of_ours_the_clients_own_follow(client, model_server, ask):
     model_server.main.queue(ToolCalls((BEES,)), ToolCalls((WEATHER, ("weather", {"city": "Nice"})), "Let me see."))
     answer = ask(MESSAGE, tool=True)

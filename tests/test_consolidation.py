@@ -278,14 +278,6 @@ def test_a_fact_stays_while_one_of_its_quotes_does(ada, erased):
     assert ada.facts() == {}
 
 
-@pytest.mark.parametrize("restore", ["true", "false"])
-def test_a_forgotten_fact_takes_its_proofs_along(ada, restore):
-    ada.tell(*WENT)
-    ada.consolidate(all_same)
-    receipt = good(ada.client.delete(f"/api/facts/{ada.id_of(WENT[2])}?restore={restore}"))
-    assert receipt["erased"]["facts"] == 3 and ada.facts() == {}
-
-
 def test_a_fact_that_the_person_pinned_stays(ada):
     ada.tell(WENT[0])
     good(ada.client.patch(f"/api/facts/{ada.id_of(WENT[0])}", json={"pinned": True}))

@@ -172,13 +172,6 @@ def test_many_events_come_in_batches_without_gap_or_repetition(client):
     assert [event["data"]["session_id"] for event in read(client, user_id="u1")] == ["s1"] * BATCH
 
 
-def test_kinds_are_merged_by_their_time(client):
-    for number in range(3):
-        append(client, "tea", [said(f"Message {number}")], **ADA)
-        good(client.put("/api/sessions/tea/summary", json={"sections": {"topic": f"Topic {number}"}}))
-    assert [event["type"] for event in read(client)] == ["message.stored", "summary.updated"] * 3
-
-
 def test_a_turn_costs_no_statement_more_whoever_listens(app, client):
     engine = engine_of(app)
 

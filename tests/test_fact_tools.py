@@ -8,7 +8,6 @@ from flask.testing import FlaskClient
 
 from tests.http import append, ask, chat, find, good, read_all, said, stored, stream
 from tests.jobs import jobs_done
-from tests.knowledge import digest_of
 from tests.model_server import Body, ModelServer, Text, ToolCalls, at
 
 ADA = {"user_id": "ada"}
@@ -270,18 +269,3 @@ def test_a_space_has_facts_of_its_own(client, model_server):
     assert facts(client, space="team") == []
     undo(client, gone)
     assert facts(client, space="team") == ["We ship on Fridays"] and facts(client) == ["Keeps bees"]
-
-
-def test_the_mini_model_repeats_nothing_that_was_written(client, model_server):
-    says(client, model_server, "I keep bees.", remember("I keep bees"))
-    again = {
-        "text": "I keep bees",
-        "category": "other",
-        "importance": 3,
-        "scope": "user",
-        "source": 1,
-        "quote": "I keep bees",
-    }
-    model_server.mini.queue(digest_of({**again, "supersedes": []}))
-    jobs_done(client, "summary")
-    assert facts(client) == ["I keep bees"]

@@ -184,7 +184,6 @@ def moved(talk):
     return talk
 
 
-HOME = "My sister Ida has her home in Lyon"
 NAMED = {"quote": "My sister Ida"}
 THEN, NOW = ["Ida -lives in-> Porto", "user -sister-> Ida"], ["Ida -lives in-> Lyon", "user -sister-> Ida"]
 
@@ -193,14 +192,6 @@ def test_a_correction_closes_the_links_and_the_past_can_be_read(moved):
     assert edges(moved, entity="Ida") == NOW
     assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == THEN
     assert edges(moved, entity="Ida", as_of="2026-01-01T00:00:00Z") == []
-
-
-def test_who_lives_elsewhere_lives_there_no_more(talk):
-    links = [*IDA["links"], *PORTO["links"]]
-    talk.hear("My sister Ida lives in Porto.", reply=digest_of(fact("My sister Ida lives in Porto", 1, links=links)))
-    lyon = [link("user", "sister", "Ida", "person person"), link("my sister", "lives in", "Lyon", "person place")]
-    talk.hear("My sister Ida has her home in Lyon.", reply=digest_of(fact("Ida lives in Lyon", 2, HOME, links=lyon)))
-    assert edges(talk, entity="Ida") == ["user -sister-> Ida", "Ida -lives in-> Lyon"]
 
 
 @pytest.mark.parametrize("way", ["replaced", "erased"])

@@ -8,24 +8,9 @@ import pytest
 from benchmarks.serving import ROOT
 from config import Settings
 from memory.ops.health import LATE
-from tests.http import append, chat, error, good, read_all, said
+from tests.http import chat, error, good
 from tests.jobs import Bench, Clock, fail
 from tests.model_server import at
-
-
-def test_a_persons_jobs_are_theirs(client):
-    append(client, "one", [said("hello")], user_id="ada")
-    append(client, "two", [said("hello")], user_id="bob")
-    append(client, "three", [said("hello")])
-    kinds = [(job["kind"], job["session_id"]) for job in read_all(client, "/api/jobs", user_id="ada", limit=1)]
-    assert kinds == [("index", None), ("summary", "one")]
-    assert len(read_all(client, "/api/jobs", limit=1)) == 6
-    for query in ({"session_id": "one", "user_id": "bob"}, {"session_id": "none", "user_id": "ada"}):
-        assert error(client.get("/api/jobs", query_string=query), 404)["code"] == "session_not_found"
-    (job,) = read_all(client, "/api/jobs", session_id="two")
-    error(client.post(f"/api/jobs/{job['id']}/retry?user_id=ada"), 404)
-    error(client.post("/api/jobs/999/retry"), 404)
-    assert good(client.post(f"/api/jobs/{job['id']}/retry?user_id=bob"))["session_id"] == "two"
 
 
 def test_jobs_are_found_by_their_state_page_by_page(bench):

@@ -9,11 +9,10 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from config import ApiKey
-from memory.knowledge.summary_update import BATCH_TOKENS
 from memory.recall import indexing
 from memory.recall.indexing import BATCH_MESSAGES
 from models.jobs import Job
-from tests.http import append, good, read_all, said
+from tests.http import append, read_all, said
 from tests.jobs import Bench, Clock, fail
 from tests.knowledge import digest_of
 from tests.model_server import Delay, ModelServer, at, prompts
@@ -74,18 +73,6 @@ def test_an_import_to_index_delays_no_other_tenant(make_app):
     assert ran.index(True) <= 1 and ran.count(True) == 1
     assert len(ran) == 1000 // BATCH_MESSAGES + 1 + 100 + 1  # the last part finds that there is no more
     assert all(verified.consistent and not verified.waiting for verified in indexing.verify(engine_of(app)))
-
-
-def test_a_long_conversation_is_summarised_in_parts(make_app, model_server):
-    app = make_app(**at(model_server, api_keys=KEYS))
-    acme, bell = clients(app)
-    words = "I am acme. " + "word " * BATCH_TOKENS
-    append(acme, "long", [said(words) for _ in range(3)])
-    append(bell, "b", [said("I am bell.")])
-    engine_of(app).job_queue.run_due(["summary"])
-    assert asked_of(model_server) == ["acme", "bell", "acme", "acme"]
-    assert good(acme.get("/api/sessions/long/summary"))["state"] == "current"
-    assert len(read_all(acme, "/api/sessions/long/summary/versions")) == 3
 
 
 def fill(bench: Bench, count: int, *tenants: str, delay: float = 0.0) -> None:

@@ -11,7 +11,7 @@ from cryptography.fernet import Fernet
 from app import engine_of
 from memory.access.encryption import KEY_FILE
 from tests.application import rows_of
-from tests.http import answering, ask, chat, failed, good, history, meanwhile
+from tests.http import ask, chat, failed, good, meanwhile
 from tests.model_server import ModelServer, Status, at
 from tests.processes import eventually
 from tests.test_auth import with_key
@@ -189,15 +189,6 @@ def test_with_another_encryption_key_no_model_answers_and_all_is_said(app, make_
     assert not model_server.requests
     good(app.test_client().put(PATH, json=draft(model_server)))
     assert chat(app.test_client(), "Hello", session_id="s")["model"] == "main-model"
-
-
-def test_a_reply_that_is_being_written_ends_at_the_server_where_it_began(app, model_server, other):
-    client = app.test_client()
-    good(client.put(PATH, json=draft(model_server)))
-    with answering(model_server, app, "one", session_id="s"):
-        good(client.put(PATH, json=draft(other)))
-        assert chat(client, "Hello")["reply"] == "I am the other server."
-    assert history(client, "s") == [("user", "one"), ("assistant", "Answer to one")]
 
 
 def test_while_the_database_cannot_be_read_the_models_stay(make_app, model_server, tmp_path, monkeypatch):

@@ -432,16 +432,6 @@ def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client, mode
     assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "tool", "assistant"]
 
 
-def test_a_client_may_give_calls_ids_of_its_own(client, model_server):
-    model_server.main.queue(ToolCalls((("f", {"n": 1}),)))
-    calling = answered(client, talk("Look it up."))
-    calling["tool_calls"][0]["id"] = "mine"
-    exchange = [*talk("Look it up."), calling, result(calling["tool_calls"][0], "Found.")]
-    complete(client, exchange)
-    assert sent(model_server)[-1]["messages"] == exchange
-    assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "assistant"]
-
-
 CALLING, BEFORE_CALLING = assistant(None, tool_calls=CALLS), assistant("I will.", tool_calls=CALLS)
 
 

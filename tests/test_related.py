@@ -88,22 +88,3 @@ def test_a_question_follows_links_up_to_three_steps(model_app, model_server, ste
     assert texts[steps - 1] in found, found
     assert found.index(texts[0]) <= found.index(texts[steps - 1])
     assert texts[3] not in found
-
-
-def test_links_that_an_alias_makes_equal_are_one(model_app, model_server):
-    talk = told(
-        model_app, model_server, "one", "My sister Ida lives in Porto.", [*SISTER, link("Ida", "lives in", "Porto")]
-    )
-    talk.hear(
-        "My sister lives in Porto, by the river.",
-        reply=digest_of(
-            fact(
-                "The sister lives in Porto by the river",
-                2,
-                "My sister lives in Porto, by the river",
-                links=[link("my sister", "lives in", "Porto")],
-            )
-        ),
-    )
-    edges = good(talk.client.get("/api/graph?user_id=ada&entity=Ida"))["items"]
-    assert [one["relation"] for one in edges].count("lives in") == 1

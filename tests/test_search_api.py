@@ -108,13 +108,6 @@ def test_filters(talk):
         assert len(find(talk, "kettle", user_id="ada", **filters)) == count, filters
 
 
-def test_a_window_shows_what_was_said_around(talk):
-    result = find(talk, "Bergen", user_id="ada", window=1)[0]
-    assert [message["position"] for message in result["window"]] == [2, 3, 4]
-    edge = find(talk, "Lisbon", user_id="ada", window=5)[0]
-    assert [message["content"] for message in edge["window"]] == ["We fly to Lisbon in May, without the kettle."]
-
-
 def test_what_cannot_be_searched_is_told(client):
     query: dict[str, Any]
     for query, named in (

@@ -142,15 +142,6 @@ def test_filters(client):
     assert ids(user_id="ada")[0] == "s1", "a new message moves a session up"
 
 
-def test_a_title_is_the_first_thing_the_person_said(client):
-    append(client, "s", [said("Hi!", "assistant"), said("  How do\tI brew tea?  \nIt is urgent.")])
-    append(client, "long", [said("word " * 40)])
-    assert client.get("/api/sessions/s").json["title"] == "How do I brew tea?"
-    title = client.get("/api/sessions/long").json["title"]
-    assert title.endswith("word…")
-    assert len(title) <= 61
-
-
 # -- ids
 
 

@@ -60,21 +60,6 @@ def test_a_message_in_a_space_is_named_after_who_says_it(as_person, model_server
     assert "ada: The release is on Friday." in str(prompts(model_server)[-1])
 
 
-def test_summary_and_facts_of_a_space_are_its_own(app, as_person, model_server):
-    ada = as_person("ada", spaces={"team": "write"})
-    chat(ada, "We deploy on Fridays.", session_id="plans", **TEAM)
-    model_server.mini.queue(digest_of(fact("Deploys on Fridays", 1, "deploy on Fridays", scope="user"), topic="Plans"))
-    engine_of(app).job_queue.run_due(["summary"])
-    assert [one["text"] for one in read_all(ada, "/api/facts", **TEAM)] == ["Deploys on Fridays"]
-    assert not read_all(ada, "/api/facts")
-    chat(ada, "Anything else?", session_id="another", **TEAM)
-    assert "Deploys on Fridays" in str(prompts(model_server)[-1])
-    chat(ada, "Anything else?", session_id="own")
-    assert "Deploys" not in str(prompts(model_server)[-1])
-    about = good(ada.get("/api/spaces/team"))
-    assert (about["space"], about["user_id"], about["facts"], about["sessions"]) == ("team", None, 1, 2)
-
-
 def test_instructions_and_the_profile_of_a_space(app, as_person, model_server):
     ada = as_person("ada", spaces={"team": "write"})
     good(ada.put("/api/instructions/tone", json={"text": "Be formal.", **TEAM}))

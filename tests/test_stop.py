@@ -108,20 +108,6 @@ def test_where_nothing_is_being_written_there_is_nothing_to_stop(client):
     failed(client.post("/api/sessions/s/stop?user_id=bob"), 404, "session_not_found")
 
 
-def test_other_sessions_go_on(model_app, model_server):
-    app, client = model_app, model_app.test_client()
-    release = threading.Event()
-    chat(client, "Hello", session_id="t")
-    with speaking(model_server, app):
-        model_server.main.queue(Delay(release, "Unharmed."))
-        with meanwhile(lambda: chat(app.test_client(), "Hello again", session_id="t")) as answers:
-            model_server.wait_for_requests(3)
-            stop(client)
-            assert eventually(lambda: len(history(client, "s")) == 2)
-            release.set()
-    assert answers[0]["reply"] == "Unharmed." and answers[0]["choices"][0]["finish_reason"] == "stop"
-
-
 def test_a_stop_is_for_the_turn_that_runs_not_for_the_next(model_app, model_server):
     """The turn ends by itself at the moment it is stopped; the one that waited for it is not stopped."""
     app, client = model_app, model_app.test_client()

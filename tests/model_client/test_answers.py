@@ -1,7 +1,5 @@
 """What the client asks, and answers in every shape that servers give them, over real HTTP."""
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +9,6 @@ from memory.llm.response_parser import events
 from models.owners import Usage
 from tests.llm import KEY, ask, both, chunk, data
 from tests.model_server import Raw, Text
-
-TEXT = Text.text
 
 
 def test_a_plain_call_is_one_piece_and_its_finish(server, model):
@@ -96,15 +92,6 @@ def test_usage_is_taken_if_it_can_be_read(server, model, stream, usage, expected
     if expected:
         assert (finish.usage.prompt_tokens, finish.usage.completion_tokens) == expected
         assert finish.usage.cached_tokens == usage.get("prompt_cache_hit_tokens", 0)
-
-
-def test_a_connection_cut_after_the_reason_to_stop_is_a_whole_answer(server, model):
-    def chunks() -> Iterator[bytes]:
-        yield data(chunk({"content": "Hi"}, "stop"))
-        raise ConnectionAbortedError
-
-    server.main.queue(Raw(chunks()))
-    assert complete(model, ask(stream=True))[0] == "Hi"
 
 
 @given(st.lists(st.sampled_from([b"data: a", b"data:b", b":c", b"event: d", b"", b"", "data: é…".encode()])), st.data())
