@@ -132,15 +132,3 @@ def test_a_run_that_breaks_off_goes_on_where_it_ended(run, tmp_path, model_serve
     tokens = results["tokens"]
     assert min(tokens["prompt"], tokens["completion"], tokens["judge"]) > 0 == tokens["summary"]
     assert "50.0" in capsys.readouterr().out
-
-
-def test_a_question_gets_what_was_said_and_its_own_day(run, model_server):
-    run()
-    cello, dog, _, violins, _ = prompts(model_server)
-    assert "14 September 2023" in cello[0]["content"] and 'user "Ana": I bought a cello' in cello[-1]["content"]
-    assert "Otto won a prize" in dog[-1]["content"] and "[photo: a beagle" in dog[-1]["content"]
-    assert "Tuesday, 30 May 2023, 23:40" in violins[0]["content"]
-    assert "I sold one" in violins[-1]["content"] and "cello" not in str(violins)
-    models = {request.body["model"] for request in model_server.requests}
-    assert models == {"main-model", "mini-judge"}  # words alone are stored
-    assert {request.headers["authorization"] for request in model_server.requests} == {"Bearer sk-of-the-user"}

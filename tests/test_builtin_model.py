@@ -102,29 +102,25 @@ def test_corrections_of_known_facts(known, quote, said, text):
     assert [(one["text"], one["supersedes"]) for one in facts] == [(text, [3])]
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["make that 15", "I meant Thursday", "No, 19 Elm Road", "We named her Nala, not Luna", "Let's use Kafka instead"],
-)
-def test_no_sentence_is_put_into_another_one(said):
-    facts = [fact(3, "Max 10 people per class", ""), fact(4, "Pup called Luna", "")]
-    facts.append(fact(5, "Lives in Bristol, at 17 Marlow Road", ""))
+CHANGES = [
+    "make that 15",
+    "I meant Thursday",
+    "No, 19 Elm Road",
+    "We named her Nala, not Luna",
+    "Let's use Kafka instead",
+]
+ENDINGS = ["I quit smoking last year", "Maybe I won't live in Oslo anymore", "my sister left early"]
+ENDINGS += ["pls don't remember that I moved to Rome", "forget that I live in Oslo"]
+
+
+@pytest.mark.parametrize("said", [*CHANGES, *ENDINGS])
+def test_what_fits_no_known_fact_changes_and_ends_none(said):
+    known = ("Max 10 people per class", "Pup called Luna", "Lives in Bristol, at 17 Marlow Road", "41 years old")
+    facts = [
+        fact(number, text, "") for number, text in enumerate((*known, "Lives in Oslo", "Has a dog named Bruno"), 3)
+    ]
     assert digest([said], known=facts)[1] == []
-    assert "can't tell" in reply(said, facts=facts)
-
-
-@pytest.mark.parametrize(
-    ("said", "kept"),
-    [
-        ("I quit smoking last year", "41 years old"),
-        ("Maybe I won't live in Oslo anymore", "Lives in Oslo"),
-        ("my sister left early", "Has a dog named Bruno"),
-        ("pls don't remember that I moved to Rome", "Lives in Oslo"),
-        ("forget that I live in Oslo", "Lives in Oslo"),
-    ],
-)
-def test_what_ends_nothing_closes_nothing(said, kept):
-    assert digest([said], known=[fact(3, kept, "")])[1] == []
+    assert "can't tell" in reply(said, facts=facts) or said in ENDINGS
 
 
 # -- the summary
@@ -170,23 +166,6 @@ def test_the_assistants_words_are_never_memory():
     assert not facts and summary == Sections(topic="Where do I live?")
 
 
-@pytest.mark.parametrize(
-    ("said", "topic"),
-    [
-        (["I live in Tallinn.", "I'm planning a trip to Porto in May."], "Trip to Porto in May"),
-        (["My name is Ada and I am allergic to peanuts."], "About Ada"),
-        (["我叫小明，住在上海。"], "关于小明"),
-        (["Hello!", "The roof leaks."], "The roof leaks."),
-    ],
-)
-def test_the_topic_is_what_the_person_is_up_to(said, topic):
-    summary = digest(said)[0]
-    assert summary.topic == topic and digest(["I work as a cook."], summary)[0].topic == topic
-    known = [fact(7, "Name: Bea", "My name is Bea"), fact(8, "Planning a trip to Rome", "I'm planning a trip to Rome")]
-    assert digest(said, Sections(), known)[0].topic == topic
-    assert digest(["The bakery opens."], Sections(), known)[0].topic == "The bakery opens."
-
-
 # -- replies
 
 
@@ -225,22 +204,6 @@ def test_lists_what_it_knows_and_what_the_summary_holds():
     assert reply("What have I ruled out?", summary=summary).endswith("Ruled out:\n- plastic: ugly")
     recalled = Excerpt("old", "", (message(1, "I finished the fence."), message(2, "Nice!", "assistant")), (1,), 1.0)
     assert quotations(reply("What did I tell you yesterday?", excerpts=[recalled])) == ["I finished the fence."]
-
-
-BESIDE = """What's the weather like in Lisbon in June? How old is my sister? Is Lisbon safe? How much is the hotel?
-Should I use Kubernetes? Who won the world cup in 2018? What is my brother's name? Where does Bob live?
-里斯本的天气怎么样?"""
-
-
-@pytest.mark.parametrize("question", [f"{question.strip()}?" for question in BESIDE.split("?")[:-1]])
-def test_says_so_rather_than_quote_what_is_beside_the_point(question):
-    said = [
-        "We fly to Lisbon on 3 June.",
-        "My sister Mia lives in Oslo.",
-        "Let's use Redis for the queue.",
-        "我要去里斯本",
-    ]
-    assert quotations(reply(question, said)) == []
 
 
 # -- whatever is said

@@ -158,15 +158,6 @@ def test_a_failure_names_the_session_that_the_turn_made(client, model_server):
     assert "kept" not in error["message"] and len(sessions(client)) == 1, "a temporary turn keeps nothing"
 
 
-def test_another_message_after_a_failure_goes_with_the_unanswered_one(client, model_server):
-    model_server.main.queue(Status(401))
-    failed(ask(client, "Is it raining?", session_id="s"), 502, "model_key_refused")
-    chat(client, "Or snowing?", session_id="s")
-    assert [role for role, _ in history(client, "s")] == ["user", "user", "assistant"]
-    last = prompts(model_server)[-1][-1]["content"]
-    assert last.startswith("Is it raining?\n\n<memory") and last.endswith("Or snowing?")
-
-
 MINI_FAILURES: list[Any] = [  # what it writes instead of a summary: test_crooked_answers
     (Status(401), "OPENAI_API_KEY"),
     (Html(), "not a chat completion"),
@@ -205,18 +196,3 @@ def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can
     state = summary(client, "s")
     assert (state["state"], state["error"], state["latest"]["through"]) == ("current", None, 6)
     failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")
-
-
-def test_inline_the_summary_is_there_with_the_reply_which_comes_though_the_mini_model_fails(make_app, model_server):
-    client = make_app(**at(model_server, summary_mode="inline", summary_debounce=3.0)).test_client()
-    model_server.mini.default = lambda body: Status(401)
-    assert chat(client, "I like green tea.", session_id="s")["reply"]
-    told = chat(client, "And black.", session_id="s")["memory"]["summary"]
-    assert (told["version"], told["state"]) == (0, "pending")
-    assert "OPENAI_API_KEY" in summary(client, "s")["error"]
-    model_server.mini.default = digest
-    chat(client, "And red.", session_id="s")
-    now = summary(client, "s")
-    assert (now["state"], now["latest"]["version"], now["latest"]["through"]) == ("current", 1, 6)
-    assert now["error"] is None and jobs(client) == []
-    assert chat(client, "More.", session_id="s")["memory"]["summary"]["version"] == 1

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.http import ask, chat, events, failed, history, jobs, sessions, stored, stream, streamed_text
+from tests.http import ask, chat, events, failed, history, jobs, stored, stream, streamed_text
 from tests.http import summary as summary_of
 from tests.model_server import CutStream, Dictation, SseError, Status, Text, at, prompts
 
@@ -128,17 +128,6 @@ def test_a_key_gets_the_first_answer_again_also_after_a_restart(make_app, model_
     parts = stream(restarted, "What is my dog called?", **body)
     assert streamed_text(parts) == first["reply"] and parts[-2]["usage"] == first["usage"]
     assert parts[-1] == "[DONE]"
-
-
-def test_a_key_without_a_session_makes_one_session(client, model_server):
-    model_server.main.queue(Status(401))
-    failed(ask(client, "Hello", key="k"), 502, "model_key_refused")
-    (made,) = [session["id"] for session in sessions(client)]
-    answer = chat(client, "Hello", session_id=made)  # taken up without its key
-    assert chat(client, "Hello", key="k")["id"] == answer["id"]
-    assert [session["id"] for session in sessions(client)] == [made] and len(history(client, made)) == 2
-    assert client.delete(f"/api/sessions/{made}").status_code == 200
-    assert chat(client, "Hello", key="k")["id"] != answer["id"], "a session that is erased takes its keys with it"
 
 
 def test_an_unfinished_turn_is_taken_up_though_others_came_between(client, model_server):

@@ -59,17 +59,6 @@ def test_the_last_messages_of_the_person_tell_the_type(client, messages, expecte
     assert shown["memory"]["type"] == expected, "and so does the record of the turn"
 
 
-def test_a_type_that_is_built_in_changes_no_prompt(client, model_server):
-    """But for the words themselves, those of every type and of none look the same."""
-    texts = ("Plan a trip to Rome.", "The bug is an error.", "Explain it, teach me.", "Write an essay.", "Red sofas.")
-    for number, text in enumerate(texts):
-        chat(client, text, session_id=str(number))
-    sent = [str(prompt[0]) for prompt in prompts(model_server)]
-    assert len(set(sent)) == 1
-    kept = {request.body.get("tools") is None for request in model_server.requests if request.model == "main"}
-    assert kept == {True}
-
-
 def head(server: ModelServer) -> str:
     return str(prompts(server)[-1][0]["content"])
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import event
 
 from app import engine_of
 from memory.knowledge.fact_reads import current_facts
@@ -37,22 +36,6 @@ def test_a_change_by_another_process_shows_at_once(apps, change):
     act(other, fact_id)
     both = shown(one), shown(other)
     assert both[0] == both[1] and (set(left) <= set(both[0])) and (both[0] != ["Likes tea"])
-
-
-def test_facts_are_read_once_until_one_changes(model_app):
-    client, engine = model_app.test_client(), engine_of(model_app)
-    good(client.post("/api/facts", json=TEA))
-    shown(client)
-    reads = list[str]()
-    event.listen(
-        engine.database.engine,
-        "before_cursor_execute",
-        lambda _c, _cursor, statement, *_: reads.append(statement) if "facts.pinned DESC" in statement else None,
-    )
-    assert shown(client) == shown(client) == ["Likes tea"] and reads == []
-    good(client.post("/api/facts", json={**TEA, "text": "Has a dog"}))
-    shown(client)
-    assert len(reads) == 1
 
 
 def test_nothing_is_kept_of_a_transaction_that_rolls_back(model_app):

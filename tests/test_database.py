@@ -128,18 +128,6 @@ def test_a_commit_that_fails_is_told_and_leaves_nothing(database, promised, rows
     assert database.engine.pool.checkedout() == 0
 
 
-def test_a_write_waits_no_longer_than_it_was_told_and_says_so(database):
-    other = Database(create_engine(database.engine.url))
-    with other.write():
-        with pytest.raises(OperationalError, match="locked"), database.write(lock_timeout=0.01):
-            pytest.fail("one write goes on at a time")
-        with database.read() as tx:
-            assert tx.scalar(NAMED, {"names": ["ana"]}) is None, "readers never wait"
-    other.engine.dispose()
-    with database.write(lock_timeout=0) as tx:
-        owner(tx, "ana")
-
-
 def test_a_write_does_not_wait_for_this_process_for_ever(database, monkeypatch):
     """Else requests that wait for a locked database would wait one after the other, each as long as all before it."""
     monkeypatch.setattr("models.database.LOCK_TIMEOUT_SECONDS", 0.01)

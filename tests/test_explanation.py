@@ -7,7 +7,6 @@ import pytest
 
 from config.parsers import when
 from tests.http import append, chat, good, said
-from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, at, prompts
 from tests.openai import answered, talk
 from tests.test_profile import HOME_AND_TEA, Person, patch
@@ -122,16 +121,6 @@ def test_it_keeps_no_word_of_what_it_lists(ada):
 @pytest.mark.parametrize("more", [{}, {"remember": False}, {"temporary": True}, {"recall": "off"}])
 def test_it_is_exact_for_every_kind_of_turn(ada, model_server, message, more):
     same(chat(ada.client, message, user_id="ada", **more)["memory"], held(model_server))
-
-
-def test_it_is_exact_once_a_summary_stands_in(ada, model_server):
-    for number in range(4):
-        chat(ada.client, f"Message {number} of mine.", session_id="long", user_id="ada")
-        model_server.mini.queue(digest_of(fact("Message 0", 1, "Message 0 of mine."), data=["Some messages"]))
-        ada.engine.job_queue.run_due(["summary"])
-    memory = chat(ada.client, "And what now?", session_id="long", user_id="ada")["memory"]
-    assert memory["summary"]["head_version"]
-    same(memory, held(model_server))
 
 
 def test_a_request_that_went_on_as_it_came_explains_nothing(ada, model_server, monkeypatch):

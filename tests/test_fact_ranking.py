@@ -120,11 +120,3 @@ def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app):
     state(client, "Is allergic to nuts", pinned=True)
     assert shown(client, "Which cup?") == ["Likes tea", "Is allergic to nuts"]
     assert shown(client, "Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
-
-
-def test_a_pinned_fact_is_ranked_however_many_there_are(make_app, model_server):
-    client = make_app(**at(model_server, fact_tokens=20)).test_client()  # ranks 20 facts at most
-    state(client, "Nuts!", importance=1, pinned=True)
-    for number in range(25):
-        state(client, f"Tea {number}", importance=5)
-    assert shown(client, "Hello.") == ["Nuts!"]

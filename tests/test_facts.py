@@ -192,18 +192,6 @@ def test_a_correction_that_is_undone_leaves_the_summary_too(talk):
     assert "Oslo" not in talk.prompt("Where do I live?").partition("<facts>")[0]
 
 
-def test_what_is_forgotten_is_gone_from_the_next_prompt(talk):
-    talk.hear("I live in Bergen.", reply=digest_of(fact("Home town: Bergen", 1, "I live in Bergen")))
-    assert good(talk.client.patch(f"/api/facts/{talk.facts()[0]['id']}", json={"pinned": True}))["pinned"]
-    sections = {"topic": "Home town: Bergen", "data": ["Home town: Bergen.", "It rains in Bergen"]}
-    good(talk.client.put("/api/sessions/s/summary", json={"sections": sections}))  # covers the message
-    assert talk.prompt("Hello?").count("Home town: Bergen") == 3  # topic, data and fact
-    talk.client.delete(f"/api/facts/{talk.facts()[0]['id']}")
-    prompt = talk.prompt("Hello again?")
-    assert "Home town: Bergen" not in prompt and "It rains in Bergen" in prompt
-    assert talk.summary()["latest"]["author"] == "erasure"
-
-
 @pytest.mark.parametrize(("scope", "changed"), [("session", {"one"}), ("user", {"one", "two"})])
 def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(model_app, model_server, scope, changed):
     names = {"one": "ada", "two": "ada", "three": "bob"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.http import append, chat, error, good, read_all, said
+from tests.http import append, chat, good, read_all, said
 from tests.jobs import jobs_done
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import Text, ToolCalls
@@ -106,15 +106,6 @@ def test_each_way_of_forgetting_is_counted_for_its_owner_alone(talk, way, count)
     left = {one["text"] for one in read_all(talk.client, "/api/facts", **ADA)}
     assert left <= {"Allergic to walnuts", "Lives in Oslo"} and len(left) < 2
     assert (forgotten(talk.client), forgotten(talk.client, "users/bob")) == (count, 0)
-
-
-def test_an_erased_person_who_comes_back_has_forgotten_nothing(talk):
-    by_the_page(talk)
-    good(talk.client.delete("/api/facts/3"))
-    good(talk.client.delete("/api/users/ada"))
-    assert error(talk.client.get("/api/users/ada"), 404)["code"] == "user_not_found"
-    append(talk.client, "s", [said("Hello")], **ADA)
-    assert (forgotten(talk.client), forgotten(talk.client, "users/bob")) == (0, 1)
 
 
 def test_a_space_has_its_own_figure(talk):

@@ -88,14 +88,6 @@ def test_all_names_of_somebody_lead_to_one_entity(talk, sister):
     assert edges(talk, entity="my sister") == ["user's sister -works as-> doctor"]
 
 
-def test_whoever_is_known_by_others_is_found_through_them(talk):
-    said_ = "My sister is Ida's friend, and Ida's friend is Tia. My sister lives in Porto."
-    links = [link("user", "sister", "Ida's friend", "person person"), link("Ida", "friend", "Tia", "person person")]
-    tied = fact("My sister lives in Porto", 1, said_, links=[*links, link("my sister", "lives in", "Porto")])
-    talk.hear(said_, reply=digest_of(tied))
-    assert edges(talk, entity="my sister") == ["user -sister-> Tia", "Ida -friend-> Tia", "Tia -lives in-> Porto"]
-
-
 def test_who_writes_under_a_name_is_known_by_it(talk):
     name = r"Ad\g<1>a"
     mine = [link("user", "sister", "Ida", "person person"), link("my sister", "lives in", "Porto", "person place")]

@@ -287,15 +287,6 @@ def a_document(*sessions: Any, facts: Any = (), **changes: Any) -> Body:
     return {"format": "recap-export", "version": 1, "sessions": list(sessions), "facts": list(facts), **changes}
 
 
-def test_the_smallest_documents_come_in(client):
-    document = a_document(a_session(summaries=[a_summary()]), facts=[a_fact(), a_fact(id=2, superseded_by=99)])
-    assert good(bring_in(client, document))["created"]["facts"] == 2
-    assert sum(good(bring_in(client, a_document()))["created"].values()) == 0
-    assert sum(good(bring_in(client, []))["created"].values()) == 0
-    for names in ({"archives": [{"id": 1}], **a_document()}, dict(sorted(a_document(archives=[{"id": 1}]).items()))):
-        assert sum(good(bring_in(client, names))["created"].values()) == 0, "names come in any order"
-
-
 THINKING = {
     "<think>The zebra asks.</think>\nIt is red.": "It is red.",
     "The zebra asks.\n</think>\n\nIt is red.": "It is red.",

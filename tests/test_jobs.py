@@ -5,7 +5,6 @@ import logging
 import sqlite3
 import threading
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -26,19 +25,6 @@ from tests.processes import eventually
 TRIES = jobs.ATTEMPTS
 
 # -- merging and waiting
-
-
-def test_asking_again_merges_and_done_means_gone(bench):
-    payloads: list[Any] = []
-    bench.work = lambda job: payloads.append(job.payload)
-    bench.enqueue("a", payload={"n": 1})
-    bench.enqueue("b")
-    bench.enqueue("a")
-    bench.enqueue("a", payload={"n": 2})
-    assert [job["state"] for job in bench.jobs()] == ["pending"] * 2
-    assert bench.run() == ["a", "b"]
-    assert payloads == [{"n": 2}, None]
-    assert bench.jobs() == [] and bench.run() == []
 
 
 @pytest.mark.parametrize(
@@ -311,14 +297,6 @@ def test_started_workers_do_the_jobs_and_stop(model_app, model_server):
     assert names
     engine.stop()
     assert not {thread.name for thread in threading.enumerate()} & names
-
-
-def test_a_commit_wakes_the_workers_for_what_it_asks(bench, monkeypatch):
-    monkeypatch.setattr(jobs, "POLL_SECONDS", 60.0)
-    bench.work = lambda job: bench.enqueue("b") if job.key == "a" else None
-    bench.engine.job_queue.start()
-    bench.enqueue("a")
-    assert eventually(lambda: sorted(bench.done) == ["a", "b"])
 
 
 def test_a_process_finds_its_own_jobs_without_a_look_at_all_kinds(bench, monkeypatch):

@@ -8,9 +8,8 @@ import pytest
 from benchmarks.serving import ROOT
 from config import Settings
 from memory.ops.health import LATE
-from tests.http import chat, error, good
-from tests.jobs import Bench, Clock, fail
-from tests.model_server import at
+from tests.http import error, good
+from tests.jobs import Bench, fail
 
 
 def test_jobs_are_found_by_their_state_page_by_page(bench):
@@ -87,18 +86,3 @@ def test_a_server_that_is_ended_waits_for_all_the_calls_a_turn_may_make(monkeypa
 
 
 # -- JOBS=worker
-
-
-def test_with_workers_of_their_own_the_web_leaves_jobs_alone(make_app, model_server):
-    web = Bench(make_app(jobs="worker", **at(model_server)), Clock())
-    web.engine.start()
-    try:
-        assert chat(web.client, "I drink tea.", session_id="s", user_id="bob")["reply"]
-        assert not web.engine.job_queue._threads
-        assert {job["state"] for job in web.jobs()} == {"pending"}
-        found = good(web.client.get("/api/search?q=tea&user_id=bob"))["results"]
-        assert "I drink tea." in [one["content"] for one in found]
-        erased = good(web.client.delete("/api/users/bob"))  # at once, by itself
-        assert erased["pending"] == [] and web.jobs() == []
-    finally:
-        web.engine.stop()

@@ -4,7 +4,6 @@ import re
 import threading
 from typing import Any
 
-import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
@@ -152,16 +151,3 @@ def test_each_waiting_job_shows_its_position_and_age(make_app):
     assert shown(user_id="bob") == [("pending", 1, 0)]
     bench.clock.tick(-3600)
     assert {age for _, _, age in shown()} == {0}
-
-
-@pytest.mark.parametrize("kind", ["probe", "summary"])
-def test_jobs_are_taken_in_the_order_of_their_positions(bench, kind):
-    owners = [bench.owner(f"person-{number}") for number in range(4)]
-    bench.engine.job_queue.register(kind, bench._run)
-    for number in range(24):
-        bench.enqueue(str(number), kind=kind, owner_id=owners[number % 7 % 4])
-        bench.clock.tick(1)
-    promised = {job["position"]: job["id"] for job in bench.jobs()}
-    ran: list[int] = []
-    bench.engine.job_queue.run_due([kind], each=lambda job, error: ran.append(job.id))
-    assert ran == [promised[place] for place in range(1, 25)]

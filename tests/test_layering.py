@@ -120,21 +120,3 @@ def test_a_short_module_is_a_decision():
         if len(text.splitlines()) < LINES_MIN and not path.startswith("schemas/") and not path.endswith("__init__.py")
     }
     assert short <= SHORT
-
-
-def test_benchmarks_use_what_users_can():
-    """But for one that measures the ranking, one that runs a job on a clock of its own, and one that counts what turns
-    show that ask for little or nothing: they run in the benchmark's own process."""
-    inside = {
-        "recall.py": {"memory", "models", "search_index"},
-        "consolidation.py": {"app", "memory", "models"},
-        "meaning.py": {"app", "memory", "models"},
-    }
-    for path in sorted((ROOT / "benchmarks").glob("*.py")):
-        imported = {
-            (node.module or "").split(".")[0]
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
-            if isinstance(node, ast.ImportFrom)
-        }
-        allowed = inside.get(path.name, set())
-        assert imported & {"api", "app", "memory", "models", "schemas", "search_index"} <= allowed, path.name

@@ -72,16 +72,6 @@ def test_a_turn_neither_shows_nor_teaches_while_it_is_off(client, model_server, 
     assert shows_memory(model_server), "once it is on again"
 
 
-def test_other_sessions_and_people_keep_theirs(client, model_server):
-    append(client, "of-bob", [said("My locker code is 1111, it is green.")], user_id="bob")
-    switch(client, "session", on=False)
-    chat(client, "What is the locker code?", session_id="t", **ADA, recall="always")
-    assert shows_memory(model_server)
-    switch(client, "person", on=False)
-    chat(client, "What is the locker code?", session_id="t2", user_id="bob", recall="always")
-    assert shows_memory(model_server)
-
-
 def test_a_new_session_may_begin_with_it_off_and_what_is_appended_counts_too(client, model_server):
     assert good(client.post("/api/sessions", json={**ADA, "session_id": "s", "remember": False}))["remember"] is False
     append(client, "s", [said("My bike code is 7777.")], **ADA)

@@ -146,11 +146,3 @@ def test_one_bad_message_refuses_the_call(shared, body, param):
     assert refused["param"] == param
     assert param in refused["message"]
     assert shared.get("/api/sessions/s").status_code == 404
-
-
-def test_a_message_too_large_refuses_the_call(client):
-    body = {"messages": [said("x"), said("y" * 100_001)]}
-    refused = error(client.post("/api/sessions/s/messages", json=body), 413)
-    assert (refused["code"], refused["param"]) == ("message_too_large", "messages.1.content")
-    assert client.get("/api/sessions/s").status_code == 404
-    assert append(client, "s", [said("z" * 100_000)])["created"] == 1

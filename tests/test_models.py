@@ -12,7 +12,7 @@ from app import engine_of
 from tests import openai
 from tests.application import rows_of
 from tests.conftest import MakeApp
-from tests.http import ask, chat, failed, good, stream
+from tests.http import ask, chat, failed, good
 from tests.model_server import ModelServer, Status, at, echo
 from tests.openai import talk
 
@@ -57,16 +57,6 @@ def test_the_built_in_model_is_the_only_one(make_app: MakeApp) -> None:
     only = {"main": "recap-extractive", "items": ["recap-extractive"]}
     assert good(client.get("/api/models")) == only
     assert chat(client, "Hello", model="gpt-4o")["model"] == "recap-extractive"
-
-
-def test_a_chat_is_answered_by_the_model_it_names(client: FlaskClient, model_server: ModelServer) -> None:
-    first = chat(client, "Hello", session_id="s", model="gpt-4o")
-    assert chat(client, "Again", session_id="s")["model"] == "main-model"
-    *_, last, done = stream(client, "And again", session_id="s", model="gpt-4o")
-    assert (first["model"], last["model"], done) == ("gpt-4o", "gpt-4o", "[DONE]")
-    assert asked(model_server) == ["gpt-4o", "main-model", "gpt-4o"]
-    turns = good(client.get("/api/sessions/s/turns"))["items"]
-    assert [turn["model"] for turn in turns] == ["gpt-4o", "main-model", "gpt-4o"]
 
 
 def test_what_one_model_does_not_take_another_may(client: FlaskClient, model_server: ModelServer) -> None:

@@ -14,7 +14,7 @@ from tests.application import locked
 from tests.http import events, good, history, meanwhile, stored, streamed_text
 from tests.jobs import Bench, Clock
 from tests.knowledge import digest_of
-from tests.model_server import Delay, Dictation, ModelServer, Status, at
+from tests.model_server import Delay, Dictation, ModelServer, at
 from tests.openai import Person, complete, failed, post, sent, stream, talk, user
 from tests.processes import eventually
 
@@ -81,19 +81,6 @@ def test_a_mistake_of_our_own_keeps_nobody_from_an_answer(client, model_server, 
     assert "reconciling went wrong" in caplog.text
     failed(client.get("/v1/nothing"), 404)
     assert client.get("/api/sessions").json["items"] == []  # nothing half done
-
-
-def test_a_mini_model_that_is_down_is_told_and_changes_nothing(make_app, model_server):
-    app = make_app(**at(model_server, tail_messages_max=3))
-    client = app.test_client()
-    model_server.mini.default = lambda body: Status(400)
-    ada = Person(client)
-    ada.says("My name is Ada.")
-    engine_of(app).job_queue.run_due()
-    ada.says("Who am I?")
-    assert ada.headers["X-Memory-Error"] == "summary_failed"
-    assert sent(model_server)[-1]["messages"] == ada.messages[:-1]  # nothing is left out that no summary holds
-    assert history(client, "s") == ada.said
 
 
 @pytest.mark.parametrize("how", ["killed", "ended"])

@@ -334,20 +334,3 @@ def test_the_built_in_model_repeats_what_it_reads(make_app: MakeApp) -> None:
     written = good(client.get("/api/users/ada/overview"))
     texts = {sentence["text"] for sentence in written["sentences"]}
     assert texts == {"Ada flies to Rome on 3 June.", "Ada does not eat meat."}
-
-
-def test_a_space_has_one_of_its_own(ada: Person) -> None:
-    client = ada.client
-    for fact in ("The team releases on 3 June.", "The tests of the team are red."):
-        good(client.post("/api/facts", json={"text": fact, "space": "team", "user_id": "ada"}))
-    good(client.post("/api/spaces/team/overview/refresh"))
-    ada.server.mini.queue({"sentences": [{"text": "The tests of the team are red.", "sources": [1, 2]}]})
-    ada.engine.job_queue.run_due(["overview"])
-    assert [one["text"] for one in good(client.get("/api/spaces/team/overview"))["sentences"]] == [
-        "The tests of the team are red."
-    ]
-    error(client.get(ada.address), 404)
-    chat(client, "Well?", session_id="t", space="team", user_id="ada")
-    assert "\n- The tests of the team are red.\n</overview>" in prompts(ada.server)[-1][0]["content"]
-    chat(client, "Well?", session_id="u", user_id="ada")
-    assert "</overview>" not in prompts(ada.server)[-1][0]["content"]

@@ -71,18 +71,6 @@ def ada(model_app, model_server):
     return Person(model_app, model_server)
 
 
-def test_the_model_patches_and_each_value_keeps_its_source(ada):
-    ada.tell("I live in Tallinn.", "I love green tea.")
-    made = ada.update(HOME_AND_TEA)
-    assert (made["version"], made["author"]) == (1, "model")
-    assert made["document"] == {"home": "Tallinn", "likes": ["green tea"]}
-    source = made["sources"]["likes"][0]
-    assert (source["quote"], source["session_id"], source["position"]) == ("I love green tea.", "s", 2)
-    assert ada.error is None
-    (asked,) = [one for one in prompts(ada.server, "mini") if "JSON Patch" in one[0]["content"]]
-    assert "<profile>" in asked[1]["content"] and "[1]" in asked[1]["content"]
-
-
 @pytest.mark.parametrize(
     ("path", "value", "quote", "source"),
     [

@@ -124,15 +124,6 @@ def test_every_call_does_what_it_says(live, name, make, tmp_path):
     recap.close()
 
 
-def test_one_client_serves_several_persons(live, name):
-    with Recap(live.url, KEY) as recap:
-        with pytest.raises(ValueError, match="user_id"):
-            recap.profile()
-        recap.for_user(name).add_fact("Ada drinks tea.")
-        assert [fact["text"] for fact in recap.for_user(name).facts()] == ["Ada drinks tea."]
-        assert list(recap.for_user(name + "2").facts()) == []
-
-
 def run_examples(page: str, live: Live, name: str) -> int:
     """Run a page's examples against the server, and return how many there are."""
     codes = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)

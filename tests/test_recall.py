@@ -277,16 +277,6 @@ def test_an_excerpt_says_the_day_where_it_changes(start, model_server):
 # -- the bar
 
 
-def test_one_clear_match_brings_one_excerpt(client):
-    others = [f"The number of chairs in room {number} is fine." for number in range(40)]
-    for number, text in enumerate(others):
-        append(client, f"room-{number}", [said(text)], user_id="ada")
-    append(client, "papers", [said("Ida's passport number is X4411Z.")], user_id="ada")
-    answer = chat(client, "What is the number of Ida's passport?", user_id="ada")
-    assert recalled(answer) == [["Ida's passport number is X4411Z."]]
-    assert len(find(client, "number of Ida's passport", user_id="ada")) == 10  # a search shows them all
-
-
 def characters_shown(answer: dict[str, Any]) -> int:
     return sum(len(one["content"]) for excerpt in answer["memory"]["excerpts"] for one in excerpt["messages"])
 

@@ -292,17 +292,6 @@ def test_every_version_is_kept_until_the_rules_are_erased(client):
     assert client.delete("/api/rules?user_id=ada").status_code == 404
 
 
-def test_rules_go_along_with_their_person(client):
-    put(client, "ada", topics=["health"], categories=[{"name": "pets"}])
-    good(client.post("/api/facts", json={"user_id": "ada", "text": "Has a cat", "category": "pets"}))
-    document = good(client.get("/api/users/ada/export"))
-    good(client.post("/api/import?user_id=bob", json=document))
-    assert good(client.get("/api/rules?user_id=bob"))["rules"]["topics"] == ["health"]
-    assert [item["category"] for item in read_all(client, "/api/facts", user_id="bob")] == ["pets"]
-    good(client.delete("/api/users/ada"))
-    assert good(client.get("/api/rules?user_id=ada"))["version"] == 0
-
-
 # -- what is stored already
 
 

@@ -86,14 +86,6 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk):
     }
 
 
-def test_a_person_a_session_or_both(talk):
-    assert [("kettle" in one) for one in contents(talk, "kettle", user_id="ada")] == [True] * 3 + [False] * 2
-    assert contents(talk, "kettle", session_id="trip") == ["We fly to Lisbon in May, without the kettle."]
-    assert len(contents(talk, "kettle", user_id="ada", session_id="tea")) == 4
-    assert contents(talk, "kettle", session_id="alone") == ["Nobody's kettle is blue."]
-    assert contents(talk, "kettle", user_id="nobody") == []
-
-
 def test_filters(talk):
     for filters, count in (
         ({"role": "assistant"}, 2),

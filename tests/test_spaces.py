@@ -195,13 +195,6 @@ def test_other_protocols_name_the_space_in_a_header(as_person, model_server):
     assert {"The release is on Friday.", "It has two parts.", "And a third part."} <= words
 
 
-def test_the_same_conversation_in_a_space_and_outside_is_two(as_person):
-    ada = as_person("ada", spaces={"team": "write"})
-    for headers in ({}, IN_TEAM):
-        good(ada.post("/v1/chat/completions", json={"model": "m", **talk_in("Hello there")}, headers=headers))
-    assert len(read_all(ada, "/api/sessions", **TEAM)) == len(read_all(ada, "/api/sessions")) == 1
-
-
 def test_mcp_serves_the_memory_of_a_space(as_person):
     ada, bob = as_person("ada", spaces={"team": "write"}), as_person("bob", spaces={"team": "read"})
     memory = {"text": "Deploys on Fridays", "quote": "We deploy on Fridays"}

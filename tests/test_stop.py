@@ -142,12 +142,3 @@ def test_stopped_while_the_model_looks_back_what_it_said_before_is_kept(make_app
     assert streamed_text(parts) == "Let me look." and parts[-2]["choices"][0]["finish_reason"] == "interrupted"
     assert parts[-2]["usage"]["estimated"]
     assert history(app.test_client(), "s")[-1] == ("assistant", "Let me look.")
-
-
-def test_an_idempotency_key_gets_the_stopped_reply_again(model_app, model_server):
-    app = model_app
-    with speaking(model_server, app, key="k"):
-        stop(app.test_client())
-    again = ask(app.test_client(), "Count.", session_id="s", stream=False, key="k").json
-    assert (again["reply"], again["choices"][0]["finish_reason"]) == ("One two ", "interrupted")
-    assert len(model_server.requests) == 1

@@ -52,16 +52,6 @@ def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app, mode
         assert tx.scalar(select(TurnRow.so_far)) is None
 
 
-def test_a_turn_is_read_by_either_of_its_messages_with_its_memory(client):
-    chat(client, "My zeppelin is called Ann.", session_id="s")
-    answer = chat(client, "What did I say about my zeppelin?", session_id="t")
-    again = chat(client, "What is my zeppelin called?", session_id="s", recall="always")
-    for message_id in (again["user_message_id"], again["message_id"]):
-        turn = good(client.get(f"{TURNS}/{message_id}"))
-        assert turn["memory"] == again["memory"] and turn["usage"] == again["usage"]
-    failed(client.get(f"{TURNS}/{answer['message_id']}"), 404, "turn_not_found")
-
-
 def test_a_turn_that_broke_off_says_so_until_it_is_taken_up(app, client, model_server):
     model_server.main.queue(Status(401))
     ask(client, "one", session_id="s")

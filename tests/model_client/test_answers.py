@@ -4,26 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.llm import StreamEnd, TextDelta, complete
+from memory.llm import complete
 from memory.llm.response_parser import events
-from models.owners import Usage
-from tests.llm import KEY, ask, both, chunk, data
+from tests.llm import ask, both, chunk, data
 from tests.model_server import Raw, Text
-
-
-def test_a_plain_call_is_one_piece_and_its_finish(server, model):
-    assert list(model.answer(ask())) == [
-        TextDelta("Reply to: Hello, how are you?"),
-        StreamEnd("stop", "gpt-4o", Usage(prompt_tokens=6, completion_tokens=6)),
-    ]
-    (request,) = server.requests
-    assert request.path == "/v1/chat/completions"
-    assert request.headers["authorization"] == f"Bearer {KEY}"
-    assert request.body == {
-        "model": "gpt-4o",
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello, how are you?"}],
-        "stream": False,
-    }
 
 
 def test_text_that_has_no_bytes_is_sent_all_the_same(server, model):

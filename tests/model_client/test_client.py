@@ -203,15 +203,3 @@ def test_an_answer_that_is_not_read_to_its_end_is_hung_up_on(server, model):
     assert server.wait_for(lambda: server.connections == 0)
     server.main.default = lambda body: TEXT
     assert complete(model, ask(stream=True))[0] == TEXT
-
-
-@both
-@pytest.mark.parametrize("reply", [replies.CutStream(), replies.Html(500), Status(200, CUT), Status(404)])
-def test_failures_leave_no_connection_behind(server, make, stream, reply):
-    server.main.default = lambda body: reply
-    model = make()
-    for _ in range(3):
-        failure(model, ask(stream))
-    assert server.wait_for(lambda: server.connections <= 1)
-    model.provider.close()
-    assert server.wait_for(lambda: server.connections == 0)
