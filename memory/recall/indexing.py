@@ -1,9 +1,9 @@
 """Keeping the search index in step with the rows.
 
-The rows are the truth.  Each message says which generation of its owner's index holds it (`indexed_in`).  When an index
-is lost or replaced its generation changes, so every message counts as not indexed: it is searched all the same, and the
-next job indexes it again.  A replaced message (see `branches`), an erased one (see `erasing`) or a refused one (see
-`sessions.refused_messages`) waits as REVISED until the index has removed it.
+The rows are the truth.  Each message names the generation of its owner's index that has it (`indexed_in`).  If an index
+is lost or replaced, its generation changes, so no message counts as indexed: searches read them from the rows, and the
+next job indexes them again.  A message that is replaced, erased or refused is marked REVISED until the index has
+removed it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _NOTE = (
 class Batch(NamedTuple):
     """Changes that a generation of an owner's index does not have.
 
-    documents: messages to be added, oldest first.
-    deleted_ids: replaced, erased or refused messages, to be taken out.
+    documents: messages to add, oldest first.
+    deleted_ids: replaced, erased or refused messages, to remove.
     erased: some of these were erased.
     """
 
@@ -94,24 +94,25 @@ UNINDEXED = select(
 
 
 class Unindexed(NamedTuple):
-    """Messages that an index does not have, and whether it was lost, so that it must be made again."""
+    """Messages that an index does not have; and whether the index was lost, and must be made again."""
 
     messages: UnindexedMessages
     index_lost: bool
 
 
 def find_unindexed(tx: Connection, owner_id: int, generation: str) -> Unindexed:
-    """Find what this generation of the owner's index does not have.
+    """Find the messages that this generation of the owner's index does not have.
 
-    Read the generation first and the index last: a message that is indexed in between is then seen twice, never missed.
+    Read the generation before, and search the index after: a message that is indexed in between is then seen twice, and
+    none is missed.
     """
     return to_unindexed(tx, tx.execute(UNINDEXED, {"owner": owner_id, "generation": generation}).one())
 
 
 def to_unindexed(tx: Connection, row: Any) -> Unindexed:
-    """Return what a row of UNINDEXED tells; the texts are read in `tx` when a search wants them.
+    """Read a row of UNINDEXED; the texts of its messages are loaded in `tx` when a search needs them.
 
-    The index was lost if another generation had some of the messages, and no job is there that would index them again.
+    The index was lost if another generation had some of the messages, and no job is there to index them again.
     """
 
     def load(ids: Sequence[int]) -> list[Document]:
@@ -140,18 +141,18 @@ class Verified:
 
 
 def index_batch(engine: Engine, job: Job) -> bool:
-    """Index the first of what the job's owner has that is not indexed yet; whether there is more.  Idempotent."""
+    """Index the next batch of the owner's unindexed messages; return whether there are more.  Idempotent."""
     with engine.database.read() as tx:
         owner = tx.get(OwnerRow, job.owner_id)
     return owner is not None and _index_batch(engine, owner)[1]
 
 
 def _index_batch(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
-    """Index a batch: how many messages, and whether there are more."""
+    """Index a batch; return how many messages it had, and whether there are more."""
     before, batch = engine.index.generation(owner.index_key), Batch()
 
     def documents() -> Iterator[Document]:
-        """Read when the index holds its lock, so that nothing erased before that is brought back."""
+        """Read the batch after the index has taken its lock, so that a message erased before is not indexed again."""
         nonlocal batch
         with engine.database.read() as tx:
             rows = tx.execute(_BATCH, {"owner": owner.id, "generation": before}).all()
@@ -171,7 +172,7 @@ def _index_batch(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
     with engine.database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
         count_relevant(tx, Ranking.of(engine), noted)
         tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})
-    replaced = before not in (generation, NO_INDEX)  # it was damaged, and what it held is not in the batch
+    replaced = before not in (generation, NO_INDEX)  # it was damaged: its messages are to be indexed again
     return len(noted), len(noted) + len(batch.deleted_ids) == BATCH_MESSAGES or replaced
 
 
@@ -207,9 +208,9 @@ def verify(engine: Engine) -> Iterator[Verified]:
 
 
 def rebuild(engine: Engine) -> Iterator[tuple[str, int]]:
-    """Make every index again from nothing; yields each owner and how many messages were indexed.
+    """Make every index again; yield each owner and how many messages were indexed.
 
-    Searches go on meanwhile and miss nothing.
+    Searches go on meanwhile and find every message.
     """
     for owner in _owners(engine):
         engine.index.drop(owner.index_key)

@@ -3,8 +3,8 @@
 "Let's continue where we left off" names nothing that a search could find.  The latest conversation is shown by its
 summary and last messages, the two before it by a line each.
 
-Invariant: nothing of a conversation with a message that is not to be remembered comes up here, not even its title
-(tests/test_endings.py).
+Invariants:
+- Nothing of a conversation with an unremembered message is shown, not even its title (test_endings).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from models.sections import Sections
 ENDINGS_TOKENS_MAX = 320  # of RECALL_TOKENS
 GIST_TOKENS, LINE_TOKENS = 80, 20  # of a summary: with its open questions, or in a line
 SESSIONS, MESSAGES_SHOWN = 3, 4
-CONSIDERED = 10  # of the latest sessions; the others are not read, however many there are
+CONSIDERED = 10  # latest sessions that are read
 
 _M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
 _SPOKEN = *VISIBLE, *INDEXED, _M.role.in_(("user", "assistant")), _M.content != ""
@@ -67,14 +67,17 @@ def latest_endings(tx: Connection, owner_id: int, session_row_id: int, budget: i
 def own_ending(
     tx: Connection, session_row_id: int, shown: Collection[int], budget: int, page: str
 ) -> tuple[Excerpt, ...]:
-    """Return the last messages of a session that are not `shown` anyway, in at most `budget` tokens."""
+    """Return the last messages of this session that its prompt does not show, in at most `budget` tokens.
+
+    shown: ids of the messages that it shows.
+    """
     messages = _last(tx, session_row_id, shown)
     excerpt = Excerpt(messages[0].session_id, "", messages, (), 1.0, {"latest": 1.0}) if messages else None
     return _within([excerpt] if excerpt else [], budget, page)
 
 
 def gist_of(row: Any, *, in_full: bool) -> Gist:
-    """Return what is told of a session: the columns `id`, `title`, `updated_at`, `summary_id` and `sections`."""
+    """Return the gist of a session, from its columns `id`, `title`, `updated_at`, `summary_id` and `sections`."""
     sections = Sections.from_dict(row.sections) if row.sections else Sections()
     title, topic = one_line(row.title), one_line(sections.topic)
     if in_full:
@@ -91,7 +94,7 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
 def read_gists(tx: Connection, stored: Sequence[tuple[int, int | None, bool]]) -> dict[int, tuple[Gist, str, str]]:
     """Return the gists of excerpts with the ids and titles of their sessions, by the row ids of these.
 
-    stored: row id of the session, id of the summary, and whether it was told in full.  What was erased is left out.
+    stored: of each gist the session's row id, the summary's id and `in_full`.  Erased sessions are left out.
     """
     if not stored:
         return {}

@@ -1,8 +1,9 @@
 """Summaries of other conversations: the best matching one, in a line beside what a turn recalls.
 
-It takes only the tokens that the excerpts have left, so it never takes the place of a message.
+It takes only the tokens that the excerpts have left, so it never replaces a message.
 
-Invariant: nothing of a conversation with a message that is not to be remembered (test_nearest_summary).
+Invariants:
+- No summary is shown of a conversation with an unremembered message (test_nearest_summary).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from models import SessionRow
 from models.messages import Excerpt
 from search_index import PreparedQuery, SearchIndex
 
-SUMMARIES_MAX = 100  # of the newest that a turn searches
+SUMMARIES_MAX = 100  # newest summaries that a turn searches
 LINE_TOKENS_MIN = 25  # tokens below which no line fits
 
 _S = SessionRow.__table__.c

@@ -1,10 +1,12 @@
-"""Recall for a turn: plan what to look for, find it in one snapshot, select what is worth its tokens.
+"""Recall for a turn: plan the search, find messages in one snapshot, select excerpts that are worth their tokens.
 
     plan     read the message, prepare its query and vector; no transaction is open
-    find     search and load, inside the caller's read transaction
+    find     search and load messages, inside the caller's read transaction
     select   re-rank, keep what is near enough, fit the token budget; no transaction is open
 
-Invariants: those of `search`; and nothing that the prompt shows anyway is recalled (test_recall).
+Invariants:
+- Those of `search`.
+- No message is recalled that the prompt shows anyway (test_recall).
 """
 
 from __future__ import annotations
@@ -31,13 +33,13 @@ from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.messages import Excerpt
 from search_index import Hit, PreparedQuery, Query
 
-QUERY_CHARS = 2000  # of a message that are searched with; what somebody pastes after that is not a question
-UNHELPFUL = 0.5  # by which a hit's score is multiplied that did not help with a similar question
+QUERY_CHARS = 2000  # of a message that make its query; text that somebody pastes after that is not a question
+UNHELPFUL = 0.5  # factor for the score of a hit that did not help with a similar question
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
-POINTING = ("reference", "implicit")  # kinds of messages that point at what the person said
-VAGUE = "vague"  # of a message without content
-LATEST, MISSING = "latest", "missing"  # kinds of what is recalled: ends of conversations; nothing, though referred to
-SPARE = 10  # hits in whose place others may come then
+POINTING = ("reference", "implicit")  # kinds of messages that point at earlier ones
+VAGUE = "vague"  # kind of a message without content
+LATEST, MISSING = "latest", "missing"  # kinds of a result: how the latest conversations ended; nothing, though wanted
+SPARE = 10  # more hits than the limit, to replace those that `_select` leaves out
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,10 @@ class RecallResult:
 
 @dataclass(frozen=True)
 class PreparedPlan:
-    """Message that was read, and the query that its search takes; without them recall is off.
+    """Plan of a turn's recall: the message, read, and its query, prepared.  Without a budget recall is off.
 
     budget: the most tokens of all excerpts.
-    nearest: the application asks for the nearest messages; else only those near enough are shown, as in a turn.
+    nearest: show the nearest messages, however near (a memory block); else only those near enough (a turn).
     """
 
     mode: str
@@ -75,8 +77,8 @@ class PreparedPlan:
 class Findings(NamedTuple):
     """Rows of one snapshot that a turn may show, and the plan they were found by.
 
-    query: what was searched for, if anything.
-    marks: excerpts that did not help earlier, of the messages found.
+    scope: where they were searched; None: recall does not look back. query: of the search; None: none was made.
+    marks: marks of unhelpful excerpts that have some of the hits. summaries, endings: of other conversations.
     """
 
     plan: RecallPlan
@@ -96,7 +98,7 @@ class Recall:
 
     @property
     def mini(self) -> MiniModel | None:
-        """Return the model that re-ranks what a turn recalls, if any."""
+        """Return the model that re-ranks hits; None unless RERANK=model."""
         return self.engine.mini if self.engine.settings.rerank == "model" else None
 
     def plan(  # noqa: PLR0913 - each is one thing that a plan depends on
@@ -112,8 +114,9 @@ class Recall:
     ) -> PreparedPlan:
         """Read a message, and prepare its query if it may look back.  May call an embedding service.
 
-        mode: one of RECALL_MODES; in mode `tools` the model asks for its searches itself.
-        Call it with no transaction open.  Days begin in `zone`.
+        mode: one of RECALL_MODES; in mode `tools` no query is prepared: the model searches by itself.
+        zone: in which the person's days begin.
+        Call it with no transaction open.
         """
         settings = self.engine.settings
         analysis = analysis_in(settings.search_language)
@@ -134,10 +137,9 @@ class Recall:
         generation: str,
         flags: SearchFlags = ALL_KINDS,
     ) -> Findings:
-        """Read what the plan needs of the owner's messages, in the snapshot of `tx`.
+        """Find the messages, summaries and endings that the plan asks for, in the snapshot of `tx`.
 
-        generation: that of the owner's index, read before the transaction began: a message may be seen twice, never
-        missed.
+        generation: of the owner's index, read before the transaction began, so that no message is missed.
         flags: kinds of rows that the owner may have.
         """
         if not plan.budget or plan.reading is None:
@@ -162,13 +164,13 @@ class Recall:
                 endings=self._find_endings(tx, scope, min(plan.budget, latest_sessions.ENDINGS_TOKENS_MAX))
             )
         elif findings.query is not None and flags.summaries and not by_session:
-            limit = self.engine.settings.recall_limit + 1  # so that one is left of a session that no excerpt is of
+            limit = self.engine.settings.recall_limit + 1  # so that one is of a session without an excerpt
             summaries = find_summaries(tx, self.engine.index, scope, findings.query, limit)
             findings = findings._replace(summaries=summaries)
         return findings
 
     def select(self, findings: Findings, plan: PreparedPlan) -> RecallResult:
-        """Return the excerpts that are worth showing, within the budget.  May call the mini model.
+        """Select excerpts within the budget, and say why.  May call the mini model.
 
         Call it with no transaction open.
         """
@@ -194,9 +196,9 @@ class Recall:
     def search_now(
         self, scope: SearchScope, query: Query, budget: int, flags: SearchFlags = ALL_KINDS
     ) -> tuple[Excerpt, ...]:
-        """Return excerpts around the best messages for a query that a model asks, in at most `budget` tokens.
+        """Return excerpts around the best messages for a model's own query, in at most `budget` tokens.
 
-        A query without text asks for the latest messages of its times.
+        A query without text finds the latest messages of its times.
         """
         index = self.engine.index
         prepared = index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
@@ -218,7 +220,10 @@ class Recall:
         flags: SearchFlags,
         unasked: str | None = None,
     ) -> Findings:
-        """Search, and load the windows and marks of the hits, unless none can be near enough (see `_near_enough`)."""
+        """Search, and load the windows and marks of the hits; load nothing if no hit can be near enough.
+
+        unasked: as in `_select`.
+        """
         widest = FOREIGN_PASSAGE if prepared.is_foreign else PERSONAL
         gate = None if unasked is None or self.mini is not None else BY_MEANING if unasked == VAGUE else widest
         spare = SPARE * (1 + flags.unhelpful)
@@ -248,7 +253,7 @@ class Recall:
         return Findings(RecallPlan("", ""), scope, None, Matches(hits, window))
 
     def _find_endings(self, tx: Connection, scope: SearchScope, budget: int) -> tuple[Excerpt, ...]:
-        """Return how the latest conversations ended that a turn may look into, but for what its prompt shows."""
+        """Return how the latest conversations in the scope ended, without messages that the prompt shows anyway."""
         page, session = self.engine.settings.public_url, scope.session_row_id or 0
         if self.engine.settings.recall_scope == "session":
             return latest_sessions.own_ending(tx, session, scope.exclude, budget, page)
@@ -258,10 +263,10 @@ class Recall:
         return (scope.session_row_id or 0) if self.engine.settings.recall_scope == "session" else None
 
     def _select(self, findings: Findings, scope: SearchScope, budget: int, unasked: str | None) -> tuple[Excerpt, ...]:
-        """Return excerpts around the hits that are worth showing, in at most `budget` tokens.
+        """Return excerpts around the relevant hits, in at most `budget` tokens.
 
-        unasked: the kind of a turn's message; then nothing is shown unless a hit is near enough (see `gate`), or the
-        mini model says that one helps.
+        unasked: the kind of a message that did not ask for a search. Then nothing is shown unless a hit is near enough
+        (see `relevance`), or the mini model says that one helps. None: the best hits are shown.
         """
         matches, window_size = findings.matches, self.engine.settings.recall_window
         if matches.index_lost:
@@ -315,7 +320,7 @@ class Recall:
     def _demote_unhelpful(
         self, prepared: PreparedQuery, marks: Sequence[UnhelpfulExcerpt], hits: list[Hit]
     ) -> list[Hit]:
-        """Return the hits in their new order: those count less that did not help with a similar question."""
+        """Return the hits in their new order: hits that did not help with a similar question score less."""
         if not marks or not hits:
             return hits
         analysis = analysis_in(self.engine.settings.search_language)
@@ -335,11 +340,11 @@ class Recall:
 
 
 def _unasked(plan: PreparedPlan, final: RecallPlan) -> str | None:
-    """Return the kind of a message for which nothing is shown but what is near enough; None: the best is shown."""
+    """Return the kind of a message that did not ask for a search, or VAGUE; None if the best hits are shown anyway."""
     return None if plan.nearest or plan.mode == "always" else VAGUE if final.latest else final.kind
 
 
 def _tells_of_oneself(excerpt: Excerpt) -> bool:
-    """Return whether a message that was found is the person's and about themselves, as "where do I live" asks for."""
+    """Return whether a hit is a message of the person about themselves, the answer to "where do I live"."""
     hits = (message for message in excerpt.messages if message.id in excerpt.hits)
     return any(message.role == "user" and triggers.about(message.content) for message in hits)

@@ -1,7 +1,7 @@
 """Related conversations: the person's other sessions that speak of the same entities, or whose summaries are near.
 
-Invariant: only sessions of the same owner are listed, and none with a message that is not to be remembered
-(tests/test_related.py).
+Invariants:
+- Only sessions of the same owner are listed, and none with an unremembered message (test_related).
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ from models.facts import SELF, Relation
 from models.owners import Caller
 from search_index import Query
 
-SUMMARIES = 50  # of the nearest that are compared
-SUMMARY_FIT_MIN = 0.5  # from which a summary is near
-NAMED_MAX = 8  # entities that are named for one session
+SUMMARIES = 50  # nearest summaries that count
+SUMMARY_FIT_MIN = 0.5  # least fit of a summary that is near
+NAMED_MAX = 8  # shared entities that are listed for a session
 _LINKS = select(FactRow.session_id, FactRow.links).where(*LINKED, valid_at(None), FactRow.session_id.is_not(None))
 _LINKS = _LINKS.order_by(FactRow.id.desc()).limit(LINKED_FACTS_MAX)
 
 
 @dataclass(frozen=True)
 class RelatedSession:
-    """Session that is related: how closely (0 to 1), and why.
+    """Session that is related, with a score from 0 to 1.
 
-    entities: names that facts of both sessions link.
-    summary: how near its summary is (0 to 1); not near: None.
+    entities: names in links of both sessions. summary: fit of its summary, from 0 to 1; None: it is not near.
     """
 
     session_id: str
@@ -80,7 +79,10 @@ def related_sessions(engine: Engine, caller: Caller, session_id: str, limit: int
 
 
 def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int, tuple[float, tuple[str, ...]]]:
-    """Return the other sessions that share entities with one, their share of its own by rarity, and names."""
+    """Return the other sessions that share entities with this one.
+
+    Each has its share of this session's entities, weighted by rarity, and the names of the shared ones.
+    """
     rows = tx.execute(_LINKS, {"owner": owner_id}).all()
     links = [(session_id, Relation(**stored)) for session_id, relations in rows for stored in relations]
     names, called = EntityResolver(link for _, link in links), dict[str, str]()

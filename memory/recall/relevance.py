@@ -1,8 +1,8 @@
 """Relevance: how near the best hit must be to a message before it is shown unasked.
 
-A score depends on the question, so it orders hits and says nothing of how good they are.  The gate reads the share of
-the message's words that a hit has, and how near its meaning is, for whatever embedder (see `search_index.calibration`).
-The limits are a point on a curve: docs/performance.md shows what others would show and what junk they would let in.
+A score depends on the question: it orders hits, and does not say how good they are.  A gate compares the share of the
+message's words that a hit has, and its nearness in meaning, which `search_index.calibration` makes comparable for every
+embedder.  docs/performance.md shows which answers and which junk other limits would let through.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import NamedTuple
 
 from search_index import Hit
 
-RELEVANT_SHARE = 0.55  # of the best hit's score: beside one clear match, what shares a common word is noise
-NEAR_ENOUGH = 0.6  # of a hit that neither has the message's words nor stands beside them
+RELEVANT_SHARE = 0.55  # of the best hit's score: beside a clear match, a message that shares a common word is noise
+NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or beside it
 _OF_WORDS = ("words", "neighbours", "time", "linked")
 
 
 class Gate(NamedTuple):
-    """Share of the words, or nearness, that one hit has to reach."""
+    """Least share of the message's words, and least nearness in meaning: one hit must reach either."""
 
     words: float
     near: float
 
     def is_open(self, hits: Sequence[Hit]) -> bool:
-        """Return whether one of the hits is near enough, or was said at a time, or of somebody, that was named."""
+        """Return whether one of the hits is near enough, or is of a time or an entity that the message names."""
         return any(
             hit.own >= self.words or hit.near >= self.near or hit.why.get("time") or hit.why.get("linked")
             for hit in hits
@@ -33,9 +33,9 @@ class Gate(NamedTuple):
 
 
 PERSONAL = Gate(0.5, 0.9)
-"""For a message about the person, or about somebody who spoke: the widest for what is compared by words."""
+"""For a message about the person, or about somebody who spoke: the widest gate by words."""
 OTHER = Gate(0.6, 1.1)
-"""For anything else: what anybody could ask a model is seldom about the past."""
+"""For other messages: a question that anybody could ask a model is seldom about the past."""
 FOREIGN_PASSAGE, FOREIGN_QUESTION, FOREIGN = Gate(0.28, 0.9), Gate(0.28, math.inf), Gate(0.5, math.inf)
 FOREIGN_SUMMARY = OTHER._replace(near=math.inf)
 """The same for a message in another language than the search: of the content words of a question one in three counts,
@@ -43,7 +43,7 @@ since static vectors find its language rather than its meaning; who adds a docum
 BY_MEANING = Gate(2.0, 0.9)
 """For a message of generic words, such as "work" or "old", which are in many messages."""
 JUDGED = Gate(0.5, 0.7)
-"""Where a model reads what was found, and may say that none of it fits."""
+"""Before the mini model re-ranks the hits, since it may say that none of them fits."""
 
 
 def gate_for(
@@ -67,7 +67,7 @@ def gate_for(
 
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the best hit, and those that are worth showing beside it."""
+    """Return the best hit, and the other hits that are relevant beside it."""
     return [
         *hits[:1],
         *(

@@ -1,8 +1,8 @@
 """Re-ranking: the mini model says which of the best hits answer a question.
 
-Guarantee: it only reorders hits or says that none helps; whatever goes wrong, or takes longer than SECONDS, leaves
-them as they were.  The
-owner is charged for each call.
+Invariants (test_reranking):
+- The model only reorders the hits, or says that none helps.  After an error, or SECONDS, they stay as they were.
+- The owner is charged for each call.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 MOST = 30  # hits that the model reads
 SECONDS = 1.0
-MESSAGE_TOKENS, QUESTION_TOKENS = 60, 200  # that it reads of each
+MESSAGE_TOKENS, QUESTION_TOKENS = 60, 200  # that the model reads of each message, and of the question
 SCHEMA = object_of(best=list_of(INTEGER))
 _TOLD = (
     "You get a question and numbered messages of earlier conversations. Say which messages help to answer it: their "
@@ -36,7 +36,7 @@ _TOLD = (
 
 
 def request_of(question: str, messages: Sequence[LocatedMessage]) -> ModelRequest:
-    """Return the request; its messages count from 1."""
+    """Return the request to the mini model, in which the messages are numbered from 1."""
     lines = [
         f"[{number}] {message.created_at:%Y-%m-%d} "
         + message_line(message._replace(content=tokens.truncate(message.content, MESSAGE_TOKENS)))
@@ -44,15 +44,15 @@ def request_of(question: str, messages: Sequence[LocatedMessage]) -> ModelReques
     ]
     blocks = block("question", [escape(tokens.truncate(question, QUESTION_TOKENS))]), block("messages", lines)
     request = request_for(_TOLD, blocks, SCHEMA)
-    return replace(request, stream=True)  # a request for a whole answer can only be stopped once that has begun
+    return replace(request, stream=True)  # without a stream the request could not be cancelled before its answer
 
 
 def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
-    """Return the hits whose numbers the answer has, in its order, then the others; none if it names none.
+    """Return the hits in the order of the model's answer, then the others; none if the answer names none.
+
+    The first hit gets the best score, and so on; the part `model` of a hit is the score that it won or lost.
 
     Raises InvalidAnswer.
-
-    The scores stay where they were, so the part `model` of a hit is what it has won or lost.
     """
     chosen = dict.fromkeys(number - 1 for number in first_object(answer, SCHEMA)["best"] if 0 < number <= len(hits))
     if not chosen:
@@ -67,9 +67,9 @@ def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
 def rerank(
     mini: MiniModel, owner_id: int, question: str, hits: list[Hit], window: Mapping[int, LocatedMessage]
 ) -> list[Hit] | None:
-    """Return the hits, best first; the mini model orders the first MOST.
+    """Let the mini model order the first MOST hits; return all, best first.
 
-    Returns no hits if the model says that none helps, None if it says nothing usable in time.
+    Returns no hits if the model says that none helps, and None if there is no valid answer in time.
     """
     first = hits[:MOST]
     request = request_of(question, [window[hit.message_id] for hit in first])

@@ -1,7 +1,9 @@
 """Search messages, facts and summaries on behalf of callers; `find_matches` is the search of turns too.
 
-Invariants: only the owner's own rows are found (test_owners_apart).  Messages that the index does not hold are found by
-the same analysis (test_search_waiting).  Every result was read from the rows a moment ago (test_erasing).
+Invariants:
+- Only the owner's own rows are found (test_owners_apart).
+- Messages that are not indexed yet are found by the same analysis (test_search_waiting).
+- Every result was read from the rows a moment ago (test_erasing).
 """
 
 from __future__ import annotations
@@ -33,9 +35,9 @@ from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Quer
 
 log = logging.getLogger(__name__)
 
-SEARCHED_ROWS_MAX = 2_000  # facts, or summaries, of an owner that are searched, the newest first
-SUMMARY_MESSAGES_MAX = 3  # of its session that come with a summary
-SUMMARY_RANKED_MAX = 500  # messages of the owner among which those are looked for
+SEARCHED_ROWS_MAX = 2_000  # newest facts, or summaries, of an owner that are searched
+SUMMARY_MESSAGES_MAX = 3  # messages of its session that come with a summary
+SUMMARY_RANKED_MAX = 500  # best messages of the owner, from which those are taken
 
 _F, _S, _V = FactRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
 _SESSION = _S.id.label("session"), _S.public_id, _S.title
@@ -50,10 +52,10 @@ _KINDS = {
 
 
 class SearchResult(NamedTuple):
-    """Found message with its score, the words it was found by, and its neighbours.
+    """Result of a search: a message with its score, its highlighted words and its neighbours (`window`).
 
-    For a fact or a summary: the best message that it comes from, if it has any, and as `window` all that come with it.
-    `text` is then its own, which the score and the highlights are of.
+    A fact or a summary has a `text`, to which score and highlights belong. Its `message` is the best of the messages
+    that it comes from, and its `window` has all of them.
     """
 
     message: Message | None
@@ -68,16 +70,16 @@ class SearchResult(NamedTuple):
 
     @property
     def document(self) -> Mapping[str, Any] | None:
-        """Return which document a passage is of, and where it stands there."""
+        """Return the document of a passage, and the passage's place in it; None for anything else."""
         if self.message is None or not self.message.is_passage:
             return None
         return {"id": self.message.session_id, "title": self.title, "uri": None, **(self.message.extra or {})}
 
 
 class SearchFlags(NamedTuple):
-    """Which kinds of rows an owner may have; what is False is not looked for.
+    """Kinds of rows that an owner may have; a kind that is False is not searched.
 
-    unindexed: messages that the index does not hold; None: not read yet.
+    unindexed: messages that the index does not have; None: not read yet.
     """
 
     links: bool = True
@@ -91,10 +93,10 @@ ALL_KINDS = SearchFlags()
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Messages that a turn may look into: the owner's, or with RECALL_SCOPE=session only those of its session.
+    """Messages that a turn may search: the owner's, or with RECALL_SCOPE=session only those of its session.
 
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
-    visible_texts: what the prompt shows before the message, the newest last.
+    visible_texts: of the messages that the prompt shows before the new one, the newest last.
     """
 
     owner_id: int
@@ -113,10 +115,7 @@ class Matches(NamedTuple):
 
 
 class FactOrSummary(NamedTuple):
-    """Fact or summary, and where it comes from.
-
-    source: the id of a fact's message.
-    """
+    """Fact or summary, with its source: the id of a fact's message, and the session."""
 
     id: int
     text: str
@@ -139,7 +138,10 @@ def facts_and_summaries(
     limit: int = SEARCHED_ROWS_MAX,
     now: datetime | None = None,
 ) -> list[FactOrSummary]:
-    """Return the newest summaries of an owner, or of one session, or by `kind` the facts that are valid `now`."""
+    """Return the newest facts that are valid `now`, or the newest summaries, of an owner or of one session.
+
+    kind: "fact" or "summary".
+    """
     query = _KINDS[kind]
     query = query.where(query.selected_columns.owner_id == owner_id)
     if session_row_id is not None:
@@ -163,10 +165,9 @@ def find_matches(  # noqa: PLR0913 - one search: where, for what, and around wha
 ) -> Matches:
     """Search the owner's messages in the snapshot of `tx`, and load the hits with their windows.
 
-    generation: that of the owner's index, read before the transaction began: a message may be seen twice, never missed.
-
-    Messages about the neighbours of an entity that the query names count as hits.
-    may_fit: whether some of the hits may be shown; else there are none, and nothing is loaded.
+    Messages about entities that are linked to one in the query count as hits.
+    generation: of the owner's index, read before the transaction began, so that no message is missed.
+    may_fit: returns whether any of the hits may be shown. If not, nothing is loaded and there are no hits.
     """
     owner_id, owner_key = scope.owner_id, scope.owner_key
     unindexed, index_lost = flags.unindexed or find_unindexed(tx, owner_id, generation)
@@ -199,11 +200,11 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
 ) -> list[SearchResult]:
     """Return the best matching messages of the caller's user, or of one session, best first.
 
-    text: times that it names are understood in `zone`; messages of these times are preferred, not demanded.
-    window: messages on either side of a result.
-    kind: "message", with passages of documents; "document", these alone, in whatever session; or "fact" or
-    "summary", found with the messages that they come from.
-    repairs: have a lost index made again, which writes a job.
+    text: the query. Times that it names are read in `zone`; messages of these times are preferred, not required.
+    window: neighbours on either side of a result.
+    kind: "message": messages and passages of documents; "document": passages alone, of all sessions; "fact" or
+    "summary": these, with the messages that they come from.
+    repairs: enqueue a job that makes a lost index again.
     filters: other fields of a `Query`.
 
     Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
@@ -280,7 +281,7 @@ def _find_derived(
 
 
 def index_again(engine: Engine, owner_id: int) -> None:
-    """Ask for the owner's index to be made again."""
+    """Enqueue the job that makes the owner's index again."""
     try:
         with engine.database.write() as tx:
             owner = tx.get(OwnerRow, owner_id)

@@ -1,7 +1,7 @@
-"""Excerpts that did not help: what a person says of something that was recalled, and how it counts less then.
+"""Marks of excerpts that did not help: a person makes them, and recall then lowers the score of the excerpt's hits.
 
-A mark rests on the message that asked and on the messages of the excerpt that were found, and has no words of its own.
-So it goes when one of these is erased or replaced.  What asked is the newest of them: the others were said before.
+A mark is a document without words, whose sources are the question and the excerpt's hits; so it goes when one of these
+messages is erased or replaced.  The question is the newest of its sources.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class UnhelpfulExcerpt:
-    """Message that asked, and those that were found for it and did not help."""
+    """Mark: a question, and the hits that did not help with it."""
 
     id: int
     created_at: datetime
@@ -63,9 +63,9 @@ def add_mark(
     """
     with engine.database.write() as tx:
         exchange = find_exchange(tx, caller, session_id, message_id)
-        asked, owner_id = exchange.message, exchange.session.owner_id
-        theirs = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
-        query = MESSAGES.where(*theirs, _M.created_at <= asked.created_at)
+        question, owner_id = exchange.message, exchange.session.owner_id
+        of_owner = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
+        query = MESSAGES.where(*of_owner, _M.created_at <= question.created_at)
         messages = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]
         if missing := sorted({*hits}.difference(message.id for message in messages)):
             raise NotFound(
@@ -73,8 +73,8 @@ def add_mark(
                 f"The person has no message {missing[0]} that was said before that exchange. Nothing was stored.",
                 param="hits",
             )
-        put = Put(NAMESPACE, f"{asked.created_at.isoformat()}/{messages[0].session_id}", {})
-        item = item_rows.write(tx, owner_id, put, engine.now(), sources=[asked.id, *hits])
+        put = Put(NAMESPACE, f"{question.created_at.isoformat()}/{messages[0].session_id}", {})
+        item = item_rows.write(tx, owner_id, put, engine.now(), sources=[question.id, *hits])
         return marks(tx.connection(), _I.id == item.id)[0]
 
 
