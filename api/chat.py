@@ -54,7 +54,7 @@ def chat(caller: Caller, body: dict[str, Any]) -> Response:
 
 
 def _message(content: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the words of a message, and the message with its images and files if it has some."""
+    """Return `message` and `sent` of a TurnRequest: the text, and the message with its images and files, if any."""
     if isinstance(content, str):
         return {"message": content}
     words = "\n".join(part["text"] for part in content if part["type"] == "text")
@@ -63,9 +63,9 @@ def _message(content: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ChatEncoder:
-    """Encode a turn's answer as a reply.
+    """Encode a turn as OpenAI's `chat.completion`, with the fields of Recap.
 
-    Of a stream, the first chunk has the memory and the last one the usage. notice: stands beside the memory.
+    The first chunk of a stream has the memory, the last one the usage. notice: says that the built-in model answers.
     """
 
     started: TurnStarted
@@ -88,11 +88,11 @@ class ChatEncoder:
             elif isinstance(part, Waiting):
                 yield None
             elif isinstance(part, TurnFinished):
-                memory = part.started.memory  # complete only now, if the model itself looked back
-                again = {"memory": MEMORY.dump(memory)} if memory.calls else {}
+                memory = part.started.memory  # complete only now, if the model has called tools
+                complete = {"memory": MEMORY.dump(memory)} if memory.calls else {}
                 usage = USAGE.dump(part.usage)
-                last = self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **again)
-                yield {**last, "model": part.model}  # another one may have taken over while the first was silent
+                last = self._chunk({}, part.finish_reason, usage=usage, message_id=part.reply_message_id, **complete)
+                yield {**last, "model": part.model}  # a fallback model may have taken over before the first word
                 if part.failure is not None:  # the stream ends with the error
                     raise part.failure
 
@@ -106,7 +106,7 @@ class ChatEncoder:
     def _answer(
         self, kind: str, model: str, choice: Mapping[str, Any], started: TurnStarted | None = None, **more: Any
     ) -> dict[str, Any]:
-        """Return OpenAI's answer. started: adds the session, the memory and the notice."""
+        """Return an object of OpenAI's protocol. started: adds the session, the memory and the notice."""
         created = int(self.started.created_at.timestamp())
         answer = {"id": self.started.completion_id, "object": kind, "created": created, "model": model}
         answer["choices"] = [{"index": 0, **choice}]

@@ -1,4 +1,4 @@
-"""Answer a turn in one piece or as server-sent events, whatever protocol the client speaks."""
+"""Answer a turn in one piece or as server-sent events, for every protocol (`ReplyEncoder`)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class ReplyEncoder(Protocol):
 def answer_turn(
     request: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]
 ) -> tuple[Response, TurnStarted]:
-    """Run the turn; return the response, and what is known of the turn when the response leaves.
+    """Run the turn; return the response, and the turn's TurnStarted when the response leaves.
 
-    A failure before the first word keeps its own status.
+    An error before the first word is raised, so the response has the error's status.
     """
     turn = run_turn(current_engine(), request)
     started = next(turn)
@@ -69,7 +69,7 @@ def event_stream(lines: Iterator[str], on_close: Callable[[], object]) -> Respon
 def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
     """Yield server-sent events.
 
-    The status is sent before the first event. So a later error comes as an event, and no `[DONE]` follows it.
+    The status is sent before the first event, so a later error is an event itself, and no `[DONE]` follows it.
     """
     try:
         for event in encoder.events(turn):
@@ -84,13 +84,13 @@ def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
 
 def _line(event: Mapping[str, Any] | None, encoder: ReplyEncoder) -> str:
     if event is None:
-        return ": keep-alive\n\n"  # a comment, which clients ignore and proxies count as life
+        return ": keep-alive\n\n"  # a comment: clients ignore it, and it keeps proxies from closing the connection
     name = f"event: {event['type']}\n" if encoder.named_events else ""
     return f"{name}data: {json.dumps(event)}\n\n"
 
 
 def _drain(turn: Iterator[TurnEvent], request: TurnRequest) -> None:
-    """Interrupt or finish a turn whose reader has left. An error goes to the log alone."""
+    """Interrupt or finish a turn after its client has closed the connection. An error is only logged."""
     if request.on_disconnect == "interrupt":
         request.cancel.cancel()
     try:

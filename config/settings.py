@@ -221,13 +221,14 @@ class Settings(BaseModel):
     `auto`: only at OpenAI, because other servers may refuse the parameter."""
 
     tail_messages_min: int = Field(2, ge=0)
-    """Messages that stay word for word after a fold: the last turn."""
+    """Recent messages that stay word for word after a compaction: the last turn."""
 
     tail_messages_max: int = Field(12, ge=2)
-    """Messages after which the tail folds into the summary. Six turns cost the fewest tokens of both models."""
+    """Recent messages after which they are compacted: the summary stands in for them. Six turns cost the fewest tokens
+    of both models."""
 
     tail_tokens_max: int = Field(3000, ge=100)
-    """Tokens after which the tail folds, if it reaches them before TAIL_MESSAGES_MAX."""
+    """Tokens of recent messages after which they are compacted, if that is before TAIL_MESSAGES_MAX."""
 
     context_tokens: int = Field(16_000, ge=500)
     """The largest prompt that is sent. The default fits small local models."""
@@ -290,7 +291,7 @@ class Settings(BaseModel):
     each search. A call that fails or takes longer than a second changes nothing."""
 
     fact_tokens: int = Field(300, ge=0)
-    """Tokens of facts in a prompt. At most half of them are in its head."""
+    """Tokens of facts in a prompt. At most half of them are in its prefix."""
 
     example_tokens: int = Field(400, ge=0)
     """Tokens of examples in a prompt, if any are like the message: the three most similar, or fewer. Small talk gets

@@ -7,7 +7,7 @@ documents   files and texts that a person adds to what is known
 erasing     erase sessions, people, facts and items; keep sessions only as long as a policy says
 users, transfer, spaces    what is stored of a person, counted; export and import; memory that persons share
 passages    the text of documents, cut into parts and stored
-turn        one turn, from a message to its reply: admission, recall, prompt, answer, record
+turn        one turn, from a message to its reply: begin, context, prompt, answer, record
 transcripts    the lists of messages that programs send with each request
 message_versions, hidden_messages    messages in the place of others, and messages that no prompt shows
 forgetting  what goes with messages that are erased or replaced

@@ -1,14 +1,15 @@
 """Hiding: messages that a person takes out of a session's prompts, and puts back.
 
-A hidden message stays stored as it is: it is listed with its mark, searched, exported, and recalled in other sessions.
-In its own session it is in no tail and no excerpt, no later update of the summary reads it, and the figures of the full
-history leave it out.  A summary or a fact that was made from it before stays.
+A hidden message stays stored: it is listed as hidden, searched, exported, and recalled in other sessions.  In its own
+session no prompt and no excerpt shows it, no later update of the summary reads it, and `full_history_tokens` does not
+count it.  A summary or a fact that was made from it before stays.
 
-Guarantee: what is left is a sequence that models accept.  An answer is hidden with its question, and the call of a tool
-together with its results, so the tail goes on beginning with a message of the person's.  A message that is shown again
-is in the tail or in the summary: if an update has passed it over, the summary goes back to the version before, and the
-message is read for it.  Facts that the person has forgotten since do not come back: none are taken from what was passed
-over.
+Invariants (test_hiding):
+- The messages that prompts show are a sequence that models accept.  An answer is hidden with its question, and the call
+  of a tool with its results, so the recent messages begin with a message of the person.
+- A message that is shown again is among the recent messages or in the summary.  If an update has skipped it, the
+  summary goes back to the version before, and the next update reads the message.
+- Facts that the person has forgotten since do not come back: no facts are taken from messages that were skipped.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def hide_messages(
     tokens: hide the recent messages before the newest ones that have so many.
 
     Waits for a turn in the session.  Raises NotFound, also for ids that the session does not have, InvalidRequest for
-    such positions, and Conflict when the turn takes too long or others wait already.
+    such positions, and Conflict when the turn takes too long or too many requests wait.
     """
 
     def chosen(row: SessionRow, line: Line, positions: set[int]) -> set[int]:
@@ -94,7 +95,7 @@ def _change(
     named: NamedMessages,
     chosen: Callable[[SessionRow, Line, set[int]], set[int]],
 ) -> Hidden:
-    """Let just those messages be hidden that are `chosen`, and those that can't be shown without them."""
+    """Hide the `chosen` messages, with those that can't be shown without them, and show all others."""
     busy = "Nothing was changed; stop the reply, or try this again later."
     with engine.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
         line = tx.execute(_LINE, {"session": row.id}).all()
@@ -112,9 +113,9 @@ def _change(
 def follow_shown(
     tx: Transaction, row: SessionRow, shown: Sequence[int], since: datetime | None, settings: Settings, now: datetime
 ) -> bool:
-    """Let the summary cover what it has read, now that these positions are `shown` which prompts left out `since`.
+    """Let the summary cover the messages at these positions, which are `shown` again after being hidden `since`.
 
-    The session has a summary.  Returns whether the summary went back to read them.
+    The session has a summary.  Returns whether it went back to an earlier version, so that an update reads them.
     """
     newest = find_version(tx, row, row.summary_version)
     assert newest is not None
@@ -165,7 +166,7 @@ def _beyond(room: int, tail: Line) -> set[int]:
 
 
 def _in_sequence(line: Line, chosen: set[int]) -> set[int]:
-    """Return the positions `chosen` to be hidden, and those that can't be shown without them."""
+    """Return the `chosen` positions, with those that can't be shown while the chosen ones are hidden."""
     hidden = set(chosen)
     unasked, calls = False, list[int]()  # an answer whose question is hidden; one with the results that follow it
     for message in line:

@@ -1,18 +1,18 @@
-"""Leases: who is taking a turn in a session, and who is doing a job.
+"""Leases: the right to run a turn in a session, or to run a job, for a while.
 
 A lease is a token and an expiry in the leased row, so it works between threads, processes and nodes.  One thread of a
-process renews all leases that the process holds; those of a killed process run out after LEASE_SECONDS.  No
-transaction stays open while a lease is held.  Whoever wants a turn to end notes its token in the session's row; the
-thread that renews its lease finds the note and stops it.
+process renews all leases that the process holds; those of a killed process expire after LEASE_SECONDS.  No transaction
+stays open while a lease is held.  To stop a turn from another process, `stop` writes its token into the session's row;
+the thread that renews its lease finds the token there and stops the turn.
 
 Invariants:
 - Leased work ends with a transaction that checks the token, so a holder that was suspended past its expiry cannot
   overwrite what its successor did (test_turn_serialisation, test_jobs_takeover).
 - A stop ends only the turn that was running, since no other has its token (test_stop).
-- A clock that is put back stalls nobody: whoever waits for a lease brings an expiry that is too far ahead back to
+- A clock that is put back delays nobody: a request that waits for a lease shortens an expiry that is too far ahead to
   LEASE_SECONDS from now (test_clock_back).
-- A busy session holds few threads, and none for long: WAITING_MAX requests of a process wait for it, WAIT_SECONDS at
-  most (test_turn_serialisation).
+- A busy session blocks few threads: at most WAITING_MAX requests of a process wait for it, for at most WAIT_SECONDS
+  (test_turn_serialisation).
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ log = logging.getLogger(__name__)
 LEASE_SECONDS = 10.0  # three renewals fit into it, so a busy process keeps its leases
 RENEW_SECONDS = 3.0
 LOOK_SECONDS = 0.25  # between looks for turns to stop
-TROUBLE_SECONDS = 1.0  # until the next try when the database failed
-RELEASE_TIMEOUT_SECONDS = 2.0  # seconds that giving a lease back may wait for the database
+TROUBLE_SECONDS = 1.0  # until the next try after the database failed
+RELEASE_TIMEOUT_SECONDS = 2.0  # for which `release` waits for the database
 WAIT_SECONDS = 30.0  # that a request waits for a session; most replies end sooner
 WAITING_MAX = 3  # requests of a process that wait for one session; more would hold threads that others need
 POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that another process holds
@@ -60,14 +60,14 @@ class Lease:
 
 
 class _Held(NamedTuple):
-    """Callbacks of a held lease: one stops its work, one saves its progress in the transaction that renews it."""
+    """Callbacks of a held lease: one stops its work, one saves progress in the transaction that renews the lease."""
 
     stop: Callable[[], None] | None
     on_renew: Callable[[Transaction], None] | None
 
 
 class Leases:
-    """Takes, renews and gives back leases, and stops turns.  Thread-safe."""
+    """Renews and releases leases, waits for them, and stops turns.  Thread-safe."""
 
     def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self._database = database
@@ -88,9 +88,9 @@ class Leases:
         stop: Callable[[], None] | None = None,
         on_renew: Callable[[Transaction], None] | None = None,
     ) -> None:
-        """Renew `lease` until `release` or `forget`, and call `stop` when somebody asks for the end of its turn.
+        """Renew `lease` until `release` or `forget`, and call `stop` when somebody stops its turn.
 
-        The transaction that renews the lease is given to `on_renew`, every RENEW_SECONDS.
+        on_renew: called with the transaction that renews the lease, every RENEW_SECONDS.
         """
         with self._changed:
             self._held[lease] = _Held(stop, on_renew)
@@ -99,7 +99,7 @@ class Leases:
                 self._keeper.start()
 
     def stop(self, find: Callable[[Transaction], SessionRow]) -> bool:
-        """Let the turn end that is being taken in the session that `find` gives; False when none is."""
+        """Stop the turn in progress in the session that `find` returns; return False if there is none."""
         with self._database.write() as tx:
             row = find(tx)
             if self.is_free(row):
@@ -107,18 +107,18 @@ class Leases:
             row.stop_token = row.lease_token
         with self._changed:
             here = [held.stop for lease, held in self._held.items() if lease.token == row.stop_token and held.stop]
-        for stop in here:  # another process finds the note
+        for stop in here:  # another process finds the token in the row
             stop()
         return True
 
     def forget(self, lease: Lease) -> None:
-        """Stop renewing a lease that was given back or lost, and wake those who wait for it in this process."""
+        """Stop renewing a lease that was released or lost, and wake the requests of this process that wait for it."""
         with self._changed:
             self._held.pop(lease, None)
             self._changed.notify_all()
 
     def release(self, lease: Lease) -> None:
-        """Give the lease back in a transaction of its own.  If the database fails, the lease runs out by itself."""
+        """Release the lease in a transaction of its own.  If the database fails, the lease expires."""
         try:
             with self._database.write(RELEASE_TIMEOUT_SECONDS) as tx:
                 _change(tx, lease, lease_token=None, lease_until=None)
@@ -131,7 +131,7 @@ class Leases:
     def free_session(
         self, find: Callable[[Transaction], SessionRow], consequence: str
     ) -> Iterator[tuple[Transaction, SessionRow]]:
-        """Run a write on the session that `find` returns, once no turn goes on in it.
+        """Run a write on the session that `find` returns, once no turn is in progress in it.
 
         Raises Conflict as `wait_until_free` does.
         """
@@ -145,10 +145,10 @@ class Leases:
             self.wait_until_free(row, began, consequence)
 
     def wait_until_free(self, row: SessionRow, began: float, consequence: str) -> None:
-        """Wait until the session may be free, for a request that `began` to wait then, by `time.monotonic()`.
+        """Wait until the session may be free.
 
-        Raises Conflict, which tells the `consequence`, after WAIT_SECONDS, and at once when WAITING_MAX requests of
-        this process wait for the session already.
+        began: when the request began to wait, by `time.monotonic()`. consequence: a sentence for the error.
+        Raises Conflict after WAIT_SECONDS, and at once when WAITING_MAX requests of this process wait for the session.
         """
         pause = POLL_FIRST
         with self._changed:
@@ -157,10 +157,10 @@ class Leases:
         try:
             while waits and time.monotonic() < began + WAIT_SECONDS:
                 with self._database.read() as tx:
-                    found = tx.get(SessionRow, row.id)
-                if found is None or self.is_free(found):
+                    current = tx.get(SessionRow, row.id)
+                if current is None or self.is_free(current):
                     return
-                self._clamp_expiry(found)
+                self._clamp_expiry(current)
                 with self._changed:  # a holder in this process wakes us; other processes' leases are polled
                     self._changed.wait(pause)
                 pause = min(pause * 2, POLL_LAST)
@@ -171,9 +171,9 @@ class Leases:
         raise Conflict("session_busy", message, retry_after=5.0)
 
     def _clamp_expiry(self, row: SessionRow) -> None:
-        """Bring an expiry that lies further ahead than any lease lasts back to LEASE_SECONDS from now.
+        """Shorten an expiry that lies further ahead than any lease lasts to LEASE_SECONDS from now.
 
-        The clock was put back since it was written.  A living holder renews the lease, a dead one's runs out.
+        It was written before the clock was put back.  A living holder renews the lease; a dead one's expires.
         """
         now = self._now()
         if row.lease_token is None or row.lease_until is None or row.lease_until <= now + 2 * LEASE_DURATION:
@@ -184,7 +184,7 @@ class Leases:
             _change(tx, Lease(SessionRow, row.id, row.lease_token), lease_until=now + LEASE_DURATION)
 
     def close(self) -> None:
-        """Stop renewing.  Leases still held run out by themselves."""
+        """Stop renewing.  Leases still held expire."""
         self._closed.set()
 
     def _keep_forever(self) -> None:
@@ -193,7 +193,7 @@ class Leases:
             with self._changed:
                 held = dict(self._held)
             # A turn that is over before the second look costs no query.
-            turns = {lease: one.stop for lease, one in held.items() if one.stop is not None and lease in seen}
+            turns = {lease: work.stop for lease, work in held.items() if work.stop is not None and lease in seen}
             pause, seen = LOOK_SECONDS, set(held)
             try:
                 if time.monotonic() >= renewed + RENEW_SECONDS:
@@ -212,7 +212,7 @@ class Leases:
         with self._database.write(durable=False) as tx:
             until = self._now() + LEASE_DURATION  # read inside the transaction, since waiting for it takes time
             # Rows of jobs are locked last, those of one kind in the order of their ids.
-            for lease, work in sorted(held.items(), key=lambda one: (one[0].kind is JobRow, one[0].row_id)):
+            for lease, work in sorted(held.items(), key=lambda item: (item[0].kind is JobRow, item[0].row_id)):
                 _change(tx, lease, lease_until=until)
                 if work.on_renew is not None:
                     work.on_renew(tx)

@@ -1,15 +1,18 @@
-"""Versions of messages: what becomes of messages that the person takes back.
+"""Versions of messages: replace messages, and restore replaced ones.
 
-Who edits a message, or asks for another reply to it, replaces it and all that came after it.  The replaced messages
-are kept word for word, on a branch of their session and under their old positions, with their turns; the session's
-current line (branch 0) goes on in their place.  A branch can be brought back while the message that it goes on from is
-on the current line: then it takes the place of what replaced it, which goes to a branch of its own.
+To edit a message, or to get another reply to it, replaces it and all messages after it.  The replaced messages stay
+word for word, with their turns and positions, on a branch of the session; the active branch (0) continues with the new
+message.  A branch can be restored while the message before its first one is active: then it becomes active, and the
+messages that had replaced it move to a new branch.
 
-Guarantee: all in one transaction, and from then on a session is what it would be had the messages on branches never
-been said.  They are in no tail, figure, summary, search or recall.  A summary version that covers one of them can't
-come back; the newest that covers only what stays is in use again.  A summary the person wrote stays theirs.  Facts
-taken from them are gone, with what long-term memory has of them, and what only those facts corrected holds again.  What
-is brought back is read anew for the summary and for facts.
+Invariants (test_branches):
+- A replacement is one transaction.  After it, a session is as if the messages on its branches had never been sent: they
+  are in no prompt, count, summary or search.
+- A summary version that covers a replaced message can't be restored; the newest version that covers none is in use
+  again.  A summary that the person wrote stays.
+- Facts of replaced messages are deleted, also from the profile and other documents; facts that only those had corrected
+  are valid again.
+- Restored messages are read again for the summary and for facts.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from models.owners import Caller
 
 @dataclass(frozen=True)
 class Versions:
-    """Message of the current line that has other versions: the ids of all of them, in the order they were said."""
+    """Active message that has other versions. versions: the ids of all of them, in the order they were stored."""
 
     message_id: int
     versions: tuple[int, ...]
@@ -54,9 +57,9 @@ def list_versions(engine: Engine, caller: Caller, session_id: str) -> list[Versi
 
 
 def restore_version(engine: Engine, caller: Caller, session_id: str, message_id: int) -> SessionInfo:
-    """Bring a version of a message back, with all that followed it.  A message of the current line stays.
+    """Restore a version of a message, with all messages after it.  An active message stays as it is.
 
-    Waits for a turn in the session.  Raises NotFound, and Conflict when that takes too long or others wait already.
+    Waits for a turn in the session.  Raises NotFound, and Conflict when that takes too long or too many requests wait.
     """
     busy = "Nothing was changed; stop the reply, or try this again later."
     with engine.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
@@ -78,10 +81,10 @@ def restore_version(engine: Engine, caller: Caller, session_id: str, message_id:
 def replace_messages(
     tx: Transaction, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
 ) -> Message:
-    """Replace the session's messages from `position` on by `draft`, and return that.
+    """Replace the session's messages from `position` on by `draft`; return the new message.
 
-    The caller holds the session's lease, and asks for the new message to be indexed: the same job takes the replaced
-    ones out of the index.  Facts taken from the first replaced message stay if `draft` is the same words again.
+    The caller holds the session's lease, and enqueues the job `index`, which also removes the replaced messages.  If
+    `draft` repeats the first replaced message, the facts of that message stay.
     """
     first = _of_line(tx, row, position)
     assert first is not None, "there is nothing to replace"
@@ -96,7 +99,7 @@ def replace_messages(
 def _restore(
     tx: Transaction, row: SessionRow, first: MessageRow, version: MessageRow, settings: Settings, now: datetime
 ) -> None:
-    """Put the branch that begins with `version` in the place of the line from `first` on."""
+    """Replace the active messages from `first` on by the branch that begins with `version`."""
     same = (version.role, version.content) == (first.role, first.content)
     brought = version.branch
     with renaming(tx, row):
@@ -113,7 +116,7 @@ def _restore(
 
 
 def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, MessageRow]]:
-    """Each message of the current line that has other versions, with each of these."""
+    """Return pairs: each active message that has other versions, with each of these."""
     current, before, other = aliased(MessageRow), aliased(MessageRow), aliased(MessageRow)
     of_line = (current.session_id == row.id, current.branch == 0, current.position == other.position)
     just_before = (before.session_id == row.id, before.branch == 0, before.position == other.position - 1)

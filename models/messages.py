@@ -28,13 +28,12 @@ REVISED = ""  # no generation of an index; NULL is a message that no index was e
 class MessageRow(Base):
     """Message, kept as it was said.
 
-    `branch` is 0 on the session's current line.  Messages that were replaced together share a branch of their own and
-    keep their positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
-    `indexed_in` is the index generation that knows the message: that holds it, or has removed it
-    after it was replaced or erased.  It is None for a message that no index knows, and REVISED for a replaced or erased
-    one that the index still has to remove.  An erased message (`erased_at`) keeps its position and loses its words.  A
-    hidden one (`hidden_at`) keeps everything, and stays out of its session's prompts; a `refused` one stays out of
-    every prompt, and of the index.
+    branch: 0 for the active branch of the session.  Messages that were replaced together share a branch and keep their
+    positions; `replaced_after` of the first one is the id of the message before it, 0 if there is none.
+    indexed_in: the generation of the index that has the message, or has removed it.  None: no index had it.  REVISED:
+    the index must still remove it, because it was replaced, erased or refused.
+    erased_at: an erased message keeps its position and loses its words.
+    hidden_at: no prompt of its session shows it. refused: no prompt shows it, and the index does not have it.
     """
 
     __tablename__ = "messages"

@@ -71,7 +71,7 @@ class ItemSourceRow(Base):
 
 OWN = "recap"  # the first part of the namespaces that the engine writes and callers only read
 FEEDBACK = (OWN, "feedback")  # the namespace of what people think of replies
-MODEL = "model"  # the author of what the mini model wrote: it waits until the head of a prompt is chosen again
+MODEL = "model"  # the author of what the mini model wrote: prompts show it only after the prefix is chosen again
 ANY_PART = "*"  # in a pattern of namespaces
 
 

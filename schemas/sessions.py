@@ -174,7 +174,12 @@ class Show(CallerQuery):
 
 class Hide(Show):
     keep = fields.Boolean(load_default=False, about="Hide all but these.")
-    tokens = fields.integer(0, INT32_MAX, load_default=None, about="Hide what the tail has beyond its newest.")
+    tokens = fields.integer(
+        0,
+        INT32_MAX,
+        load_default=None,
+        about="Hide the recent messages that are older than the newest of so many tokens.",
+    )
 
     @validates_schema
     def _one_way(self, data: dict[str, Any], **_: Any) -> None:

@@ -123,7 +123,7 @@ class Language(_Data):
     dates: Pattern = ""
     relative_times: Pattern = ""  # what a date may have been worked out from
 
-    types: Mapping[str, Words] = {}  # of conversations: words that tell one; see `longterm.conversation_types`
+    types: Mapping[str, Words] = {}  # of conversations: words that tell one; see `memory.conversation_types`
 
     # Topics that a rule may keep out of memory: what they are called, and words that tell one ("*": any letters).
     topic_names: Mapping[str, Words] = {}

@@ -1,12 +1,13 @@
-"""When to look back, for what, and how much: read from the words of a message alone.
+"""Decide from the words of a message alone whether to search earlier messages, for what, and with how many tokens.
 
-Looking back costs a search and tokens, so small talk never does, nor a message without any words to look for.
-Everything else does: in so many words ("what did we discuss"), by a word that points at the past ("you suggested",
-"she" with nobody before it), or because past words may matter to it.  When in doubt a message looks back, since a
-search too many costs little and a past that was missed costs the person's trust.
+A search costs time and tokens, so there is none for small talk, and none for a message without keywords.  There is one
+for every other message: it refers to the past ("what did we discuss"), or a word points at something not visible ("she"
+with nobody before it), or earlier messages may simply matter to it.  When in doubt there is a search: one too many
+costs little, and a message that was not recalled costs the person's trust.
 
-Guarantee: pure and deterministic, and linear: of a message the first `READ_CHARS` characters are read, of each text
-before it the last `READ_CHARS`.
+Invariants (test_triggers):
+- The functions are pure and deterministic, and take linear time: they read the first `READ_CHARS` characters of a
+  message, and the last `READ_CHARS` of each visible text.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, 
 from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
-SMALL_TALK_CHARS = 300  # no longer text is small talk
+SMALL_TALK_CHARS = 300  # a longer text is no small talk
 KEYWORDS_SHOWN = 5  # in a reason
-ALONE_WORDS = 3  # words to look for, in a question that says by itself what it is about, or in a talk of something
-PRONOUN_WORDS_MAX = 8  # words of a message in which a pronoun is what it is about
+ALONE_WORDS = 3  # keywords of a question that can be understood alone, or of visible texts that show a topic
+PRONOUN_WORDS_MAX = 8  # in a longer message a pronoun is not the subject
 
-# Shares of RECALL_TOKENS.  What is recalled stands after the part of a prompt that providers bill as cached, so a
-# message that tells more than it asks gets less.  On LoCoMo, after other words, its questions find more than all of it.
+# Shares of RECALL_TOKENS.  Excerpts are not billed as cached, so a message that tells more than it asks gets fewer.
+# On LoCoMo, the questions of such a message find more than the whole message.
 ALL = 1.0
 ALSO_ASKED = 0.4
-UNASKED = 1 / 6  # it asks for nothing, but what is recalled may matter
+UNASKED = 1 / 6  # the message asks for nothing, but earlier messages may matter
 
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
 _REFERENCE = text_pattern(lambda language: language.references)
@@ -55,10 +56,10 @@ _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
 class Trigger(NamedTuple):
-    """Kind of message, by how it points at the past, and why in one short sentence.
+    """Kind of a message, by how it points at the past, with the reason in one short sentence.
 
-    kind: "reference" (the past in so many words), "implicit" (it points at something not shown), "plain" (words worth
-    looking for), "small_talk" or "nothing" (no words to look for).  The last two do not look back.
+    kind: "reference" (it refers to the past), "implicit" (it points at something that is not visible), "plain" (it has
+    keywords), "small_talk" or "nothing" (it has no keywords).  The last two do not look back: they cause no search.
     """
 
     kind: str
@@ -69,9 +70,9 @@ class Trigger(NamedTuple):
 class RecallPlan(NamedTuple):
     """Search to make, and why: for `text` if there is any, else for messages of the `times` that a message names.
 
-    kind: that of the trigger, or what decided instead: "time" (the message names one) or "always".
-    share: how much of the budget it may take; 0 for a message that does not look back.
-    dangling: it refers to something, and no visible text says to what.
+    kind: of the trigger; or "time" if the message names one, or "always", if that alone causes the search.
+    share: of the budget that the excerpts may take; 0 for a message that does not look back.
+    dangling: the message refers to something that no visible text shows.
     latest: it also has no content, so it means the latest conversations unless `text` finds something.
     """
 
@@ -85,7 +86,7 @@ class RecallPlan(NamedTuple):
 
 
 class MessageReading:
-    """Message that is read once: how it points back, its keywords, and the times it names."""
+    """Message that was read once, with its keywords, the times that it names, and how it points at the past."""
 
     def __init__(self, message: str, now: datetime, zone: tzinfo, analysis: Analysis) -> None:
         """Read the first READ_CHARS of a message.  Days begin in `zone`."""
@@ -110,7 +111,7 @@ class MessageReading:
     def trigger(self, visible_texts: Sequence[str]) -> Trigger:
         """Return how the message points at the past.
 
-        visible_texts: the texts that the prompt shows anyway, the newest last.
+        visible_texts: of the messages that the prompt shows anyway, the newest last.
         """
         if self.reference:
             return Trigger("reference", f'refers to the past ("{self.reference[0].strip(" ,.?!")}")')
@@ -156,16 +157,16 @@ class MessageReading:
         return RecallPlan(kind, reason, share, self.search_text, spans, dangling)
 
     def _has_no_content(self, *, points_back: bool) -> bool:
-        """Return whether the message refers to something without a word that says to what: "What did we decide?"
+        """Return whether the message refers to something that none of its words names: "What did we decide?"
 
-        A message that only names the person's own project, topic or chat refers to something too.
+        So does a message that only names the person's own project, topic or chat.
         """
         words = self.keywords
         return _is_vague(words) and (points_back or (bool(words) and (self.names_oneself or self.is_elsewhere)))
 
     @cached_property
     def _is_vague_without_times(self) -> bool:
-        """True where the message says nothing definite beside the times it names."""
+        """True if the message has only vague words beside the times that it names."""
         text = self.message
         for time in reversed(self.times):
             text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
@@ -178,13 +179,13 @@ def about(question: str) -> str | None:
 
 
 def asking(message: str) -> str:
-    """Return the sentences of a message that ask for something, rather than tell something."""
+    """Return the sentences of a message that ask for something."""
     sentences = _ASKING_END.split(message.strip())
     return " ".join(sentence for sentence in sentences if "?" in sentence or _ASKS.search(sentence))
 
 
 def stands_alone(question: str, analysis: Analysis) -> bool:
-    """Return whether a question can be understood without what was told beside it."""
+    """Return whether a question can be understood without the other sentences of its message."""
     if len(analysis.query_terms(question)) < ALONE_WORDS:
         return False
     pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
@@ -311,7 +312,7 @@ def _opens(text: str, before: int, start: int) -> bool:
 
 
 def _unspaced(run: str) -> Iterator[str]:
-    """Return the pairs of characters of what is left of a run without its idle words."""
+    """Return the pairs of characters of a run, without its idle words."""
     kept = _IDLE.sub(lambda match: match[0] if match.groupdict().get("keep") else " ", run)
     for part in kept.split():
         content = part.lstrip(_IDLE_LEADING)

@@ -4,8 +4,9 @@ A prompt shows [prefix: system prompt, summary, facts][recent messages, word for
 stays the same and the recent messages only grow at their end, so consecutive prompts share a long beginning, which
 providers bill at a fraction.
 
-Invariant: every message is in the summary or among the recent ones, but for hidden and refused ones; while there is no
-newer summary, the recent ones keep growing (test_fold).
+Invariants:
+- Every message that is not hidden or refused is in the summary or among the recent messages (test_fold).
+- While there is no newer summary, the recent messages keep growing (test_fold).
 """
 
 from __future__ import annotations
