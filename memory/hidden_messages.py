@@ -4,12 +4,13 @@ A hidden message stays stored: it is listed as hidden, searched, exported, and r
 session no prompt and no excerpt shows it, no later update of the summary reads it, and `full_history_tokens` does not
 count it.  A summary or a fact that was made from it before stays.
 
-Invariants (test_hiding):
+Invariants:
 - The messages that prompts show are a sequence that models accept.  An answer is hidden with its question, and the call
-  of a tool with its results, so the recent messages begin with a message of the person.
+  of a tool with its results, so the recent messages begin with a message of the person (test_hiding).
 - A message that is shown again is among the recent messages or in the summary.  If an update has skipped it, the
-  summary goes back to the version before, and the next update reads the message.
-- Facts that the person has forgotten since do not come back: no facts are taken from messages that were skipped.
+  summary goes back to the version before, and the next update reads the message (test_hiding).
+- Facts that the person has forgotten since do not come back: no facts are taken from messages that were skipped
+  (test_hiding).
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ word for word, with their turns and positions, on a branch of the session; the a
 message.  A branch can be restored while the message before its first one is active: then it becomes active, and the
 messages that had replaced it move to a new branch.
 
-Invariants (test_branches):
+Invariants:
 - A replacement is one transaction.  After it, a session is as if the messages on its branches had never been sent: they
-  are in no prompt, count, summary or search.
+  are in no prompt, count, summary or search (test_branches).
 - A summary version that covers a replaced message can't be restored; the newest version that covers none is in use
-  again.  A summary that the person wrote stays.
+  again.  A summary that the person wrote stays (test_branches).
 - Facts of replaced messages are deleted, also from the profile and other documents; facts that only those had corrected
-  are valid again.
-- Restored messages are read again for the summary and for facts.
+  are valid again (test_branches).
+- Restored messages are read again for the summary and for facts (test_branches).
 """
 
 from __future__ import annotations

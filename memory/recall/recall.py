@@ -4,8 +4,9 @@
     find     search and load messages, inside the caller's read transaction
     select   re-rank, keep what is near enough, fit the token budget; no transaction is open
 
+The invariants of `search` hold here too.
+
 Invariants:
-- Those of `search`.
 - No message is recalled that the prompt shows anyway (test_recall).
 """
 

@@ -1,8 +1,9 @@
 """Re-ranking: the mini model says which of the best hits answer a question.
 
-Invariants (test_reranking):
-- The model only reorders the hits, or says that none helps.  After an error, or SECONDS, they stay as they were.
-- The owner is charged for each call.
+Invariants:
+- The model only reorders the hits, or says that none helps.  After an error, or SECONDS, they stay as they were
+  (test_reranking).
+- The owner is charged for each call (test_reranking).
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ for every other message: it refers to the past ("what did we discuss"), or a wor
 with nobody before it), or earlier messages may simply matter to it.  When in doubt there is a search: one too many
 costs little, and a message that was not recalled costs the person's trust.
 
-Invariants (test_triggers):
+Invariants:
 - The functions are pure and deterministic, and take linear time: they read the first `READ_CHARS` characters of a
-  message, and the last `READ_CHARS` of each visible text.
+  message, and the last `READ_CHARS` of each visible text (test_triggers).
 """
 
 from __future__ import annotations

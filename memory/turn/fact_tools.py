@@ -1,10 +1,11 @@
 """Tools with which the main model writes memory: `remember`, `correct` and `forget`.
 
-Invariants (test_fact_tools):
+Invariants:
 - A fact rests on a quote of the person's own message that stands in this session's prompt, and its words are mostly
-  that message's: nothing that was recalled, pasted as a quotation or brought by a tool is remembered.
-- Only what the newest message asks to forget, and names, is forgotten, whatever else the model has read.
-- A turn writes at most WRITES_MAX times; the report of each names a call of the API that undoes it.
+  that message's: nothing that was recalled, pasted as a quotation or brought by a tool is remembered (test_fact_tools).
+- Only what the newest message asks to forget, and names, is forgotten, whatever else the model has read
+  (test_fact_tools).
+- A turn writes at most WRITES_MAX times; the report of each names a call of the API that undoes it (test_fact_tools).
 """
 
 from __future__ import annotations

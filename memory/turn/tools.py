@@ -1,10 +1,12 @@
 """Tools of the main model: `conversation_search` and `recent_chats` search, those of `fact_tools` write facts.
 
-Invariants (test_tools):
-- Every call gets an answer: quoted excerpts, "Nothing found.", or a sentence that says how to ask differently.
-- A search finds messages of the owners in its context alone.
-- A turn makes at most RECALL_TOOL_ROUNDS model calls.  The last one is offered no tools, so the model must answer.
-- No answer of a tool makes the prompt larger than CONTEXT_TOKENS.
+Invariants:
+- Every call gets an answer: quoted excerpts, "Nothing found.", or a sentence that says how to ask differently
+  (test_tools).
+- A search finds messages of the owners in its context alone (test_tools).
+- A turn makes at most RECALL_TOOL_ROUNDS model calls.  The last one is offered no tools, so the model must answer
+  (test_tools).
+- No answer of a tool makes the prompt larger than CONTEXT_TOKENS (test_tools).
 """
 
 from __future__ import annotations
