@@ -42,6 +42,8 @@ WHOLE = {  # nothing is lost, and no second call is made
     "in a string": json.dumps(TEXT),
     "in an array": f"[{TEXT}]",
     "in another object": json.dumps({"result": GOOD}),
+    "in another object beside a status": json.dumps({"status": "ok", "result": GOOD}),
+    "as the text of another object": json.dumps({"response": TEXT}),
     "numbers": json.dumps({"summary": {**SUMMARY, "data": [1, 2.5]}, "facts": NUMBERS}),
     "unquoted names": re.sub(r'"(\w+)":', r"\1:", TEXT),
     "typographic quotes": re.sub(r'"([^"]*)"', r"“\1”", TEXT),

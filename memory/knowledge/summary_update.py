@@ -7,6 +7,7 @@ Models may write prose instead of JSON, or other names.  Reading is tolerant of 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind,
 
 BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 SUMMARY_FACTS_MAX = 40
+WRAPPED_MAX = 2  # members of an object that a model puts around its answer
 INSTRUCTIONS_MAX = 5
 LINKS_MAX = 8  # of one fact
 SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items
@@ -252,9 +254,15 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Su
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the inner object, where it is the only member and holds a summary."""
-    inner = next(iter(data.values())) if len(data) == 1 else None
-    return inner if isinstance(inner, dict) and any(map(_SUMMARY_NAME.search, _by_name(inner))) else data
+    """Return the object with a summary that is one of few members, also as text; else the same object."""
+    if len(data) > WRAPPED_MAX or _holds_summary(data):
+        return data
+    inner = (entry.value for member in data.values() for entry in json_objects(json.dumps(member)))
+    return next(filter(_holds_summary, inner), data)
+
+
+def _holds_summary(data: Mapping[str, Any]) -> bool:
+    return any(map(_SUMMARY_NAME.search, _by_name(data)))
 
 
 def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:

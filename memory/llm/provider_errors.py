@@ -65,7 +65,9 @@ _REFUSED_WORDS = re.compile(
     r"|requires moderation|violat\w+ (?:our|the) (?:usage|content) polic|ResponsibleAIPolicyViolation",
     re.I,
 )
-_NO_CREDIT = re.compile(r"credit balance is too low|insufficient (?:balance|credits|quota)", re.I)
+_NO_CREDIT = re.compile(
+    r"credit balance is too low|insufficient (?:balance|credits|quota)|balance is insufficient|余额不足", re.I
+)
 _NO_IMAGES = re.compile(  # as OpenAI, llama.cpp, Ollama, LM Studio, vLLM, OpenRouter, Mistral and DeepSeek say it
     r"image.?(?:input|url|content)?s?\b.{0,20}(?:\bnot (?:supported|enabled)|only supported|unsupported)"
     r"|(?:not support|not accept|no .{0,40}that support|missing data required for) (?:the )?(?:image|vision|multimodal)"
@@ -129,7 +131,7 @@ class ProviderErrors:
         return self._error("model_cut_off")
 
     def bad_answer(self, what: str, came: str = "") -> ModelError:
-        return self._error("model_bad_answer", what, quoted=repr(self._quote(came)) if came else "")
+        return self._error("model_bad_answer", what, quoted=_page(came) or (repr(self._quote(came)) if came else ""))
 
     def empty_answer(self, reason: str, *, thought: bool = False) -> ModelError:
         """Return the error for an answer without a word. thought: there were thoughts in it."""
@@ -160,10 +162,8 @@ class ProviderErrors:
         message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         if relayed := dict_in(named.get("metadata")).get("raw"):  # what OpenRouter was told by the model's provider
             message = f"{message}: {relayed}"
-        if message.lstrip().startswith("<"):  # of an HTML page only the title explains something
-            title = _TITLE.search(message)
-            message = f'a web page with the title "{unescape(title[1]).strip()}"' if title else ""
-        quoted = self._quote(message.strip().rstrip(".。"), _LONGEST_REASON)
+        message = _page(message) or ("" if message.lstrip().startswith("<") else message.strip())
+        quoted = self._quote(message.rstrip(".。"), _LONGEST_REASON)
         code = _code(status, named, message, whole)
         error = self._error(code, status=status, quoted=quoted)
         if code == CONTEXT_EXCEEDED:
@@ -206,6 +206,12 @@ def _unwrapped(detail: Any) -> Any:
         several = list_in(detail.get("errors"))  # Cloudflare's
         detail = detail.get("error") or next(iter(several), None) or detail.get("detail") or detail
     return detail
+
+
+def _page(text: str) -> str | None:
+    """Return what a text is if it is an HTML page with a title, which alone explains something."""
+    title = _TITLE.search(text) if text.lstrip().startswith("<") else None
+    return f'a web page with the title "{unescape(title[1]).strip()}"' if title else None
 
 
 def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> str:

@@ -206,7 +206,7 @@ def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
                 elif key == "event":
                     name = value.removeprefix(" ")
                 elif not key and not colon:
-                    if data:
+                    if any(data):
                         yield name, "\n".join(data).strip()
                     name, data = "", []
         if silent and chunk is not end:

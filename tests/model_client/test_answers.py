@@ -26,6 +26,7 @@ LAST = (
 ODD_STREAMS = {
     "crlf": good(chunk({"content": "Hi"}, "stop")).replace(b"\n", b"\r\n"),
     "bom": b"\xef\xbb\xbf" + good(chunk({"content": "Hi"}, "stop")),
+    "events without data": b"event: ping\ndata: \n\ndata:\n\n" + good(chunk({"content": "Hi"}, "stop")),
     "comments": b": OPENROUTER PROCESSING\n\n:\n" + good(chunk({"content": "Hi"}, "stop")),
     "other fields": b"id: 7\nretry: 10\nevent: message\nodd\n" + good(chunk({"content": "Hi"}, "stop")),
     "data over lines": b'data: {"choices": [{"delta":\ndata: {"content": "Hi"}, "finish_reason": "stop"}]}\n\n',

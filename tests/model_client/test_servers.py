@@ -56,6 +56,7 @@ AZURE_POLICY = "The response was filtered due to the prompt triggering Azure Ope
 AZURE_KIND = {"code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}
 FLAGGED = 'gpt-4o requires moderation on OpenAI. Your input was flagged for "violence".'
 LOW = "Your credit balance is too low to access the Anthropic API."
+POOR = "Sorry, your account balance is insufficient"
 TPM = (
     "Request too large for model `llama-3.1-8b-instant` in organization `org_1` service tier `on_demand` on tokens per "
     "minute (TPM): Limit 6000, Requested 8211, please reduce your message size and try again."
@@ -94,6 +95,13 @@ ERRORS: dict[str, tuple[Status, str, str]] = {
     "cloudflare model": (Status(400, {"errors": [NO_SUCH], "success": False}), UNKNOWN_MODEL, "No such model"),
     "gemini page": (Status(400, PAGE), "model_rejected_request", "Error 400 (Bad Request)!!1 & more"),
     "anthropic credit": (refusal(LOW), QUOTA_SPENT, "no credit left"),
+    "siliconflow balance": (Status(403, {"code": 30001, "message": POOR}), QUOTA_SPENT, "no credit left"),
+    "zhipu balance": (
+        Status(429, {"error": {"code": "1113", "message": "余额不足,请充值。"}}),
+        QUOTA_SPENT,
+        "余额不足",
+    ),
+    "sign in": (Status(200, PAGE), "model_bad_answer", 'not JSON: a web page with the title "Error 400'),
     "deepseek balance": (refusal("Insufficient Balance", 402), QUOTA_SPENT, "Insufficient Balance"),
     "groq too large": (refusal(TPM, 413, **TPM_KIND), CONTEXT_EXCEEDED, "6000"),
     "openai too large": (refusal(TPM, 429, **TPM_KIND), CONTEXT_EXCEEDED, "6000"),
