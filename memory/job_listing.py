@@ -5,8 +5,7 @@ A caller sees the jobs of its own owners alone. No caller (None) is the operator
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -19,27 +18,13 @@ from memory.engine import Engine
 from memory.errors import Conflict, NotFound
 from memory.job_statements import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
-from models import JobRow, OwnerRow, SessionRow, Transaction, as_value
+from models import JobRow, OwnerRow, SessionRow, Transaction
 from models.owners import Caller
 
+Shown = Mapping[str, Any]
+"""Job as it is shown: its columns by their names, `session_id`, `position` and `age`."""
+
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
-
-
-@dataclass(frozen=True)
-class JobInfo:
-    """Job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
-
-    id: int
-    kind: str
-    state: str
-    session_id: str | None
-    attempts: int
-    run_at: datetime
-    error: str | None
-    created_at: datetime
-    updated_at: datetime
-    position: int | None
-    age: int
 
 
 def page(
@@ -49,7 +34,7 @@ def page(
     session_id: str | None = None,
     cursor: str | None = None,
     limit: int = 100,
-) -> Page[JobInfo]:
+) -> Page[Shown]:
     """Return the caller's jobs, oldest first. Raises NotFound for a session that is not the caller's."""
     query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
     if state:
@@ -58,16 +43,16 @@ def page(
         if session_id is not None:
             assert caller is not None, "two tenants may each have a session of that id"
             query = query.where(JobRow.session_id == get_session(tx, caller, session_id).id)
-        infos = _infos(engine, tx, tx.execute(query).all())
-    return page_of(infos, limit, lambda info: (info.id,))
+        jobs = _shown(engine, tx, tx.execute(query).all())
+    return page_of(jobs, limit, lambda job: (job["id"],))
 
 
-def retry(engine: Engine, caller: Caller | None, job_id: int) -> JobInfo:
+def retry(engine: Engine, caller: Caller | None, job_id: int) -> Shown:
     """Make a failed or waiting job due now.  Raises NotFound."""
     with engine.database.write() as tx:
         _get(tx, caller, job_id)
         tx.execute(_made_due(engine, JobRow.id == job_id, JobRow.state != "running"))
-        return _infos(engine, tx, [_get(tx, caller, job_id)])[0]
+        return _shown(engine, tx, [_get(tx, caller, job_id)])[0]
 
 
 def cancel(engine: Engine, caller: Caller | None, job_id: int) -> None:
@@ -93,11 +78,12 @@ def _made_due(engine: Engine, *which: ColumnElement[bool]) -> Update:
     return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
 
-def _infos(engine: Engine, tx: Transaction, rows: Sequence[Row[Any]]) -> list[JobInfo]:
+def _shown(engine: Engine, tx: Transaction, rows: Sequence[Row[Any]]) -> list[Shown]:
+    """Return jobs with their ages in seconds and, of those that wait, the places in the tenant's queue, from 1."""
     now, positions = engine.now(), _positions(tx, rows)
     ages = (max(0, int((now - row.created_at).total_seconds())) for row in rows)
     return [
-        as_value(JobInfo, row, position=positions.get(row.id), age=age) for row, age in zip(rows, ages, strict=True)
+        {**row._mapping, "position": positions.get(row.id), "age": age} for row, age in zip(rows, ages, strict=True)
     ]
 
 

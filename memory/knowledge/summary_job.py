@@ -359,7 +359,9 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         tx.execute(_INSERT, of_version)
         engine.mini.budgets.add_usage(tx, session.owner_id, spent)
         if batch.refused is not None:
-            _leave_out(engine, tx, batch, batch.refused)
+            ids, reason = [message.id for message in batch.source.messages], reason_of(batch.refused)
+            mark_refused(tx, ids, batch.refused.code, reason, engine.now())
+            engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
         forgotten = result.forgotten(batch.source)
         if forgotten:
             _forget(engine, tx, batch, forgotten)
@@ -412,12 +414,6 @@ def _store_facts(
     counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, engine.now())
     schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
     return counts, corrected
-
-
-def _leave_out(engine: Engine, tx: Transaction, batch: Batch, error: ModelError) -> None:
-    """Leave a message that the model server refuses out of memory."""
-    mark_refused(tx, [message.id for message in batch.source.messages], error.code, reason_of(error), engine.now())
-    engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, batch.session.id), summarise=False)
 
 
 def _forget(engine: Engine, tx: Transaction, batch: Batch, fact_ids: Collection[int]) -> None:

@@ -55,10 +55,13 @@ def move(source: Database, target: Database, progress: Progress) -> None:
             if _count(there, table) > _count(tx, table):
                 raise _differs(table)
     for table in Base.metadata.sorted_tables:
-        later = _refers_to_itself(table)
+        # References to rows of the same table, which may come later: they are filled when all rows are there.
+        later = [key.parent for key in table.foreign_keys if key.column.table is table]
         now = [column for column in table.c if column.name not in {column.name for column in later}]
         for rows in _batches(source, table, now):
-            _copy(target, table, now, rows)
+            with target.write() as tx:
+                if missing := _missing(tx, table, now, rows):
+                    tx.execute(insert(table), [dict(row) for row in missing])
             progress(table.name, len(rows))
         for column in later:
             for rows in _batches(source, table, [*table.primary_key, column]):
@@ -95,12 +98,6 @@ def _batches(source: Database, table: Table, columns: Sequence[Column[Any]]) -> 
         yield rows
 
 
-def _copy(target: Database, table: Table, columns: Sequence[Column[Any]], rows: Sequence[RowMapping]) -> None:
-    with target.write() as tx:
-        if missing := _missing(tx, table, columns, rows):
-            tx.execute(insert(table), [dict(row) for row in missing])
-
-
 def _missing(
     tx: Transaction, table: Table, columns: Sequence[Column[Any]], rows: Sequence[RowMapping]
 ) -> list[RowMapping]:
@@ -114,11 +111,6 @@ def _missing(
     if any(known.get(key(row), row) != row for row in rows):
         raise _differs(table)
     return [row for row in rows if key(row) not in known]
-
-
-def _refers_to_itself(table: Table) -> list[Column[Any]]:
-    """Columns that refer to rows of their own table, which may come later: they are filled when all rows are there."""
-    return [key.parent for key in table.foreign_keys if key.column.table is table]
 
 
 def _refer(target: Database, table: Table, column: Column[Any], rows: Sequence[RowMapping]) -> None:

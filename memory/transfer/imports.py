@@ -88,7 +88,8 @@ def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, ow
     for document_record in document.documents:
         work.store_document(document_record)
     if not document.remember and owner_id is None:
-        work.turn_off()
+        with engine.database.write() as tx:
+            work.owner(tx).remember = False
     return work
 
 
@@ -146,7 +147,7 @@ class Import:
         self, tx: Transaction, record: SessionRecord, drafts: tuple[MessageDraft, ...]
     ) -> tuple[SessionRow, tuple[MessageDraft, ...], bool]:
         """Return the session's row, the messages that are new to it, and whether the row is new."""
-        self._owner(tx)
+        self.owner(tx)
         for number in count(1):
             public_id = record.id if number == 1 else f"{record.id[:120]}-{number}"
             row = find_own_session(tx, self.caller, public_id)
@@ -197,7 +198,7 @@ class Import:
     def store_facts(self, facts: Sequence[FactRecord]) -> None:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
-            owner = self._owner(tx)
+            owner = self.owner(tx)
             owner_id, kept = owner.id, rules.rules_of(tx, owner.id, owner.tenant)
             times = FactRow.created_at.in_({fact.created_at for fact in facts})
             texts = FactRow.text.in_({fact.text for fact in facts if fact.by_text})
@@ -253,7 +254,7 @@ class Import:
         """
         now, new = self.engine.now(), 0
         with self.engine.database.write() as tx:
-            owner_id = self._owner(tx).id
+            owner_id = self.owner(tx).id
             for record in records:
                 sources = [
                     _source(tx, self.session_rows.get(place.session_id), place.position) for place in record.sources
@@ -275,18 +276,13 @@ class Import:
     def store_document(self, record: DocumentRecord) -> None:
         """Store a document, unless the person has it, or another of its `external_id`."""
         with self.engine.database.write() as tx:
-            owner = self._owner(tx)
+            owner = self.owner(tx)
             known = passages.find(tx, owner.id, record.external_id, record.digest)
             if known is None:
                 passages.store(self.engine, tx, owner, record)
         (self.created if known is None else self.known)["documents"] += 1
 
-    def turn_off(self) -> None:
-        """Turn the person's memory off."""
-        with self.engine.database.write() as tx:
-            self._owner(tx).remember = False
-
-    def _owner(self, tx: Transaction) -> OwnerRow:
+    def owner(self, tx: Transaction) -> OwnerRow:
         """Return the person's row, made if they are new. Raises Conflict when they were erased during the import."""
         if self.owner_id is not None:
             owner = lock_owner(tx, self.owner_id)
