@@ -146,18 +146,6 @@ def test_options_are_ruled_out_and_put_back():
     assert digest(["No wait, the dentist is at 11"])[0].excluded == ()
 
 
-def test_open_questions_close_when_they_are_answered():
-    asked = "What does a caterer in Lisbon cost?"
-    nothing = reply(asked, ["I live in Rome"])
-    summary = digest([asked])[0]
-    assert summary.open_questions == (asked,)
-    for role in ("assistant", "user"):
-        answering = message(3, "A caterer in Lisbon costs about 30 euros.", role)
-        assert digest([answering], summary)[0].open_questions == ()
-    assert digest([asked, message(2, "About 30 euros a head.", "assistant")])[0].open_questions == ()
-    assert digest(["When is my flight?", message(2, nothing, "assistant")])[0].open_questions == ("When is my flight?",)
-
-
 def test_the_assistants_words_are_never_memory():
     other = message(2, "The budget for the party could be 900 euros. I live in Oslo.", "assistant")
     for question in ("What about the party budget?", "Where do I live?"):

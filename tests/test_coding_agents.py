@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.transcripts.transcript import TOOL_RESULT_CHARS_MAX
 from tests.http import chat, error, good, read_all
-from tests.model_server import Status, ToolCalls
+from tests.model_server import ToolCalls
 from tests.openai import sent, user
 from tests.test_auth import with_key
 
@@ -186,14 +186,6 @@ def test_documents_schemas_and_search_results_are_passed_on(client, model_server
         "messages.0.content.4 (container_upload)",
         "container",
     }
-
-
-def test_an_effort_that_the_model_does_not_know_is_left_out_from_then_on(client, model_server):
-    refusal = {"error": {"message": "Unrecognized request argument supplied: reasoning_effort"}}
-    model_server.main.queue(Status(400, refusal), "Noted.", "Again.")
-    claude_code(client, "My cat is called Miso.")
-    claude_code(client, "Hello", session=SESSIONS[1])
-    assert ["reasoning_effort" in body for body in sent(model_server)] == [True, False, False]
 
 
 # -- Codex

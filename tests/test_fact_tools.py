@@ -255,17 +255,3 @@ def test_what_was_written_stays_when_the_reply_fails(make_app, model_server):
     assert facts(client) == ["I keep bees"]
     model_server.main.queue("Nice.")
     assert chat(client, "I keep bees.", **ASKED)["reply"] == "Nice."
-
-
-def test_a_space_has_facts_of_its_own(client, model_server):
-    known(client, "Keeps bees")
-    there = {"session_id": "w", "space": "team"}
-    (written,) = says(client, model_server, "We ship on Fridays.", remember("We ship on Fridays"), key="k", **there)
-    assert facts(client) == ["Keeps bees"] and facts(client, space="team") == ["We ship on Fridays"]
-    again = chat(client, "We ship on Fridays.", **{**ASKED, **there}, key="k")["memory"]["written"]
-    assert again == [written] and written["undo"]["path"].endswith("&space=team")
-    message, quote = "Forget that we ship on Fridays.", "Forget that we ship on Fridays"
-    (gone,) = says(client, model_server, message, forget("We ship on Fridays", quote), **there)
-    assert facts(client, space="team") == []
-    undo(client, gone)
-    assert facts(client, space="team") == ["We ship on Fridays"] and facts(client) == ["Keeps bees"]

@@ -88,15 +88,6 @@ def test_all_names_of_somebody_lead_to_one_entity(talk, sister):
     assert edges(talk, entity="my sister") == ["user's sister -works as-> doctor"]
 
 
-def test_who_writes_under_a_name_is_known_by_it(talk):
-    name = r"Ad\g<1>a"
-    mine = [link("user", "sister", "Ida", "person person"), link("my sister", "lives in", "Porto", "person place")]
-    message = said("My sister Ida lives in Porto.", name=name)
-    talk.hear(message, reply=digest_of(fact("Ida lives in Porto", 1, "My sister Ida lives in Porto", links=mine)))
-    assert edges(talk) == []
-    assert edges(talk, entity=name, depth=2) == [f"{name} -sister-> Ida", "Ida -lives in-> Porto"]
-
-
 def test_two_of_a_kind_stay_apart(talk):
     links = [link("user", "sister", name, "person person") for name in ("Ida", "Tia")]
     lives = link("my sister", "lives in", "Porto", "person place")
@@ -184,17 +175,6 @@ def test_a_correction_closes_the_links_and_the_past_can_be_read(moved):
     assert edges(moved, entity="Ida") == NOW
     assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == THEN
     assert edges(moved, entity="Ida", as_of="2026-01-01T00:00:00Z") == []
-
-
-@pytest.mark.parametrize("way", ["replaced", "erased"])
-def test_what_was_taken_back_holds_no_more_and_what_it_corrected_again(moved, way):
-    last = read_all(moved.client, "/api/sessions/s/messages")[-1]["id"]
-    if way == "replaced":
-        good(moved.client.post("/api/chat", json={"session_id": "s", "message": "Ida is well.", "replaces": last}))
-    else:
-        receipt = good(moved.client.delete(f"/api/sessions/s/messages/{last}"))
-        assert receipt["erased"]["facts"] == 1
-    assert edges(moved, entity="Ida") == THEN
 
 
 def test_an_edited_fact_keeps_the_links_that_its_words_still_name(moved):

@@ -201,15 +201,6 @@ def test_a_large_export_comes_in_in_batches(talk, monkeypatch):
     chat(talk, "Go on.", session_id="long", user_id="ada")
 
 
-def test_what_a_message_carries_beside_its_words_comes_along(client):
-    calls = {"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}]}
-    of_a_later_recap = {"mood": "good"}  # which is passed over
-    message = {**a_message(role="assistant", content="", extra=calls), **of_a_later_recap}
-    good(bring_in(client, a_document({**a_session(messages=[message]), "colour": "green"}, more=[1, {}])))
-    (message,) = export(client)["sessions"][0]["messages"]
-    assert (message["content"], message["extra"]) == ("", calls)
-
-
 def test_a_document_may_be_larger_than_other_bodies_but_not_of_any_size(app, client, monkeypatch):
     app.config["MAX_CONTENT_LENGTH"] = 1000
     messages = [a_message(content="x" * 90) for _ in range(20)]

@@ -115,17 +115,6 @@ def test_a_turn_that_fails_is_counted_with_its_code(model_client, model_server):
     assert figures("recap_http_requests_total", route="/api/chat", status="502") == 1
 
 
-def test_a_turn_that_is_refused_is_no_failure(client):
-    chat(client, "Hello", key="k")
-    chat(client, "Hello", key="k")
-    failed(ask(client, "Goodbye", key="k"), 409, "idempotency_key_reused")
-    figures = scraped(client)
-    assert figures("recap_turns_total", outcome="answered") == 1
-    assert figures("recap_turns_total", outcome="replayed") == 1
-    assert figures("recap_turns_total", outcome="refused") == 1
-    assert figures("recap_turns_total", outcome="failed") == 0
-
-
 def test_a_job_is_counted_by_how_it_ended(make_app, model_server, monkeypatch):
     monkeypatch.setattr(jobs_module, "ATTEMPTS", 2)
     app = make_app(**at(model_server))

@@ -52,13 +52,6 @@ def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, 
     assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model"]}
 
 
-def test_the_built_in_model_is_the_only_one(make_app: MakeApp) -> None:
-    client = make_app().test_client()
-    only = {"main": "recap-extractive", "items": ["recap-extractive"]}
-    assert good(client.get("/api/models")) == only
-    assert chat(client, "Hello", model="gpt-4o")["model"] == "recap-extractive"
-
-
 def test_what_one_model_does_not_take_another_may(client: FlaskClient, model_server: ModelServer) -> None:
     model_server.main.queue(Status(400, {"error": {"message": "This model has no tools."}}))
     chat(client, "What did I say yesterday?", recall="tools", model="gpt-4o")

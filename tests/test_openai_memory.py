@@ -173,16 +173,6 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client, model_s
 # -- what is stored
 
 
-def test_a_frontend_that_sends_everything_may_edit_the_first_question(client):
-    ada = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"})
-    ada.says("Tell me of tea.")
-    ada.says("Green tea.")
-    ada.edits(0, "Tell me of coffee.")
-    assert history(client, "c") == ada.said
-    replaced = ["Tell me of tea.", "Answer 1.", "Green tea.", "Answer 2."]
-    assert [words for _, words in history(client, "c", branch=1)] == replaced
-
-
 def system(text: str) -> dict[str, str]:
     return {"role": "system", "content": text}
 
@@ -365,16 +355,6 @@ def test_recalled_text_goes_before_the_parts_of_a_message_that_has_parts(client,
     (message,) = sent(model_server)[-1]["messages"]
     assert message["name"] == "ada" and message["content"][1:] == parts
     assert message["content"][0]["type"] == "text" and "7319" in message["content"][0]["text"]
-
-
-def test_earlier_images_go_again_as_long_as_the_client_sends_them(client, model_server):
-    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg"}}
-    first = user([{"type": "text", "text": "What is this?"}, image])
-    complete(client, [first])
-    complete(client, [first, assistant("Answer 1."), user("Are you sure?")])
-    assert sent(model_server)[-1]["messages"] == [first, assistant("Answer 1."), user("Are you sure?")]
-    complete(client, [user("Really?")])
-    assert sent(model_server)[-1]["messages"][0] == user("What is this?\n[image]")
 
 
 # -- calls of tools

@@ -291,15 +291,6 @@ def test_a_turn_runs_no_statement_more_with_it(make_app: MakeApp, model_server: 
     assert counts == [10, 10]
 
 
-def test_a_chat_that_is_not_to_be_remembered_is_no_source(ada: Person) -> None:
-    ada.know("Ada flies to Rome on 3 June.")
-    chat(ada.client, "A secret surprise.", session_id="p", user_id="ada", remember=False)
-    ada.server.mini.queue(digest_of(topic="Secret surprise"))
-    ada.engine.job_queue.run_due(["summary"])
-    ada.write(("Ada flies to Rome.", ["Rome on"]))
-    assert "surprise" not in prompts(ada.server, "mini")[-1][1]["content"]
-
-
 def test_an_export_brings_it_along_with_its_sources(ada: Person, make_app: MakeApp) -> None:
     (rome,) = ada.know("Ada flies to Rome on 3 June.")
     ada.summarise(open_questions=["Which hotel?"])

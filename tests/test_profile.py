@@ -9,7 +9,6 @@ from app import engine_of
 from config.parsers import when
 from memory.access.owners import get_user
 from models.owners import Caller
-from tests.application import derived
 from tests.http import append, chat, error, good, read_all, said
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, at, prompts
@@ -327,15 +326,6 @@ def test_the_builtin_model_fills_it_by_a_few_rules(app, model_server, said_befor
         ada.update()
         assert ada.error is None
     assert ada.profile()["document"] == document
-
-
-def test_an_imported_document_that_is_no_profile_counts_as_none(ada):
-    append(ada.client, "s", [said("Hello.")], user_id="ada")
-    for value in ({}, [], 7, {"document": {"home": "x"}, "sources": {}}, {"document": [], "sources": []}):
-        derived(ada.engine, "ada", "profile", value, [])
-        assert ada.profile()["document"] == {}
-        assert "<profile>" not in ada.head(f"t{len(str(value))}")
-    good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
 
 
 def test_somebody_who_is_erased_while_the_model_works_gets_no_profile(ada):

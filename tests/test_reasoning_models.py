@@ -118,14 +118,6 @@ def test_a_silent_model_keeps_the_connection_alive(client, model_server, path):
     assert "At" in text
 
 
-def test_a_failure_after_a_silence_is_told_in_the_stream(client, model_server):
-    failure = Json({"error": {"message": "Out of memory", "code": 500}})
-    model_server.main.queue(Delay(1.3, failure), failure, failure)
-    first, error = stream(client, "Hello", session_id="s")
-    assert first["session_id"] == "s"
-    assert "Out of memory" in error["error"]["message"] and "kept" in error["error"]["message"]
-
-
 def test_a_stream_may_last_longer_than_its_silences(make_app, model_server):
     client = make_app(**at(model_server, model_timeout=0.5)).test_client()
     model_server.main.queue(Text("One two three four five.", seconds_each=0.2))

@@ -173,15 +173,6 @@ def search(client: FlaskClient, q: str, **query: Any) -> dict[str, float]:
     return {found["session_id"]: found["why"].get("time", 0.0) for found in find(client, q, user_id="ada", **query)}
 
 
-def test_search_prefers_the_times_of_its_words(kettles):
-    assert search(kettles, "kettle") == {"april": 0, "week": 0}
-    assert list(search(kettles, "kettle last week")) == ["week", "april"]
-    assert list(search(kettles, "kettle in April")) == ["april", "week"]
-    append(kettles, "night", [on(day(5, 14, 23, 30), KETTLE)], user_id="ada")
-    assert search(kettles, "kettle today")["night"] == 0
-    assert search(kettles, "kettle today", timezone="Europe/Tallinn")["night"] > 0
-
-
 # -- how much of the past
 
 

@@ -153,13 +153,6 @@ def test_who_asks_for_questions_gets_them(start):
     assert "How deep is the fjord at Odda?" in shown(client, "What did I ask you about the fjord at Odda?")
 
 
-def test_a_question_stays_beside_the_answer_that_it_got(start):
-    client = start(recall_window=1)
-    talk = [said("How deep is the fjord at Odda?"), said("It is 370 metres deep there.", "assistant")]
-    append(client, "asked", talk, user_id="ada")
-    assert shown(client, "Which metres deep is it in the fjord at Odda?") >= {one["content"] for one in talk}
-
-
 def test_with_a_judge_the_gate_is_wider_and_the_judge_may_close_it(start, model_server):
     question = "What bird ate my fish?"
     assert not shown(start(), question)

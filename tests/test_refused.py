@@ -9,7 +9,7 @@ from app import engine_of
 from memory.engine import utc_now
 from memory.recall import indexing
 from memory.sessions.refused_messages import mark_refused
-from tests.http import Body, append, ask, chat, error, failed, find, good, said, stored, stream
+from tests.http import Body, append, ask, chat, error, failed, find, good, said, stored
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import ModelServer, Status, ToolCalls, prompts
 from tests.openai import BODIES
@@ -90,13 +90,6 @@ def test_a_server_that_filters_whole_prompts_answers_every_message_but_that_one(
         engine.job_queue.run_due()
     assert list(marks(ada.client)) == ["And zebras?"]
     assert not [job for job in good(ada.client.get("/api/jobs"))["items"] if job["error"]]
-
-
-def test_the_first_message_of_a_session_may_be_refused_also_in_a_stream(ada):
-    assert "left out of later prompts" in refuse(ada, stream=True)["message"]
-    assert list(marks(ada.client)) == [BAD]
-    stream(ada.client, "And the weather?", session_id="s", **ADA)
-    assert contents(ada.server) == ["And the weather?"]
 
 
 def test_a_message_longer_than_half_of_the_models_window_is_refused_and_a_shorter_one_is_not(ada):
@@ -184,15 +177,6 @@ def test_a_digest_goes_on_without_messages_of_any_role_that_are_marked(ada):
     assert ada.summary()["state"] == "current", "nothing is left to read"
 
 
-def test_erasing_it_leaves_the_summaries_that_never_read_it(ada):
-    ada.hear("The bike is red.", said("Nice.", "assistant"), reply=digest_of(topic="Bikes"))
-    refuse(ada)
-    chat(ada.client, "The cat is Tom.", session_id="s", **ADA)
-    assert ada.digest(digest_of(topic="Cats"))["state"] == "current"
-    good(ada.client.delete(f"/api/sessions/s/messages/{stored(ada.client, 's')[2]['id']}"))
-    assert ada.topics() == ["2 Cats", "1 Bikes"]
-
-
 def test_facts_taken_from_it_in_an_earlier_try_go(ada):
     ada.server.main.default = lambda _: Status(500)
     assert ask(ada.client, "I own a zebra.", session_id="s", key="k1", **ADA).status_code == 502
@@ -201,15 +185,6 @@ def test_facts_taken_from_it_in_an_earlier_try_go(ada):
     assert ada.texts() == ["Owns a zebra"]
     refuse(ada, "I own a zebra.", key="k1")
     assert ada.texts() == []
-
-
-def test_another_owners_words_stay_as_they_are(ada):
-    bob = Talk(ada.app, ada.server, "b", "bob")
-    bob.say(BAD, said("Noted.", "assistant"))
-    refuse(ada)
-    assert marks(ada.client, "b") == {}
-    assert BAD in str(find(ada.client, "zebra", user_id="bob"))
-    error(ada.client.get("/api/sessions/s/messages", query_string={"user_id": "bob"}), 404)
 
 
 def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada):

@@ -243,14 +243,6 @@ def test_erasing_a_person_leaves_the_space_and_the_other_way_round(as_person):
     assert "red" in str(find(ada, "red")) and not find(ada, "green", **TEAM)
 
 
-def test_memory_off_in_a_space(as_person, model_server):
-    ada = as_person("ada", spaces={"team": "write"})
-    good(ada.post("/api/facts", json={"text": "Likes green lockers", **TEAM}))
-    assert good(ada.patch("/api/spaces/team", json={"remember": False}))["remember"] is False
-    chat(ada, "Which lockers?", session_id="s", recall="always", **TEAM)
-    assert "green" not in str(prompts(model_server)[-1])
-
-
 # -- a turn that reads several memories
 
 

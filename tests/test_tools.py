@@ -97,13 +97,6 @@ def test_recent_chats_are_those_of_the_time_asked_for(client, model_server):
     assert "Europe/Tallinn" in str(bodies(model_server)[0]["tools"])
 
 
-def test_what_the_prompt_shows_is_not_found_again(client, model_server):
-    chat(client, "My dog is called Rex.", session_id="s")
-    model_server.main.queue(call(query="dog Rex"), "Rex.")
-    chat(client, "What is the name of my dog?", session_id="s", recall="tools")
-    assert told(bodies(model_server)[-1]) == ["Nothing found."]
-
-
 # -- the loop and its bounds
 
 

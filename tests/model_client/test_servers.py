@@ -434,20 +434,3 @@ def test_an_error_in_a_choice_is_one(server, model):
 
 
 # -- thoughts
-
-
-def test_a_stream_without_an_opening_tag_is_split_from_its_second_answer_on(server, model):
-    server.main.default = lambda body: Text("I think so.\n</think>\n\nYes.")
-    assert complete(model, ask(stream=True))[0] == "Yes.", "its words are withdrawn"
-    words = [part.text for part in model.answer(ask(stream=True)) if isinstance(part, TextDelta)]
-    assert words == ["Yes."], "and later none has to be"
-    server.main.default = lambda body: Text("No thought now.")
-    assert complete(model, ask(stream=True))[0] == "No thought now."
-
-
-@both
-@pytest.mark.parametrize("content", ["<think>Only this", "<think>Only this</think>", "Only this\n</think>\n"])
-def test_thoughts_alone_are_an_empty_answer_with_its_reason(server, model, stream, content):
-    server.main.queue(Text(content, finish="length"))
-    error = failure(model, ask(stream))
-    assert error.code == "model_empty_answer" and "thinking" in error.message

@@ -135,22 +135,6 @@ def test_a_signature_that_comes_on_its_own_goes_with_its_call(server, model):
     assert call.extra == {"google": 1}
 
 
-@both
-def test_odd_plain_calls_are_understood(server, model, stream):
-    extra = {"google": {"thought_signature": "abc"}}
-    made = [
-        {"function": {"name": "look", "arguments": {"at": "the café"}}, "extra_content": extra},
-        {"id": "b", "function": {"name": "listen", "arguments": None}},
-        {"id": "b", "function": {"name": "listen", "arguments": "{}"}},
-        7,
-    ]
-    body = json.dumps({"choices": [{"message": {"content": "", "tool_calls": made}, "finish_reason": None}]}).encode()
-    server.main.queue(Raw([body]), Raw([body]))
-    assert calls(model, offering(stream))[0] == LOOK
-    first = next(model.answer(offering(stream)))
-    assert isinstance(first, ToolCall) and first.extra == extra
-
-
 FAILURES = ProviderErrors("http://127.0.0.1/v1", "gpt-4o", "OPENAI_MODEL", 1.0)
 FUNCTIONS = st.dictionaries(
     st.sampled_from(["name", "arguments"]), st.one_of(st.none(), st.text(), st.integers(), st.just({"a": 1}))
