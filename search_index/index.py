@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
 ARRANGED_BYTES = 14 << 20  # of them as they are ranked: one arrangement for each owner, or one of 20,000
 TAILS_BYTES = 12 << 20  # of messages that are not indexed yet: some 20,000
-TAIL_SEGMENTS_MAX = 16  # of an owner's messages that are not indexed yet
+TAIL_SEGMENTS_MAX = 64  # of an owner's messages that are not indexed yet
 ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
 VECTORS_BYTES = 1 << 20  # of queries, which a service made
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
@@ -230,21 +230,39 @@ class SearchIndex:
     def _tail(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
         """Return the analysed messages that the index lacks, among others maybe.
 
-        Messages that came since the last search make one more segment. Of many segments, or where most of their
-        messages are indexed by now, all are made anew.
+        Messages that came since the last search make one more segment, and segments whose messages are indexed by now
+        go. Of many segments all are made anew.
         """
-        calibrated = self._instant_embedder
-        key = owner, calibrated.embedder.dimensions if calibrated is not None else 0
-        tail: tuple[Segment, ...] = self._tails.get(key) or ()
-        ids = _ids(tail)
-        if len(new := np.setdiff1d(waiting, ids, assume_unique=True)):
-            if len(tail) >= TAIL_SEGMENTS_MAX or len(ids) > 2 * len(waiting):
-                tail, new = (), waiting
+        tail = self._analysed_tail(owner)
+        if len(new := np.setdiff1d(waiting, _ids(tail), assume_unique=True)):
+            lacking = {*waiting.tolist()}
+            tail = [segment for segment in tail if not lacking.isdisjoint(segment.rows["id"].tolist())]
+            if len(tail) >= TAIL_SEGMENTS_MAX:
+                tail, new = [], waiting
             # A message that was erased or replaced a moment ago is not loaded any more.
-            if entries := self.analysed(unindexed.load(new.tolist()), calibrated):
-                tail = (*tail, Segment.of_messages(entries))
-            self._tails.put(key, tail, sum(segment.nbytes for segment in tail))
+            if entries := self.analysed(unindexed.load(new.tolist()), self._instant_embedder):
+                tail = [*tail, Segment.of_messages(entries)]
+            self._tails.put(self._tail_key(owner), tail, sum(segment.nbytes for segment in tail))
         return tail
+
+    def _analysed_tail(self, owner: str) -> Sequence[Segment]:
+        """Return the segments of unindexed messages that earlier searches analysed."""
+        return self._tails.get(self._tail_key(owner)) or ()
+
+    def _tail_key(self, owner: str) -> Hashable:
+        return owner, self._instant_embedder.embedder.dimensions if self._instant_embedder is not None else 0
+
+    def analysable(self, owner: str, unindexed: UnindexedMessages, most: int) -> tuple[UnindexedMessages, int]:
+        """Return `unindexed` without all but the newest `most` that no search has analysed yet.
+
+        Return also how many are left out.
+        """
+        if len(unindexed.ids) <= most:
+            return unindexed, 0
+        analysed = {*_ids(self._analysed_tail(owner)).tolist()}
+        left_out = {*sorted(message_id for message_id in unindexed.ids if message_id not in analysed)[:-most]}
+        ids = [message_id for message_id in unindexed.ids if message_id not in left_out]
+        return unindexed._replace(ids=ids), len(left_out)
 
     def _candidates(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from app import engine_of
 from memory import tokens
 from tests.http import append, ask, chat, error, find, said
 from tests.model_server import prompts
@@ -308,3 +309,24 @@ def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(st
         "A kitchen kettle leaks.",
         "Some kettle leaks in the kitchen.",
     }
+
+
+def test_a_turn_after_a_large_import_says_how_many_messages_it_left_out(start, model_server, monkeypatch):
+    monkeypatch.setattr("memory.turn.context.ANALYSED_MAX", 20)
+    client, locker = start(), "What did I say about my locker code?"
+    notes = [CODE, *(f"Note {number}: the ferry was late." for number in range(45)), KETTLE]
+    append(client, "old", list(map(said, notes)), user_id="ada")
+    told = []
+    for _ in range(3):  # each turn analyses 20 more, the newest first
+        answer = chat(client, "What did I say about the kettle in the kitchen?", user_id="ada")
+        assert KETTLE in words(answer)
+        told.append(reason(answer).partition("; ")[2])
+    assert told == [f"{n} older messages are still being indexed and were not searched" for n in (28, 11)] + [""]
+    assert CODE in words(chat(client, locker, user_id="ada"))
+    append(client, "eve", list(map(said, notes)), user_id="eve")
+    assert CODE not in words(chat(client, locker, user_id="eve"))
+    assert CODE in [result["content"] for result in find(client, "locker code", user_id="eve")]  # it searches all
+    append(client, "kim", list(map(said, notes)), user_id="kim")
+    engine_of(client.application).job_queue.run_due(["index"])
+    answer = chat(client, locker, user_id="kim")
+    assert CODE in words(answer) and "indexed" not in reason(answer)

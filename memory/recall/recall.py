@@ -156,7 +156,8 @@ class Recall:
         if final.text and plan.prepared is not None:
             query = replace(plan.prepared.query, times=final.times)
             unasked = _unasked(plan, final)
-            findings = self._find(tx, scope, plan.prepared._replace(query=query), generation, flags, unasked)
+            prepared = plan.prepared._replace(query=query)
+            findings = self._find(tx, scope, prepared, generation, flags, unasked)
         elif final.times:
             findings = self._find_latest(tx, scope, query)
         findings = findings._replace(plan=final)
@@ -192,6 +193,8 @@ class Recall:
             reason = f"{reason}, but nothing earlier fits"
         if findings.query is not None and findings.query.failure is not None:
             reason += f"; {WORDS_ALONE}"
+        if findings.matches.left_out:
+            reason += f"; {findings.matches.left_out:,} older messages are still being indexed and were not searched"
         return RecallResult(excerpts, plan.mode, reason, kind)
 
     def search_now(
@@ -201,7 +204,7 @@ class Recall:
 
         A query without text finds the latest messages of its times.
         """
-        index = self.engine.index
+        index, scope = self.engine.index, replace(scope, analysed_max=None)  # what is left out would not be told
         prepared = index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
         generation = index.generation(scope.owner_key)
         with self.engine.database.connect() as tx:

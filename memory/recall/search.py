@@ -2,7 +2,8 @@
 
 Invariants:
 - Only the owner's own rows are found (test_owners_apart).
-- Messages that are not indexed yet are found by the same analysis (test_search_waiting).
+- Messages that are not indexed yet are found by the same analysis (test_search_waiting). A turn counts those that it
+  leaves out (test_recall).
 - Every result was read from the rows a moment ago (test_erasing).
 """
 
@@ -97,6 +98,8 @@ class SearchScope:
 
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
     visible_texts: of the messages that the prompt shows before the new one, the newest last.
+    analysed_max: how many unindexed messages a search analyses, the newest; the others that no search has analysed yet
+    are left out. None: it analyses all.
     """
 
     owner_id: int
@@ -104,14 +107,19 @@ class SearchScope:
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
     visible_texts: Sequence[str] = ()
+    analysed_max: int | None = None
 
 
 class Matches(NamedTuple):
-    """Hits, best first, and all messages in their windows, by id."""
+    """Hits, best first, and all messages in their windows, by id.
+
+    left_out: how many messages were not searched, since they wait for the index and nothing has analysed them.
+    """
 
     hits: Sequence[Hit] = ()
     window: Mapping[int, LocatedMessage] = {}
     index_lost: bool = False
+    left_out: int = 0
 
 
 class FactOrSummary(NamedTuple):
@@ -174,15 +182,21 @@ def find_matches(  # noqa: PLR0913 - one search: where, for what, and around wha
     if flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
+    left_out = 0
     try:
+        if scope.analysed_max is not None:
+            unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
         hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
     except IndexLost:
         index_lost = True
-        every, _ = find_unindexed(tx, owner_id, NO_INDEX)
-        hits = index.search(owner_key, prepared, NO_INDEX, every)
+        unindexed, _ = find_unindexed(tx, owner_id, NO_INDEX)
+        if scope.analysed_max is not None:
+            unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
+        hits = index.search(owner_key, prepared, NO_INDEX, unindexed)
     if not may_fit(hits):
-        return Matches((), {}, index_lost)
-    return Matches(hits, load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size), index_lost)
+        return Matches((), {}, index_lost, left_out)
+    window = load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size)
+    return Matches(hits, window, index_lost, left_out)
 
 
 def search_memory(  # noqa: PLR0913 - by keyword, as a query has them

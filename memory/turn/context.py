@@ -32,6 +32,7 @@ from models.messages import Message
 
 FRAME_TOKENS = 60  # of the tags and notes around quoted memory
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
+ANALYSED_MAX = 200  # unindexed messages that a turn analyses: after an import thousands wait for the index
 VISIBLE_BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
 MODEL_SEARCHES, SEARCHES_REASON = "asked", "the model looks back when it wants to"  # kind and reason in mode `tools`
 NO_TOOLS = "the model calls no tools, so the message was read"
@@ -133,6 +134,7 @@ def read_session(
             session_row_id=session.id or None,
             exclude=frozenset([*unshown, *(message.id for message in (*kept, *new))]),
             visible_texts=[message.content for message in kept[-VISIBLE_BEFORE:]],
+            analysed_max=ANALYSED_MAX,
         ),
     )
 
