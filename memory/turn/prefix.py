@@ -3,9 +3,10 @@
     [system prompt, instructions, those of the conversation's type][note][profile][overview][summary][facts]
 
 Invariants:
-- One statement reads all of the prefix except its facts (test_turns).
+- One statement reads all of the prefix except its facts (test_connections).
 - The prefix shows documents as they were when it was chosen (`SessionRow.head_at`), so that it stays the same.  A
-  version that a person made or restored since is shown at once, and an erased one no longer (test_fold).
+  version that a person made or restored since is shown at once, and an erased one no longer (test_profile,
+  test_instructions).
 """
 
 from __future__ import annotations

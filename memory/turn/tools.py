@@ -3,7 +3,7 @@
 Invariants:
 - Every call gets an answer: quoted excerpts, "Nothing found.", or a sentence that says how to ask differently
   (test_tools).
-- A search finds messages of the owners in its context alone (test_tools).
+- A search finds messages of the owners in its context alone (test_recall_scope, test_spaces).
 - A turn makes at most RECALL_TOOL_ROUNDS model calls.  The last one is offered no tools, so the model must answer
   (test_tools).
 - No answer of a tool makes the prompt larger than CONTEXT_TOKENS (test_tools).
