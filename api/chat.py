@@ -47,8 +47,8 @@ def chat(caller: Caller, body: dict[str, Any]) -> Response:
     are kept, but no longer shown, recalled or summarised.
     """
     also = others_read(caller, body.pop("spaces"), body.pop("person"))
-    sent = _message(body.pop("message"))
-    request = TurnRequest(caller, **sent, **body, also=also, idempotency_key=idempotency_key(caller))
+    message = _message(body.pop("message"))
+    request = TurnRequest(caller, **message, **body, also=also, idempotency_key=idempotency_key(caller))
     notice = current_engine().model_server.models.notice
     return answer_turn(request, lambda started: ChatEncoder(started, notice))[0]
 

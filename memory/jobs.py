@@ -116,7 +116,7 @@ class JobQueue:
         self._watcher = watcher
 
     def register(self, kind: str, handler: Handler, workers: int = 1) -> None:
-        """Let `handler` run jobs of this kind. workers: how many run at once in a process."""
+        """Let `handler` run jobs of this kind. workers: how many of them a process runs at once."""
         self._handlers[kind], self._workers[kind] = handler, workers
 
     def enqueue(
@@ -176,7 +176,7 @@ class JobQueue:
         self._looker.start()
 
     def stop(self, timeout: float) -> None:
-        """Take no more jobs. The lease of one that does not end within `timeout` seconds runs out."""
+        """Start no more jobs; wait `timeout` seconds for running ones. The lease of a job that takes longer expires."""
         self._stopping = True
         self._woken.set()
         deadline = time.monotonic() + timeout

@@ -1,8 +1,12 @@
 """Search over messages by words, meaning and context, one index an owner.
 
-Guarantee: the index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still
-finds every message: the caller passes in what the index does not hold, and it is searched with the same analysis.
-A damaged index is deleted and a new, empty generation takes its place.
+Read in this order: `index` (SearchIndex, the only class that callers need), `query`, `ranking`, `arrays`, and one store
+of `index_storage`.
+
+Invariants:
+- The index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still finds
+  every message: the caller passes in the messages that it lacks (test_search_index, test_search_waiting).
+- A damaged index is deleted, and a new, empty generation replaces it (test_damaged_index).
 """
 
 from search_index.arrays import Document

@@ -1,8 +1,8 @@
-"""SearchIndex: the one door to searching.
+"""SearchIndex: index and search the messages of owners.
 
-The database has the truth, the index is a faster copy of some of it, and every search looks at both.  The caller passes
-in the messages that this generation of the index was not reported to hold; they and the indexed ones are ranked
-together, by one formula over joint statistics.  So an index may lag, fail or vanish, and the same is found.
+The rows are the truth, and the index is a faster copy of most of them.  The caller of a search passes in the messages
+that this generation of the index does not have.  They and the indexed messages are ranked together, by one formula over
+joint statistics, so the result is the same when the index lags, fails or is lost.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ _KEY_BYTES = 400  # what Python takes for a vector and its key
 
 
 class Hit(NamedTuple):
-    """Found message.  `score` is higher for better; `why` are its parts, by name (see `ranking`).
+    """Message that a search found.
 
-    `fit`: how well it fits by itself, from 0 to 1, and at least as well as those that follow it.  `own` and `near` are
-    what that is made of: its share of the query's words, and how near its meaning is.
+    score: higher is better; comparable within one search only. why: the parts of the score, by name (see `ranking`).
+    fit: how well it fits the query, from 0 to 1; never less than the fit of a later hit. It is made of `own`, the share
+    of the query's words that the message has, and `near`, its nearness in meaning.
     """
 
     message_id: int
@@ -84,12 +85,11 @@ class SearchIndex:
         embedder: Embedder | None = None,
         analysis: Analysis = ENGLISH,
     ) -> None:
-        """`place` is the folder of Whoosh's files, or the engine of a PostgreSQL database.
+        """Open the indexes at a place.  An index that was made with another analysis or embedder is replaced.
 
-        `busy_after`: seconds a writer waits for another writer of the same owner before IndexBusy.
-
-        Without an `embedder` messages are compared by their words alone.  An index that was made with another
-        `analysis` or embedder counts as none and is replaced.
+        place: the folder of Whoosh's files, or the engine of a PostgreSQL database.
+        busy_after: seconds that a writer waits for another writer of the same owner before IndexBusy.
+        embedder: compares meanings; None: messages are compared by their words alone.
         """
         self._embedder = embedder
         self._analysis = analysis
@@ -115,9 +115,9 @@ class SearchIndex:
         self._notice = ""  # when all processes last had to clear their caches
 
     def warm_up(self) -> None:
-        """Load what the first search would have to wait for: a local model takes half a second.
+        """Load the local model, half a second, so that the first search need not wait.
 
-        Raises SettingsError where no index can be had.
+        Raises SettingsError if the indexes can't be opened.
         """
         self._store.open()
         if self._instant_embedder is not None:
@@ -126,7 +126,7 @@ class SearchIndex:
             self._query_embedder.calibrate_soon()
 
     def generation(self, owner: str) -> str:
-        """Return the generation of the owner's index; NO_INDEX where there is none, or none that can be read."""
+        """Return the generation of the owner's index; NO_INDEX if there is none, or it can't be read."""
         try:
             generation, notice = self._store.state(owner)
         except OSError as error:
@@ -153,7 +153,7 @@ class SearchIndex:
     def prepare(self, query: Query, owner: str = "") -> PreparedQuery:
         """Return the query, ready for `search`.  May call an embedding service; `search` never does.
 
-        An owner's same query again has the vector that the service made before.
+        The service's vector is cached for the owner's same query.
         """
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
         asked = self._analysis.asked(text)
@@ -368,10 +368,7 @@ class SearchIndex:
         return self._analysis.highlights(text, {*prepared.terms, *prepared.forms}, prefixes)
 
     def clear_caches(self) -> None:
-        """Empty every cache of what people wrote.
-
-        This process's go now, those of others that share the indexes before they next look into one.
-        """
+        """Empty every cache of people's words: in this process now, in other processes before their next search."""
         clear_all()
         try:
             self._store.notify()
@@ -410,7 +407,7 @@ class SearchIndex:
         return snapshot
 
     def analysed(self, documents: Sequence[Document], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
-        """Return texts that stand alone, analysed, with their vectors by `calibrated`.  The same ones are cached."""
+        """Return documents analysed, with their vectors by `calibrated`.  They are cached."""
         size = calibrated.embedder.dimensions if calibrated is not None else 0
         entries = [self._entries.get((document, size)) for document in documents]
         new = [at for at, entry in enumerate(entries) if entry is None]

@@ -1,7 +1,7 @@
-"""Storage of analysed messages, as ranking sees it: files, or tables of a database.
+"""Storage of analysed messages (`IndexStore`): `whoosh_store` in files, `postgres_store` in tables.
 
-Guarantee: what `add` or `remove` changed is there for good when it returns, or not at all.  A generation is a random
-token that lives and dies with an owner's index, so whoever knows it knows which messages it was reported to hold.
+Each change of `add` or `remove` is durable when the call returns, or not made at all.  A generation is a random token
+that is made and lost with an owner's index: the rows note it for each message that the index has.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Snapshot(NamedTuple):
 class UnindexedMessages(NamedTuple):
     """Messages that a generation of the index does not have.
 
-    deleted_ids: replaced, erased or refused messages, which the index may still hold and nobody may find.
-    load: reads messages by their ids; a search calls it for those that were not analysed before.
+    deleted_ids: replaced, erased or refused messages, which the index may still have, and no search may find.
+    load: reads messages by their ids; a search calls it for messages that were not analysed before.
     """
 
     ids: Sequence[int] = ()
@@ -94,7 +94,7 @@ class IndexStore(Protocol):
         """Change the notice that all processes see."""
 
     def held(self, owner: str) -> tuple[str, set[int]]:
-        """Return the index's generation and the ids of all messages it holds; (NO_INDEX, set()) where there is none."""
+        """Return the index's generation and the ids of all its messages; (NO_INDEX, set()) if there is none."""
 
     def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
         """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
@@ -124,7 +124,7 @@ class IndexStore(Protocol):
         """
 
     def matching(self, owner: str, generation: str, operators: Operators, connection: Connection | None) -> set[int]:
-        """Return the ids of the messages that the operators leave."""
+        """Return the ids of the messages that pass the operators."""
 
     def best(
         self,
@@ -135,4 +135,4 @@ class IndexStore(Protocol):
         limit: int,
         connection: Connection | None,
     ) -> Best:
-        """About `limit` messages, chosen by words, and where the store can by the packed `vector`."""
+        """Return about `limit` messages, chosen by words and, if the store can, by the packed `vector`."""

@@ -48,7 +48,7 @@ NONE = Operators([], [])
 
 
 def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
-    """`text` without exclusions and marks, and its operators."""
+    """Return `text` without exclusions and marks, and its operators."""
     operators = Operators([], [])
 
     def take(typed: re.Match[str]) -> str:
@@ -65,14 +65,15 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
 
 @dataclass(frozen=True)
 class Query:
-    """Query of plain words, or with `operators` also "phrases", -exclusions and prefixes*.
+    """Query of plain words; with `operators` also "phrases", -exclusions and prefixes*.
 
-    `after` is inclusive, `before` exclusive.  `exclude` are ids of messages that count as not there: a question that
-    was just asked would be its own best answer.  `times` are half-open ranges the text speaks of: what was said then is
-    preferred, the rest is found all the same.  So is what has the role `about`, unless the text names a speaker.
-    `linked` are the ids of messages about what belongs to somebody that the text names, each with a weight up to 1.
-    `nearest`: where hardly any message has its words, the nearest in meaning come first.  `alone`: texts with nothing
-    around them, as facts.
+    Filters: session_id, role, after (inclusive), before (exclusive).
+    exclude: ids of messages that are not searched: a question just asked would be its own best answer.
+    Preferred are messages of the `times` (half-open ranges that the text names), of the role `about` (unless the text
+    names a speaker), and in `linked`: ids of messages about entities that are linked to one in the text, each with a
+    weight up to 1.
+    nearest: if hardly any message has the words, the nearest in meaning come first.
+    alone: the texts have no neighbours, as facts.
     """
 
     text: str
@@ -93,10 +94,10 @@ class Query:
 class PreparedQuery(NamedTuple):
     """Query with its plain text, the terms to rank by, and the operators.
 
-    If a service makes vectors, it has the text's and that of its `content`, without stop words.
-    failure: why there is no such vector, so that words alone rank.
-    is_foreign: it is in another language than the analysis, and no service has told its meaning.
-    forms: other forms of terms, each with its term: where they stand, the term counts.
+    vector, content: vectors of the text, and of the text without stop words, if a service makes them.
+    failure: why the service made none; then words alone rank.
+    is_foreign: the text is in another language than the analysis, and no service made its vector.
+    forms: other forms of terms, each with its term; a message with the form counts as having the term.
     """
 
     query: Query

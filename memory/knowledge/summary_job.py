@@ -73,8 +73,8 @@ BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
 TOO_MUCH = frozenset({CUT_OFF, CONTENT_REFUSED, CONTEXT_EXCEEDED})
 """The codes of errors that fewer messages may avoid."""
-_MOST = "messages_max"  # in a job's payload: how many messages the model could digest at once
-GIVEN = "preview"  # the name of a prompt that is tried as a text
+_MOST = "messages_max"  # in a job's payload: how many messages the mini model could read in one call
+GIVEN = "preview"  # the name of a prompt that a preview tries as a text
 
 
 _S, _M, _O, _I = (row.__table__.c for row in (SessionRow, MessageRow, OwnerRow, ItemRow))
@@ -126,7 +126,7 @@ _READ = (
     .outerjoin(_PROMPTS, true())
     .where(_S.id == bindparam("session"))
 )
-"""A session with its newest summary, the rules that hold and the names of the stored types of its conversations.
+"""A session with its newest summary, the rules in force, and the names of the stored conversation types.
 
 There is a row for each stored prompt of these names, or one without.
 """
@@ -158,11 +158,10 @@ _INSERT = insert(SummaryRow.__table__)
 
 @dataclass(frozen=True)
 class Batch:
-    """Input of one call of the mini model, and the session as it was then.
+    """Input of one call of the mini model, and the session when it was read.
 
-    last: the position of the last message that waits for a summary. has_new_facts: facts that no profile or
-    consolidation has read. most: the messages that the job's next part may have. refused: why the model server does
-    not read the only message.
+    session: a row of _READ. last: the position of the last message that waits for a summary.
+    most: how many messages the job's next part may have. refused: the model server's refusal of the only message.
     """
 
     session: Row[Any]
@@ -178,17 +177,17 @@ class Batch:
         return self.source.messages[-1].position
 
     def of(self, messages: Sequence[Message]) -> Batch:
-        """Return the batch with other messages, whose number the next parts keep to."""
+        """Return the batch with other messages; the job's next parts have at most as many."""
         return replace(self, source=replace(self.source, messages=messages), most=len(messages))
 
 
 def run(engine: Engine, job: Job) -> bool:
-    """Summarise the first messages that no summary covers, as many as one call can read.
+    """Summarise the first messages that no summary covers, as many as one call can read; return whether there are more.
 
-    A model that fails on so many reads half of them, down to one. A message that the server refuses even alone is
-    left out. One that is too long alone is shortened. The job's next parts are not larger than what worked.
+    If the model fails on so many, it reads half of them, down to one. A single message that the server refuses is left
+    out; one that is too long is shortened. The job's next parts have no more messages than the one that worked.
     Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
-    Idempotent. Return whether there are more. Raises ModelError.
+    Idempotent. Raises ModelError.
     """
     default = engine.settings.summary_prompt  # also for a prompt that was deleted since
     payload = job.payload or {}
@@ -274,9 +273,9 @@ def _make_batch(
     start: tuple[Mapping[str, Any] | None, int],
     most: int,
 ) -> Batch | None:
-    """Return the next messages, so many at most; None when there are none.
+    """Return a batch of the next messages, at most `most`; None if there are none.
 
-    start: the summary to go on from, and the position of the last message that it covers.
+    start: sections of the summary to continue, and the position of the last message that it covers.
     """
     session, rules, (sections, through) = rows[0], rules_in_force(rows[0]), start
     messages, last = _read_messages(tx, session.id, through, most), session.message_count
@@ -312,7 +311,7 @@ def _update(engine: Engine, batch: Batch, spent: list[Usage]) -> ParsedAnswer[Su
 def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
     """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
 
-    The summary covers unread a single message that the model server refuses.
+    A single message that the model server refuses is not read; the unchanged summary then covers it.
     """
     while True:
         try:
@@ -428,7 +427,7 @@ def _forget(engine: Engine, tx: Transaction, batch: Batch, fact_ids: Collection[
 
 
 def _rename(engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate) -> None:
-    """Give a session that was named after what is forgotten now the name of its new topic."""
+    """Rename a session after its new topic, if its title may come from forgotten words."""
     row = tx.get_one(SessionRow, batch.session.id)
     if row.title in (title_from(batch.source.previous.topic), title_from(batch.session.first_message or "")):
         row.title = title_from(result.sections.topic)
@@ -436,7 +435,7 @@ def _rename(engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate
 
 
 def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
-    """Let the job's next part be no larger than this one could be."""
+    """Store how many messages the job's next part may have."""
     if batch.most != (job.payload or {}).get(_MOST, BATCH_MESSAGES):
         most = batch.most if batch.through < batch.last else BATCH_MESSAGES
         payload = {**(job.payload or {}), _MOST: most}
@@ -454,7 +453,7 @@ def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
 
 
 def _read_messages(tx: Transaction, session_id: int, through: int, most: int) -> list[Message]:
-    """Return the messages after `through`, BATCH_TOKENS and `most` of them; a larger message is a batch by itself.
+    """Return the messages after `through`: at most `most`, and at most BATCH_TOKENS unless the first has more.
 
     Messages that are kept out of memory come without their words.
     """
@@ -470,9 +469,9 @@ def _read_messages(tx: Transaction, session_id: int, through: int, most: int) ->
 
 
 def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
-    """Return the earliest version (None: the beginning) after which one call can read all messages since.
+    """Return the earliest version after which one call can read all later messages (None: the beginning).
 
-    Without one, return the last version that does not cover everything.
+    If there is none, return the last version that does not cover everything.
     """
     if row.tokens <= BATCH_TOKENS:
         return None
