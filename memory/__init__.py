@@ -1,4 +1,6 @@
-"""Engine: from a message to its reply, and to the memory the two leave.
+"""Engine: from a message to its reply, and to the memory that both leave.
+
+Read `turn/turn.py` first, which runs a turn, then `knowledge/summary_job.py`, which updates the memory after it.
 
 Each part imports only parts further down this list (import-linter holds it):
 

@@ -1,4 +1,4 @@
-"""Engine: what is made once for a process, as the database, models, sessions and the search index.
+"""Engine: holds the parts that are made once for a process: database, models, sessions, search index and others.
 
 Knowledge, recall, turns, erasing, transfer, users and the handlers of jobs are functions over an engine.
 """
