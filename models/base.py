@@ -1,5 +1,6 @@
 """Base of all rows, and column types that mean the same on SQLite and PostgreSQL."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -35,8 +36,10 @@ class UTCDateTime(TypeDecorator[datetime]):
             raise ValueError("a time without a time zone reached the database")
         return value.astimezone(UTC).replace(tzinfo=None)
 
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        return None if value is None else value.replace(tzinfo=UTC)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], datetime | None]:
+        """Return what reads a time of a row."""
+        read: Callable[[Any], Any] = self.impl_instance.result_processor(dialect, coltype) or (lambda value: value)
+        return lambda value: None if value is None else read(value).replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
