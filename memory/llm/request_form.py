@@ -22,7 +22,9 @@ _OPTIONAL = ("stream_options", "reasoning_effort", *_NAMING)  # agents ask every
 _LIMITS = ("max_completion_tokens", "max_tokens")  # two names of one parameter: servers take one or both
 _TOOLS = re.compile(r"\btools?\b|tool[ _](?:choice|use|calling)|function.calling", re.I)
 _JSON = re.compile(
-    r"response.?format|schema|json.?(?:object|mode|validate)|too many states|grammar|structured output", re.I
+    r"response.?format|schema|json.?(?:object|mode|validate)|too many states|grammar|structured output"
+    r"|requested parameters",  # OpenRouter's, of all of them
+    re.I,
 )
 _ROLES = re.compile(
     r"\b(?:roles? must|should) alternate|must start with a user|unexpected role|developer"
@@ -36,7 +38,7 @@ _IN_MESSAGES = re.compile(r"messages?[.\"'\], \d\[]|extra inputs are not permitt
 _STREAM = re.compile(r"\bstream(?:ing)?\b", re.I)  # of models that only stream, and of organizations that may not
 _WANTS_THOUGHTS = re.compile(r"reasoning_content\W.{0,80}(?:missing|must be passed back)", re.I)
 _ESSENTIAL = ("role", "content", "tool_calls", "tool_call_id")
-_REFUSING = (400, 404, 413, 415, 422)  # servers built on pydantic say 422, routers 404
+_REFUSING = (400, 404, 413, 415, 422, 501)  # servers built on pydantic say 422, routers 404
 _TEMPLATE_FAILED = re.compile(rf"grammar|jinja|{_ROLES.pattern}", re.I)  # llama.cpp answers so with status 500
 PASSING = ("json_validate_failed", "tool_use_failed")
 """Codes of Groq's for an answer that failed, as another one may not."""
@@ -98,7 +100,10 @@ class RequestForm:
         return body | {"messages": self._messages(request.messages), "stream": stream}
 
     def without_refused(self, error: ModelError, request: ModelRequest) -> RequestForm | None:
-        """Return the form to try next after a refusal; None when no other form helps."""
+        """Return the form to try next after a refusal, or an empty answer in place of JSON; None when none helps."""
+        if error.code == "model_empty_answer" and request.schema is not None and self.json_mode != "text":
+            # Models that think, under a grammar that leaves no room for thoughts.
+            return replace(self, json_mode=_NEXT_MODE[self.json_mode])
         refusal = error.upstream
         if refusal is None or not _is_of_the_form(refusal):
             return None

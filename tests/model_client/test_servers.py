@@ -242,6 +242,9 @@ def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(server, mode
         "Failed to parse grammar",
         "litellm.UnsupportedParamsError: ollama does not support parameters: ['response_format'], for model=llama3.",
         relayed("This model does not support response_format json_schema"),
+        refusal("No endpoints found that can handle the requested parameters.", 404),
+        refusal("response_format is not implemented", 501),
+        Text(""),  # of a model that thinks, under a grammar that leaves no room for thoughts
     ],
 )
 def test_json_is_asked_for_in_the_strictest_way_that_the_server_takes(server, model, words):
