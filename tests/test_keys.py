@@ -241,8 +241,11 @@ def test_a_persons_own_key_that_may_chat_may_do_all_that_is_theirs(app):
 )
 def test_the_api_says_what_a_key_may_do(app, scopes, user_id, may):
     made(app, "another")
-    client, _ = made(app, scopes=scopes, user_id=user_id)
-    assert {name for name, allowed in good(client.get("/api/me"))["may"].items() if allowed} == may
+    client, _ = made(app, "acme", scopes=scopes, user_id=user_id)
+    me = good(client.get("/api/me"))
+    assert {name for name, allowed in me.pop("may").items() if allowed} == may
+    assert me == {"tenant": "acme", "user_id": user_id, "scopes": scopes, "spaces": None}
+    failed(app.test_client().get("/api/me"), 401, "api_key_missing")
 
 
 def test_a_route_without_a_mark_asks_for_admin(app):

@@ -14,11 +14,6 @@ from tests.test_oauth import query, register
 
 
 @pytest.fixture
-def live(serve):
-    return serve()
-
-
-@pytest.fixture
 def program():
     """Where a program waits for its person, which leads on to another of its origins; and the paths asked for."""
     asked: list[str] = []
