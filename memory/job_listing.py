@@ -83,7 +83,12 @@ def _shown(engine: Engine, tx: Transaction, rows: Sequence[Row[Any]]) -> list[Sh
     now, positions = engine.now(), _positions(tx, rows)
     ages = (max(0, int((now - row.created_at).total_seconds())) for row in rows)
     return [
-        {**row._mapping, "position": positions.get(row.id), "age": age} for row, age in zip(rows, ages, strict=True)
+        {
+            **{name: getattr(row, name) for name in (*_OF_ROW, "session_id")},
+            "position": positions.get(row.id),
+            "age": age,
+        }
+        for row, age in zip(rows, ages, strict=True)
     ]
 
 
@@ -94,11 +99,8 @@ def _get(tx: Transaction, caller: Caller | None, job_id: int) -> Row[Any]:
     return row
 
 
-_SHOWN = (
-    *(JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error),
-    *(JobRow.created_at, JobRow.updated_at),
-)
-
+_OF_ROW = ("id", "kind", "state", "attempts", "run_at", "error", "created_at", "updated_at")
+_COLUMNS = [getattr(JobRow, name) for name in (*_OF_ROW, "tenant", "round")]
 _place = tuple_(*IN_QUEUE)
 _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
@@ -120,7 +122,7 @@ def _positions(tx: Transaction, rows: Iterable[Row[Any]]) -> dict[int, int]:
 
 def _visible(caller: Caller | None) -> Any:
     query: Any = (
-        select(*_SHOWN, JobRow.tenant, JobRow.round, SessionRow.public_id.label("session_id"))
+        select(*_COLUMNS, SessionRow.public_id.label("session_id"))
         .select_from(JobRow)
         .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
     )
