@@ -18,6 +18,10 @@ class Input(Schema):
 
     long: ClassVar[bool] = False  # whether its body may have MAX_BODY_BYTES
 
+    def __deepcopy__(self, memo: Any) -> Any:
+        """Return the same: a call's description is copied at each step of flask-smorest, and a request changes none."""
+        return self
+
     @pre_load
     def _limit_keys(self, data: Any, unknown: str | None, **_: Any) -> Any:
         if unknown == RAISE and isinstance(data, Mapping) and len(data) > len(self.fields) + WRONG_MAX:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ class Calibration:
         common = answers.mean(axis=0)
         cosines = _units(questions - common) @ _units(answers - common).T
         right = np.eye(len(pairs), dtype=bool)
-        return cls(common, float(np.median(cosines[right])), float(cosines[~right].mean()))
+        return cls(common, median(cosines.diagonal().tolist()), float(cosines[~right].mean()))
 
     def near(
         self,
