@@ -159,11 +159,13 @@ def test_a_database_that_others_open_and_close_at_the_same_time_misses_no_file(d
     )
 )
 def test_a_time_is_stored_in_utc_and_comes_back_aware(time):
-    kind, dialect = UTCDateTime(), sqlite.dialect()
-    stored = kind.process_bind_param(time, dialect)
-    assert stored == time.astimezone(UTC).replace(tzinfo=None)
-    read = kind.process_result_value(stored, dialect)
-    assert read == time and read.tzinfo is UTC
-    assert kind.process_bind_param(None, dialect) is None and kind.process_result_value(None, dialect) is None
+    dialect = sqlite.dialect()
+    kind = UTCDateTime().dialect_impl(dialect)
+    write, read = kind.bind_processor(dialect), kind.result_processor(dialect, None)
+    stored = time.astimezone(UTC).replace(tzinfo=None)
+    assert write(time) == stored.isoformat(" ", "microseconds")
+    back = read(write(time))
+    assert back == time and back.tzinfo is UTC
+    assert write(None) is None and read(None) is None
     with pytest.raises(ValueError, match="without a time zone"):
-        kind.process_bind_param(time.replace(tzinfo=None), dialect)
+        write(time.replace(tzinfo=None))
