@@ -214,7 +214,9 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
     """
     if parameters.get("model") == MAIN:
         del parameters["model"]
-    conversation, stream = Transcript.read(parameters.pop("messages")), bool(parameters.pop("stream"))
+    continues = parameters.get("continue_final_message") is True  # of vLLM and SGLang
+    conversation = Transcript.read(parameters.pop("messages"), continues=continues)
+    stream = bool(parameters.pop("stream"))
     session = text_of_name(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
     if isinstance(theirs := parameters.get("metadata"), Mapping) and "session_id" in theirs:
         parameters["metadata"] = {name: value for name, value in theirs.items() if name != "session_id"}

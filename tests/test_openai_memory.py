@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.http import history, meanwhile, sessions, stored
 from tests.knowledge import digest_of
 from tests.model_server import Delay, Status, ToolCalls, at
-from tests.openai import Person, answered, assistant, complete, failed, post, result, sent, talk, user
+from tests.openai import BODIES, Person, answered, assistant, complete, failed, post, result, sent, talk, user
 
 
 @pytest.fixture
@@ -171,6 +171,52 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client, model_s
 
 
 # -- what is stored
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize("repeats", [False, True], ids=["goes on", "repeats"])
+def test_a_reply_that_the_client_began_is_stored_whole(client, model_server, path, repeats):
+    """The client then sends it whole, and the conversation is known by it."""
+    begun, more = "Once upon a", " time there was a cat."
+    model_server.main.queue(begun + more if repeats else more)
+    asked = [user("Tell me a tale."), assistant(begun)]
+    person = {"X-OpenWebUI-User-Id": "ada"}
+    first = client.post(path, json=BODIES[path](asked), headers=person)
+    assert first.status_code == 200 and sent(model_server)[0]["messages"][-1] == assistant(begun)
+    told = client.post(path, json=BODIES[path](asked), headers={**person, **RETRY})
+    assert more in told.text and begun not in told.text and len(sent(model_server)) == 1
+    whole = [user("Tell me a tale."), assistant(begun + more)]
+    client.post(path, json=BODIES[path]([*whole, user("And then?")]), headers=person)
+    (session,) = sessions(client)
+    said = [("user", "Tell me a tale."), ("assistant", begun + more), ("user", "And then?"), ("assistant", "Answer 1.")]
+    assert history(client, session["id"]) == said
+
+
+@pytest.mark.parametrize(
+    ("last", "more", "is_begun"),
+    [
+        (assistant("He slept."), {}, False),  # of another agent, which this one answers
+        (assistant("He slept", name="narrator"), {}, False),
+        (assistant("He slept.", prefix=True), {}, True),  # as DeepSeek and Mistral name it
+        (assistant("He slept."), {"continue_final_message": True, "add_generation_prompt": False}, True),  # vLLM
+    ],
+)
+def test_a_whole_message_of_the_assistants_is_begun_where_the_client_says_so(
+    client, model_server, last, more, is_begun
+):
+    model_server.main.queue(" And woke.")
+    assert complete(client, [user("Tell me a tale."), last], **more) == " And woke."
+    assert sent(model_server)[0]["messages"][-1] == last and more.items() <= sent(model_server)[0].items()
+    replies = [last["content"] + " And woke."] if is_begun else [last["content"], " And woke."]
+    assert [text for role, text in history(client, "s") if role == "assistant"] == replies
+
+
+def test_a_reply_that_was_cut_short_is_one_reply_when_it_goes_on(client, model_server):
+    """As a button "continue" asks for it."""
+    model_server.main.queue("Once upon a", " time.")
+    complete(client, talk("Tell me a tale."))
+    assert complete(client, talk("Tell me a tale.", "Once upon a")) == " time."
+    assert history(client, "s") == [("user", "Tell me a tale."), ("assistant", "Once upon a time.")]
 
 
 def system(text: str) -> dict[str, str]:

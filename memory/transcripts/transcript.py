@@ -39,6 +39,7 @@ Raw = Mapping[str, Any]
 STORED_ROLES = ("user", "assistant", "tool")
 KEPT = ("tool_calls", "tool_call_id")
 _TEXTS = ("text", "refusal", "input_text", "output_text")
+_SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")
 TOOL_RESULT_CHARS_MAX = 8_000  # of which the last tenth is the end
 
 
@@ -67,16 +68,20 @@ class TranscriptMessage:
 
 @dataclass(frozen=True)
 class Transcript:
-    """Client's list: the instructions it begins with, the messages that count, and what stands after the last."""
+    """Client's list: the instructions it begins with, the messages that count, and what stands after the last.
+
+    prefill: the words of the assistant's that the list ends with, after a message: the model goes on from them.
+    """
 
     raw: tuple[Raw, ...]
     instructions: tuple[Raw, ...]
     messages: tuple[TranscriptMessage, ...]
     after: tuple[Raw, ...]
+    prefill: str = ""
 
     @classmethod
-    def read(cls, raw: Sequence[Raw]) -> Transcript:
-        """Read the conversation in a request's `messages`."""
+    def read(cls, raw: Sequence[Raw], *, continues: bool = False) -> Transcript:
+        """Read the conversation in a request's `messages`. continues: the model goes on from the assistant's last."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
         for item, told in zip(map(_without_thoughts, raw), without_aiders(raw), strict=True):
@@ -88,13 +93,21 @@ class Transcript:
                 waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
+        prefill = ""
+        if len(messages) > 1 and _is_prefill(messages[-1], continues=continues):
+            begun = messages.pop()
+            prefill, waiting = begun.draft.content, [*begun.before, begun.raw, *waiting]
         first = messages[0]
-        return cls(tuple(raw), first.before, (replace(first, before=()), *messages[1:]), tuple(waiting))
+        return cls(tuple(raw), first.before, (replace(first, before=()), *messages[1:]), tuple(waiting), prefill)
 
     @property
     def instruction_tokens(self) -> int:
         """Return the tokens of the instructions, with those at the end."""
         return sum(tokens.estimate_message(text_of(raw)) for raw in (*self.instructions, *self.after))
+
+    def whole(self, reply: str) -> str:
+        """Return a reply with the words that the client began it with, which some models repeat."""
+        return reply if reply.startswith(self.prefill) else self.prefill + reply
 
     @property
     def asked(self) -> str:
@@ -132,6 +145,18 @@ class TranscriptRequest:
     def keys(self) -> list[MessageKey]:
         """Return the messages that count, as they are compared."""
         return [message.key for message in self.conversation.messages]
+
+
+def _is_prefill(last: TranscriptMessage, *, continues: bool) -> bool:
+    """Return whether these words of the assistant's begin its reply: the client says so, or they end no sentence.
+
+    An agent's whole message may also be the last one, for another agent to answer.
+    """
+    if last.draft.role != "assistant" or last.draft.extra:
+        return False
+    if continues or last.raw.get("prefix") is True:
+        return True
+    return not last.raw.get("name") and not last.draft.content.rstrip().endswith(_SENTENCE_ENDS)
 
 
 def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:

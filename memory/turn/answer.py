@@ -127,6 +127,8 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
 
 def replay(request: TurnRequest, finished: TurnFinished) -> Iterator[TurnEvent]:
     """Yield the events of a finished turn again, for a retry."""
+    if request.transcript is not None:
+        finished = replace(finished, reply=finished.reply.removeprefix(request.transcript.conversation.prefill))
     yield finished.started
     if request.transcript is None:
         yield TextDelta(finished.reply)

@@ -92,7 +92,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
     request, lease, now = turn.request, turn.lease, engine.now()
     assert lease is not None and turn.session is not None and turn.turn_id is not None
     extra: dict[str, Any] | None = {"tool_calls": list(map(to_openai, finished.calls))} if finished.calls else None
-    draft = MessageDraft("assistant", finished.reply, extra=extra)
+    text = finished.reply if request.transcript is None else request.transcript.conversation.whole(finished.reply)
+    draft = MessageDraft("assistant", text, extra=extra)
     draft = draft if request.remember else draft.unremembered()
     forgets = any(fact.action == "forget" for fact in finished.started.memory.written)
     if forgets or any(message.is_kept_out for message in turn.new_messages):
