@@ -27,7 +27,8 @@ _SCHEME = {
 _MODULES = (  # of calls, in the order of the document
     *("chat", "sessions", "summaries", "facts", "documents", "graph", "recall", "store", "profile", "overview"),
     *("examples", "users", "spaces", "retention", "rules", "instructions", "conversation_types", "feedback", "prompts"),
-    *("model_server", "jobs", "events", "webhooks", "openai", "anthropic", "responses", "mcp", "health"),
+    *("model_server", "jobs", "events", "webhooks", "openai", "anthropic", "responses", "stored_responses"),
+    *("conversations", "conversation_items", "mcp", "health"),
 )
 _BLUEPRINTS = [
     item for name in _MODULES for item in vars(import_module(f"api.{name}")).values() if isinstance(item, Blueprint)

@@ -2,7 +2,7 @@
 
 Left out are reasoning items, which depend on the model, tools that run at OpenAI, and parameters without a counterpart
 (see `ResponseRequest`).  A reference to a reply of Recap's goes on from its response.  What would change the answer's
-meaning is refused: references to other items, `conversation`.
+meaning is refused: references to other items, `background`.
 """
 
 import json
@@ -15,30 +15,36 @@ from flask import Response
 from marshmallow import ValidationError, post_load, validates_schema
 
 from api import client_requests as chat
-from api.blueprint import ApiBlueprint, current_engine
+from api.blueprint import ApiBlueprint
 from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.named_person import header
-from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
-from memory.errors import NotFound, RecapError
+from api.openai import STREAM, OpenRequest, openai_error
+from api.response_items import (
+    INSTRUCTING,
+    conversation_in,
+    message_item,
+    messages_of,
+    output_text,
+)
+from api.response_sessions import in_session
+from memory.errors import RecapError
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.llm.openai_form import is_object
-from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from memory.turn.turns import TurnHistory
+from memory.turn.request import TurnEvent, TurnFinished, TurnStarted, TurnUsage
+from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields
 from schemas.chat import Open
 from schemas.fields import PARTS_MAX
 
-_INSTRUCTING = ("system", "developer")
-_ROLES = ("user", "assistant", *_INSTRUCTING)
 _REPLY_ID = "msg_resp_"  # begins the id of a reply, which goes on with that of its turn
-_WORDS = ("text", "input_text", "output_text")
 _ARGUMENTS = {  # of a call: the field that has them, and its events
     "function_call": ("arguments", "function_call_arguments"),
     "custom_tool_call": ("input", "custom_tool_call_input"),
 }
 CODEX = "codex"  # it sends store=false with each request, since it keeps its conversations itself
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and their defaults
+UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and their defaults
+    "conversation": None,
     "instructions": None,
     "max_output_tokens": None,
     "metadata": {},
@@ -58,14 +64,27 @@ _UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and
 class ResponseBody(ChatBody):
     """Request for a response.
 
-    previous: id of the response it continues. repeated: fields that the answer repeats.
-    custom: names of tools that take a text instead of JSON.
+    previous: id of the response it continues. conversation: id of the one it is made in; listed: of the one that its
+    items were read from. repeated: fields that the answer repeats. custom: names of tools that take a text instead of
+    JSON.
     """
 
     previous: str | None = None
+    conversation: str | None = None
+    listed: str | None = None
     store: bool = True
     repeated: Mapping[str, Any] = field(default_factory=dict)
     custom: frozenset[str] = frozenset()
+
+
+class _NamedConversation(fields.Raw):
+    """Conversation in a request: its id, or an object with it."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> dict[str, str]:
+        id = value.get("id") if isinstance(value, Mapping) else value
+        if not isinstance(id, str):
+            raise ValidationError("Must be the id of a conversation, or an object with it.")
+        return {"id": id}
 
 
 class ResponseRequest(OpenRequest):
@@ -108,14 +127,19 @@ class ResponseRequest(OpenRequest):
     top_logprobs = chat.ignored()
     truncation = chat.ignored()
     client_metadata = chat.ignored()
-    conversation = chat.refused()
+    conversation = _NamedConversation(
+        load_default=None, about="The id of the session, or an object with it: input is new."
+    )
     background = chat.refused()
 
     @validates_schema
     def _stored(self, body: dict[str, Any], **_: Any) -> None:
-        if body["previous_response_id"] is not None and body["store"] is False:
-            problem = "Is not allowed with store=false, which uses no memory. Send the whole conversation as `input`."
-            raise ValidationError(problem, "previous_response_id")
+        for name in ("previous_response_id", "conversation"):
+            if body[name] is not None and body["store"] is False:
+                problem = "Is not allowed with store=false, which uses no memory. Send the conversation as `input`."
+                raise ValidationError(problem, name)
+        if body["previous_response_id"] is not None and body["conversation"] is not None:
+            raise ValidationError("Is not allowed with previous_response_id, which names one too.", "conversation")
 
     @post_load
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ResponseBody:
@@ -125,7 +149,7 @@ class ResponseRequest(OpenRequest):
         items, previous = _continued(body)
         tools = [found for number, tool in enumerate(body["tools"] or ()) for found in _tool(tool, f"tools.{number}")]
         parameters = {
-            "messages": begin + _messages(items),
+            "messages": begin + messages_of(items),
             "model": body["model"],
             "max_completion_tokens": body["max_output_tokens"],
             "response_format": _format((body["text"] or {}).get("format")),
@@ -139,9 +163,11 @@ class ResponseRequest(OpenRequest):
             {**chat.given(parameters), "stream": body["stream"]},
             body["metadata"],
             previous=previous,
+            conversation=body["conversation"]["id"] if body["conversation"] is not None else None,
+            listed=conversation_in(items),
             store=body["store"] is not False or header("originator").startswith(CODEX),
             custom=frozenset(tool["name"] for tool in body["tools"] or () if tool.get("type") == "custom"),
-            repeated={**_UNSET, **chat.given({name: body[name] for name in _UNSET})},
+            repeated={**UNSET, **chat.given({name: body[name] for name in UNSET})},
         )
 
 
@@ -164,79 +190,7 @@ def _continued(body: Mapping[str, Any]) -> tuple[Any, str | None]:
         return items, None
     before, (reply, *after) = objects[: places[-1]], items[places[-1] :]
     new = dropwhile(lambda item: isinstance(item, Mapping) and item.get("type") in _ARGUMENTS, after)
-    return [*(item for item in before if item.get("role") in _INSTRUCTING), *new], reply["id"].removeprefix("msg_")
-
-
-def _messages(items: Any) -> list[dict[str, Any]]:
-    """Return the input as messages. Calls of functions belong to the assistant's message that they follow."""
-    if isinstance(items, str):
-        return [{"role": "user", "content": items}]
-    if not isinstance(items, list) or len(items) > MESSAGES_MAX:
-        raise ValidationError(f"Must be a string, or a list of at most {MESSAGES_MAX:,} items.", "input")
-    messages: list[dict[str, Any]] = []
-    for number, item in enumerate(items):
-        place = f"input.{number}"
-        if isinstance(item, Mapping) and "type" not in item:
-            item = {**item, "type": "message"}
-        kind = chat.type_of(item, place)
-        if kind == "message":
-            messages.append(_message(item, place))
-        elif kind in ("function_call", "custom_tool_call"):
-            if not messages or messages[-1]["role"] != "assistant":
-                messages.append({"role": "assistant", "content": None})
-            id, name = (chat.string(item, field_name, place) for field_name in ("call_id", "name"))
-            call = chat.called(id, name, _arguments(item, place))
-            messages[-1].setdefault("tool_calls", []).append(call)
-        elif kind in ("function_call_output", "custom_tool_call_output"):
-            output = _words(item.get("output"), f"{place}.output")
-            messages.append({"role": "tool", "tool_call_id": chat.string(item, "call_id", place), "content": output})
-        else:
-            _left_out(kind, place)
-    return messages
-
-
-def _left_out(kind: str, place: str) -> None:
-    if kind == "item_reference":
-        raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
-    if kind != "reasoning":
-        chat.leave_out(place, kind)
-
-
-def _arguments(call: Object, place: str) -> str:
-    if call["type"] == "custom_tool_call":
-        return json.dumps({"input": chat.string(call, "input", place)}, ensure_ascii=False)
-    return chat.string(call, "arguments", place)
-
-
-def _message(item: Object, place: str) -> dict[str, Any]:
-    role, content, place = item.get("role"), item.get("content"), f"{place}.content"
-    if role not in _ROLES:
-        raise ValidationError(f"Must be one of {', '.join(_ROLES)}.", place.replace("content", "role"))
-    if isinstance(content, str):
-        return {"role": role, "content": content}
-    if role == "assistant":
-        return {"role": role, "content": _words(content, place)}
-    known = [_part(*part) for part in chat.parts(content, place, (*_WORDS, "input_image", "input_file"))]
-    return {"role": role, "content": known or "[left out]"}
-
-
-def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
-    if kind in _WORDS:
-        return {"type": "text", "text": chat.string(part, "text", place)}
-    if kind == "input_file" and part.get("file_url"):  # a chat completion takes no address
-        chat.leave_out(f"{place}.file_url")
-        return {"type": "text", "text": f"{part.get('filename') or 'document'}: {chat.string(part, 'file_url', place)}"}
-    if kind == "input_file":
-        return {
-            "type": "file",
-            "file": chat.given({name: part.get(name) for name in ("filename", "file_data", "file_id")}),
-        }
-    return chat.image(chat.string(part, "image_url", place), **chat.given({"detail": part.get("detail")}))
-
-
-def _words(content: Any, place: str) -> str:
-    texts = chat.parts(content, place, (*_WORDS, "refusal"))
-    return "\n".join(chat.string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in texts)
+    return [*(item for item in before if item.get("role") in INSTRUCTING), *new], reply["id"].removeprefix("msg_")
 
 
 _TEXT_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
@@ -303,7 +257,7 @@ class ResponseEncoder:
         output += map(self._call, end.calls)
         reason = _INCOMPLETE.get(end.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}
-        status = "incomplete" if reason else "completed"
+        status = "incomplete" if reason or end.finish_reason in (INTERRUPTED, CUT_OFF) else "completed"
         usage, more = _usage(end.usage), {**details, **chat.written(end)}
         return self._response(status, output=output, model=end.model, usage=usage, **more)
 
@@ -317,7 +271,7 @@ class ResponseEncoder:
                 if not text:
                     item = {**self._message(""), "content": [], "status": "in_progress"}
                     yield self._event("output_item.added", output_index=0, item=item)
-                    yield self._event("content_part.added", **place, part=_text(""))
+                    yield self._event("content_part.added", **place, part=output_text(""))
                 text += part.text
                 yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
             elif isinstance(part, RawChunk):
@@ -327,7 +281,7 @@ class ResponseEncoder:
             elif isinstance(part, TurnFinished):
                 if text:
                     yield self._event("output_text.done", **place, text=text, logprobs=[])
-                    yield self._event("content_part.done", **place, part=_text(text))
+                    yield self._event("content_part.done", **place, part=output_text(text))
                     yield self._event("output_item.done", output_index=0, item=self._message(text))
                 untold = first.others(part.calls)
                 for index, call in enumerate(part.calls, 1 if text else 0):
@@ -395,17 +349,7 @@ class ResponseEncoder:
         }
 
     def _message(self, text: str) -> dict[str, Any]:
-        return {
-            "type": "message",
-            "id": f"msg_{self._id}",
-            "status": "completed",
-            "role": "assistant",
-            "content": [_text(text)],
-        }
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+        return message_item("assistant", text, f"msg_{self._id}")
 
 
 def _usage(usage: TurnUsage) -> dict[str, Any]:
@@ -414,7 +358,7 @@ def _usage(usage: TurnUsage) -> dict[str, Any]:
         "input_tokens": spent.prompt_tokens,
         "input_tokens_details": {"cached_tokens": spent.cached_tokens, "cache_write_tokens": 0},
         "output_tokens": spent.completion_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": spent.reasoning_tokens},
         "total_tokens": spent.total_tokens,
     }
 
@@ -438,27 +382,7 @@ def create_response(body: ResponseBody) -> Response:
     person. With store=false nothing is stored and no memory used, unless Codex sends it. References to other items are
     refused. What else has no counterpart is left out, and X-Memory-Left-Out names it.
     """
-    turn = chat.turn_request(body.parameters, body.metadata)
-    if body.previous is not None:
-        turn = _following(body.previous, turn)
+    turn = in_session(chat.turn_request(body.parameters, body.metadata), body.previous, body.conversation, body.listed)
     if not body.store:
         turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, temporary=True))
     return chat.answer(turn, lambda started: ResponseEncoder(started, body.repeated, body.custom))
-
-
-def _following(previous: str, turn: TurnRequest) -> TurnRequest:
-    """Return the request, continued from a response. Raises NotFound, also for somebody else's response."""
-    try:
-        session_id, message_id = chat.turn_named(previous)
-        reply_id = TurnHistory(current_engine()).get(turn.caller, session_id, message_id).message_id
-    except NotFound:
-        reply_id = None
-    if reply_id is None:
-        raise NotFound(
-            "previous_response_not_found",
-            f"There is no response {previous!r} to go on from: it was never stored, or it was erased, or another one "
-            "took its place. Nothing was stored. Send the conversation as `input` instead.",
-            param="previous_response_id",
-        )
-    transcript = turn.transcript and replace(turn.transcript, previous_reply_id=reply_id, is_complete=True)
-    return replace(turn, session_id=session_id, transcript=transcript)

@@ -102,13 +102,15 @@ class Caller:
 class Usage:
     """Tokens of model calls, as the provider reports them; `estimated` when it reported none.
 
-    `cached_tokens` are those of the prompt that the provider read from its cache, as far as it says so.
+    `cached_tokens` are those of the prompt that the provider read from its cache, `reasoning_tokens` those of the
+    completion that the model thought with, as far as it says so.
     """
 
     prompt_tokens: int
     completion_tokens: int
     estimated: bool = False
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -116,6 +118,7 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             self.estimated or other.estimated,
             self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
     @property

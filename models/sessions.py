@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint, false, true
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, false, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from models.base import NEVER_REUSED, Base, BigId
@@ -45,6 +45,7 @@ class SessionRow(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     imported_at: Mapped[datetime | None]  # when messages of it were last imported; theirs is when they were said
+    client_metadata: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # of a client's own
     opening: Mapped[str | None] = mapped_column(String(64), index=True)  # a conversation whose client names no session
 
     message_count: Mapped[int] = mapped_column(default=0)  # also the last message's position

@@ -28,6 +28,14 @@ ROLES = ("user", "assistant", "system", "tool")
 APPENDED_MESSAGES_MAX = 1000
 
 
+class ClientMetadata(fields.Dict):
+    """Up to 16 names and texts that a client keeps with its conversation."""
+
+    def __init__(self, **options: Any) -> None:
+        name, text = (fields.Text(validate=validate.Length(max=most)) for most in (64, 512))
+        super().__init__(keys=name, values=text, validate=validate.Length(max=16), **options)
+
+
 class Session(Schema):
     """Conversation."""
 

@@ -45,7 +45,7 @@ class Id:
 OF = ("session", "message", "fact", "document", "example", "mark", "archive", "job", "webhook", "user", "prompt")
 SESSION, MESSAGE, FACT, DOCUMENT, EXAMPLE, MARK, ARCHIVE, JOB, WEBHOOK, USER, PROMPT = map(Id, OF)
 HIT = Id("hit")  # a message that was said before
-RESPONSE = Id("response")
+RESPONSE, CONVERSATION = Id("response"), Id("conversation")
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,10 @@ def openai(headers: Mapping[str, Any] | None = None, makes: str = "", **body: An
 
 
 # What is in a path is added from there: `{session_id}` is a session's id.
-IN_PATHS = {f"{of}_id": Id(of) for of in OF[:-1]} | {"name": PROMPT}
+IN_PATHS = {f"{of}_id": Id(of) for of in (*OF[:-1], "response", "conversation", "item")} | {"name": PROMPT}
 # What fields for ids are called.
 IDS = IN_PATHS.keys() - {"name"} | {"around", "replaces", "ids", "hits", "previous_response_id", "accepted", "refused"}
+IDS |= {"conversation"}
 
 TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/retention": (NO_IDS,),
@@ -128,7 +129,23 @@ TABLE: dict[str, tuple[Request, ...]] = {
         sends(input="Hello there", previous_response_id=RESPONSE, user=USER),
         sends("X-Session-Id", headers={"X-Session-Id": SESSION}, input="Hello there"),
         *(sends(name, input="Hello there", **{name: USER}) for name in ("user", "safety_identifier")),
+        sends(input="Hello there", conversation=CONVERSATION),
     ),
+    "POST /v1/responses/input_tokens": (  # which looks nothing up
+        sends(lists="conversation", input="Hello there", conversation=CONVERSATION),
+        sends(lists="previous_response_id", input="Hello there", previous_response_id=RESPONSE),
+    ),
+    "GET /v1/responses/{response_id}": (NO_IDS,),
+    "GET /v1/responses/{response_id}/input_items": (NO_IDS,),
+    "DELETE /v1/responses/{response_id}": (NO_IDS,),
+    "POST /v1/conversations": (*(sends(name, **{name: USER}) for name in ("user", "safety_identifier")),),
+    "GET /v1/conversations/{conversation_id}": (NO_IDS,),
+    "POST /v1/conversations/{conversation_id}": (sends(metadata={"mine": "now"}),),
+    "DELETE /v1/conversations/{conversation_id}": (NO_IDS,),
+    "GET /v1/conversations/{conversation_id}/items": (NO_IDS, Request(query={"after": Id("item")})),
+    "POST /v1/conversations/{conversation_id}/items": (sends(items=HELLO),),
+    "GET /v1/conversations/{conversation_id}/items/{item_id}": (NO_IDS,),
+    "DELETE /v1/conversations/{conversation_id}/items/{item_id}": (NO_IDS,),
     "POST /api/chat": (
         sends("session_id user_id", message="Hello there", session_id=SESSION, user_id=USER),
         sends(message="Hello", session_id=SESSION, user_id=USER, temporary=True),
@@ -341,8 +358,9 @@ class Owner:
     ids: Mapping[str, Any]
 
     def everything(self) -> Body:
-        """All that is stored of them, but for what is read from the clock."""
-        jobs = [{**job, "run_at": "", "updated_at": "", "age": 0} for job in read_all(self.client, "/api/jobs")]
+        """All that is stored of them, but for what is read from the clock, and places in the tenant's queue."""
+        read = {"run_at": "", "updated_at": "", "age": 0, "position": 0}
+        jobs = [{**job, **read} for job in read_all(self.client, "/api/jobs")]
         user = self.ids["user"]
         documents = read_all(self.client, "/api/documents", user_id=user)
         sessions = [{**one, "updated_at": ""} for one in read_all(self.client, "/api/sessions", user_id=user)]
@@ -426,8 +444,17 @@ def fill(client: FlaskClient, user: str, session: str, prompt: str | None, drink
         "webhook": webhook["id"],
         "user": user,
         "prompt": prompt,
-        "response": f"resp_{turn['user_message_id']}_{session}",
     }
+
+
+def converse(client: FlaskClient, user: str, drink: str) -> dict[str, Any]:
+    """Begin a conversation of a person's; the ids in it."""
+    words = [{"role": "user", "content": f"I like {drink}."}]
+    conversation = good(client.post("/v1/conversations", json={"user": user, "items": words}))["id"]
+    items = good(client.get(f"/v1/conversations/{conversation}/items"))
+    more = {"input": f"And more {drink}?", "conversation": conversation, "user": user}
+    response = good(client.post("/v1/responses", json=more))["id"]
+    return {"conversation": conversation, "item": items["first_id"], "response": response}
 
 
 def make_world(app: Flask, case: str) -> World:
@@ -444,10 +471,11 @@ def make_world(app: Flask, case: str) -> World:
     append(with_key(app, keys.create("initech")[0]), "first", [said("Hello")] * 10, user_id="zoe")
     his = fill(bob, "bob", session.format("bob"), "brief" if tenants else None, SECRET)
     hers = fill(ada, "ada", session.format("ada"), "terse" if tenants else None, "coffee")
-    hers["new session"] = "adas-new"
+    his |= converse(bob, "bob", SECRET)  # after the last session was taken out of memory
+    hers |= {**converse(ada, "ada", "coffee"), "new session": "adas-new"}
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
     nobodys["document"] = his["document"][::-1]
-    nobodys["response"] = his["response"][:-1] + "x"
+    nobodys |= {of: f"{his[of][:-1]}x" for of in ("response", "conversation", "item")}
     for of in ("message", "fact", "example", "hit", "mark", "archive", "job", "webhook"):
         same_length = (int(digit * len(str(his[of]))) for digit in "987")
         nobodys[of] = next(number for number in same_length if number not in (his[of], hers[of]))
@@ -625,7 +653,7 @@ def _erasing_last(call: str) -> tuple[bool, bool, bool, int]:
     erases = (call.startswith("DELETE") and "unhelpful" not in call) or call.endswith(
         ("/retry", "/forget", "{archive_id}/restore")
     )
-    late = call.endswith("/forget") or ("/v1/" in call and not call.endswith("/responses"))
+    late = call.endswith("/forget") or ("/v1/" in call and not (erases or call.endswith("/responses")))
     return erases, late, not call.endswith("/retry"), -call.count("/") - call.endswith("/rules")
 
 

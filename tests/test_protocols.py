@@ -7,7 +7,15 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from agents import Agent, ModelSettings, OpenAIResponsesModel, RunConfig, Runner, function_tool
+from agents import (
+    Agent,
+    ModelSettings,
+    OpenAIConversationsSession,
+    OpenAIResponsesModel,
+    RunConfig,
+    Runner,
+    function_tool,
+)
 
 from app import engine_of
 from tests.http import history, sessions, stored
@@ -401,6 +409,121 @@ def test_the_agents_sdk_runs_on_it(url, key, client, model_server):
     assert history(client, "trip") == [*EXCHANGE, ("user", "And tomorrow?"), ("assistant", "The same.")]
 
 
+def test_a_stored_response_is_read_and_erased(gpt, client, model_server):
+    thinking = {"prompt_tokens": 30, "completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 7}}
+    model_server.main.queue(Text("Noted.", usage=thinking), CALLING, "Warm.")
+    ask: Any = {"model": MODEL, "user": "ada", "tools": [FUNCTION]}
+    first = gpt.responses.create(input="My cat is called Miso.", **ask)
+    second = gpt.responses.create(input="Is it warm in Lyon?", previous_response_id=first.id, **ask)
+    result = {"type": "function_call_output", "call_id": second.output[1].call_id, "output": "21 degrees"}
+    third = gpt.responses.create(input=[result], previous_response_id=second.id, **ask)
+    for response in (first, second, third):
+        read = gpt.responses.retrieve(response.id)
+        assert (read.output, read.status, read.created_at) == (response.output, "completed", response.created_at)
+        assert read.usage == response.usage
+    assert first.usage is not None and first.usage.output_tokens_details.reasoning_tokens == 7
+    asked = [[item.to_dict() for item in gpt.responses.input_items.list(one.id)] for one in (first, second, third)]
+    assert [[item.get("content", item.get("output")) for item in items] for items in asked] == [
+        [[{"type": "input_text", "text": "My cat is called Miso."}]],
+        [[{"type": "input_text", "text": "Is it warm in Lyon?"}]],
+        ["21 degrees"],
+    ]
+    gpt.responses.delete(second.id)
+    (session,) = sessions(client)
+    assert [text for _, text in history(client, session["id"])] == [
+        "My cat is called Miso.",
+        "Noted.",
+        "21 degrees",
+        "Warm.",
+    ]
+    for gone in (second.id, "resp_0123456789"):
+        with pytest.raises(openai.NotFoundError, match="There is no response"):
+            gpt.responses.retrieve(gone)
+    count = gpt.responses.input_tokens.count(model=MODEL, input="My cat is called Miso.")
+    assert count.object == "response.input_tokens" and count.input_tokens > 5
+
+
+def test_a_conversation_is_a_session(gpt, client, model_server):
+    model_server.main.queue("Grey.", CALLING)
+    begun: Any = [{"type": "message", "role": "user", "content": "My cat is called Miso."}]
+    id = gpt.conversations.create(items=begun, metadata={"topic": "cats"}).id
+    ask: Any = {"model": MODEL, "conversation": id, "tools": [FUNCTION]}
+    answer = gpt.responses.create(input="What colour is she?", **ask)
+    assert answer.conversation is not None and answer.conversation.id == id
+    assert contents(sent(model_server)[0])[-2:] == ["My cat is called Miso.", "What colour is she?"]
+    gpt.responses.create(input="Is it warm in Lyon?", **ask)
+    texts = ["My cat is called Miso.", "What colour is she?", "Grey.", "Is it warm in Lyon?", "Let me see."]
+    assert [text for _, text in history(client, id)] == texts
+    listed = list(gpt.conversations.items.list(id, order="asc", limit=2))  # which reads on, page by page
+    assert [getattr(item, "role", item.type) for item in listed] == [
+        *("user", "user", "assistant", "user", "assistant", "function_call")
+    ]
+    assert [item.id for item in gpt.conversations.items.list(id, limit=1)] == [item.id for item in listed[::-1]]
+    assert (
+        gpt.conversations.items.retrieve(listed[5].id, conversation_id=id).to_dict()["arguments"] == '{"city": "Lyon"}'
+    )
+    new = gpt.conversations.items.create(id, items=[{"type": "message", "role": "assistant", "content": "It is"}])
+    assert new.data[0].to_dict()["content"][0]["text"] == "It is"
+    gpt.conversations.items.delete(listed[0].id, conversation_id=id)
+    assert [text for _, text in history(client, id)] == [*texts[1:], "It is"]
+    for other in (listed[0].id, listed[1].id.replace("conv", "vnoc")):
+        with pytest.raises(openai.NotFoundError):
+            gpt.conversations.items.retrieve(other, conversation_id=id)
+    assert gpt.conversations.update(id, metadata={"topic": "weather"}).metadata == {"topic": "weather"}
+    assert gpt.conversations.retrieve(id).metadata == {"topic": "weather"}
+    assert gpt.conversations.delete(id).deleted and sessions(client) == []
+    with pytest.raises(openai.NotFoundError) as missing:
+        gpt.responses.create(input="Hello", **ask)
+    assert missing.value.code == "conversation_not_found"
+
+
+def test_what_is_kept_with_a_conversation_is_exported_and_imported(gpt, client):
+    id = gpt.conversations.create(metadata={"topic": "cats"}, extra_body={"user": "ada"}).id
+    exported = client.get("/api/users/ada/export").json
+    client.delete("/api/users/ada")
+    assert client.post("/api/import", query_string={"user_id": "ada"}, json=exported).status_code == 200
+    assert gpt.conversations.retrieve(id).metadata == {"topic": "cats"}
+
+
+def test_an_empty_conversation_is_the_first_persons_who_is_named_in_it(gpt, client, model_server):
+    """As programs make it that name people by `user` or `safety_identifier`, which only a response takes."""
+    model_server.main.queue("Noted.", "Miso.")
+    id = gpt.conversations.create().id
+    for question in ("My cat is called Miso.", "What is she called?"):
+        gpt.responses.create(model=MODEL, conversation=id, user="ada", input=question)
+    assert [(one["id"], one["user_id"], one["message_count"]) for one in sessions(client)] == [(id, "ada", 4)]
+    with pytest.raises(openai.NotFoundError):
+        gpt.responses.create(model=MODEL, conversation=id, user="bob", input="What is she called?")
+    assert len(list(gpt.conversations.items.list(id))) == 4
+
+
+@pytest.mark.parametrize("kept", ["by the session", "by its id"])
+def test_the_agents_sdk_stores_a_conversation_once(url, client, model_server, model_app, kept):
+    """Its own session reads and appends items beside each request."""
+    key = engine_of(model_app).keys.create("default", "ada")[0]
+
+    @function_tool
+    def weather(city: str) -> str:
+        """How warm it is."""
+        return "21 degrees"
+
+    async def run() -> None:
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
+            agent = Agent(name="Tea", model=OpenAIResponsesModel(MODEL, gpt), tools=[weather])
+            by: Any = {"session": OpenAIConversationsSession(openai_client=gpt)}
+            if kept == "by its id":
+                by = {"conversation_id": (await gpt.conversations.create()).id}
+            for question in ("My cat is called Miso.", "Is it warm in Lyon?", "And tomorrow?"):
+                await Runner.run(agent, question, run_config=RunConfig(tracing_disabled=True), **by)
+
+    model_server.main.queue("Noted.", CALLING, "It is 21 degrees.", "The same.")
+    asyncio.run(run())
+    (session,) = sessions(client)
+    said = [("user", "My cat is called Miso."), ("assistant", "Noted."), *EXCHANGE]
+    assert history(client, session["id"]) == [*said, ("user", "And tomorrow?"), ("assistant", "The same.")]
+    assert not any("<chat" in json.dumps(body) for body in sent(model_server))
+
+
 # -- both
 
 
@@ -423,7 +546,8 @@ def test_the_agents_sdk_runs_on_it(url, key, client, model_server):
         ("responses", {"input": [{"role": "tool", "content": "Hi"}]}, "input.0.role"),
         ("responses", {"input": [user([{"type": "input_image", "file_id": "f"}])]}, "input.0.content.0.image_url"),
         ("responses", {"input": [{"type": "function_call", "name": "f"}]}, "input.0.call_id"),
-        ("responses", {"input": "Hi", "conversation": "c"}, "conversation"),
+        ("responses", {"input": "Hi", "conversation": 7}, "conversation"),
+        ("responses", {"input": "Hi", "conversation": "c", "previous_response_id": "resp_1_s"}, "conversation"),
         ("responses", {"input": "Hi", "background": True}, "background"),
         ("responses", {"input": "Hi", "store": False, "previous_response_id": "resp_1_s"}, "previous_response_id"),
         ("responses", {"input": "Hi", "text": {"format": {"type": "grammar"}}}, "text.format"),

@@ -101,6 +101,23 @@ export interface ConsolidationRun {
 export interface ConsolidationRunList {
   items: ConsolidationRun[];
 }
+export interface ConversationItem {
+  id: string;
+  type: string;
+}
+export interface ConversationItems {
+  object: any;
+  data: ConversationItem[];
+  first_id: string | null;
+  last_id: string | null;
+  has_more: boolean;
+}
+export interface ConversationObject {
+  id: string;
+  object: any;
+  created_at: number;
+  metadata: Record<string, any>;
+}
 export interface ConversationType {
   cues: string[];
   prompt: string;
@@ -115,6 +132,11 @@ export interface ConversationType {
 }
 export interface ConversationTypeList {
   items: ConversationType[];
+}
+export interface DeletedObject {
+  id: string;
+  object: string;
+  deleted: any;
 }
 export interface Delivery {
   event_id: string;
@@ -351,6 +373,7 @@ export interface ExportedSession {
   archived: boolean;
   remember: boolean;
   type: string | null;
+  client_metadata: Record<string, string> | null;
   created_at: string;
   updated_at: string;
   facts_through: number;
@@ -459,6 +482,10 @@ export interface Imported {
   renamed: Record<string, any>;
   skipped: number;
   skipped_items: string[];
+}
+export interface InputTokens {
+  object: any;
+  input_tokens: number;
 }
 export interface Instruction {
   name: string;
@@ -1372,7 +1399,31 @@ export declare class Operations {
   /** Estimate the tokens of a request. */
   countTokens(messages: (Record<string, any>)[], options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; [more: string]: any }): Promise<TokenCount>;
   /** Ask for a response as from OpenAI, and be remembered. */
-  createResponse(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; client_metadata?: any; conversation?: false | null; background?: false | null; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<ResponseObject>;
+  createResponse(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; client_metadata?: any; conversation?: any; background?: false | null; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<ResponseObject>;
+  /** Read a response that was stored. */
+  getResponse(response_id: string): Promise<ResponseObject>;
+  /** Erase a response and what it answers, for good, as single messages are erased. */
+  deleteResponse(response_id: string): Promise<DeletedObject>;
+  /** List the items that a response answers: those after the response before, oldest first. */
+  listInputItems(response_id: string): Promise<ConversationItems>;
+  /** Estimate the tokens of a request. */
+  countInputTokens(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; client_metadata?: any; conversation?: any; background?: false | null; user_id?: string; [more: string]: any }): Promise<InputTokens>;
+  /** Begin a conversation. */
+  createConversation(options?: { items?: (Record<string, any>)[] | null; metadata?: Record<string, string> | null; safety_identifier?: any; user_id?: string; [more: string]: any }): Promise<ConversationObject>;
+  /** Read a conversation: any session by its id. */
+  getConversation(conversation_id: string): Promise<ConversationObject>;
+  /** Change what is kept with a conversation. */
+  updateConversation(conversation_id: string, metadata: Record<string, string> | null, options?: { user_id?: string; [more: string]: any }): Promise<ConversationObject>;
+  /** Erase a conversation with its items, as DELETE /api/sessions/{session_id} does. */
+  deleteConversation(conversation_id: string): Promise<DeletedObject>;
+  /** List the items of a conversation, newest first. */
+  listItemsOfConversation(conversation_id: string, options?: { after?: string | null; limit?: number; order?: "asc" | "desc" }): Promise<ConversationItems>;
+  /** Append items to a conversation without asking a model. */
+  createItems(conversation_id: string, options?: { items?: (Record<string, any>)[] | null; [more: string]: any }): Promise<ConversationItems>;
+  /** Read an item of a conversation. */
+  getItemOfConversation(conversation_id: string, item_id: string): Promise<ConversationItem>;
+  /** Erase the message of an item, for good. */
+  deleteItemOfConversation(conversation_id: string, item_id: string): Promise<ConversationObject>;
   /** Exchange one message of the Model Context Protocol. */
   mcp(jsonrpc: string, options?: { id?: any; method?: string; params?: Record<string, any>; result?: Record<string, any>; error?: Record<string, any>; user_id?: string }): Promise<RpcMessage>;
   /** Check that the process answers. */

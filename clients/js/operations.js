@@ -452,6 +452,42 @@ export class Operations {
   createResponse(input, options) {
     return this._send({ method: "POST", path: "/v1/responses", body: { input, ...options }, person: "user", turn: true });
   }
+  getResponse(response_id) {
+    return this._send({ method: "GET", path: "/v1/responses/{response_id}", ids: { response_id } });
+  }
+  deleteResponse(response_id) {
+    return this._send({ method: "DELETE", path: "/v1/responses/{response_id}", ids: { response_id } });
+  }
+  listInputItems(response_id) {
+    return this._send({ method: "GET", path: "/v1/responses/{response_id}/input_items", ids: { response_id } });
+  }
+  countInputTokens(input, options) {
+    return this._send({ method: "POST", path: "/v1/responses/input_tokens", body: { input, ...options }, person: "user" });
+  }
+  createConversation(options) {
+    return this._send({ method: "POST", path: "/v1/conversations", body: { ...options }, person: "user" });
+  }
+  getConversation(conversation_id) {
+    return this._send({ method: "GET", path: "/v1/conversations/{conversation_id}", ids: { conversation_id } });
+  }
+  updateConversation(conversation_id, metadata, options) {
+    return this._send({ method: "POST", path: "/v1/conversations/{conversation_id}", ids: { conversation_id }, body: { metadata, ...options }, person: "metadata" });
+  }
+  deleteConversation(conversation_id) {
+    return this._send({ method: "DELETE", path: "/v1/conversations/{conversation_id}", ids: { conversation_id } });
+  }
+  listItemsOfConversation(conversation_id, options) {
+    return this._send({ method: "GET", path: "/v1/conversations/{conversation_id}/items", ids: { conversation_id }, query: { ...options } });
+  }
+  createItems(conversation_id, options) {
+    return this._send({ method: "POST", path: "/v1/conversations/{conversation_id}/items", ids: { conversation_id }, body: { ...options } });
+  }
+  getItemOfConversation(conversation_id, item_id) {
+    return this._send({ method: "GET", path: "/v1/conversations/{conversation_id}/items/{item_id}", ids: { conversation_id, item_id } });
+  }
+  deleteItemOfConversation(conversation_id, item_id) {
+    return this._send({ method: "DELETE", path: "/v1/conversations/{conversation_id}/items/{item_id}", ids: { conversation_id, item_id } });
+  }
   mcp(jsonrpc, options) {
     return this._send({ method: "POST", path: "/mcp", body: { jsonrpc, ...options }, person: "query" });
   }

@@ -292,13 +292,15 @@ def _usage(value: Any) -> Usage | None:
     """Return what the server counted, if it counted both prompt and completion."""
     counted = dict_in(value)
     cached = dict_in(counted.get("prompt_tokens_details")).get("cached_tokens", counted.get("prompt_cache_hit_tokens"))
-    prompt, completion, cached = (
+    thought = dict_in(counted.get("completion_tokens_details")).get("reasoning_tokens")
+    prompt, completion, cached, thought = [
         count if isinstance(count, int) and 0 <= count < _USAGE_TOKENS_MAX else None
-        for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached)
-    )
+        for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached, thought)
+    ]
     if prompt is None or completion is None:
         return None
-    return Usage(prompt, completion, cached_tokens=min(cached or 0, prompt))
+    cached, thought = min(cached, prompt) if cached else 0, min(thought, completion) if thought else 0
+    return Usage(prompt, completion, cached_tokens=cached, reasoning_tokens=thought)
 
 
 # -- calls of tools

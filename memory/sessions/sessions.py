@@ -12,13 +12,13 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
 from sqlalchemy import ColumnDefault, Connection, and_, or_, select
 
 from config import Settings
-from memory.access.owners import find_session, get_session, visible_to
+from memory.access.owners import find_or_make_owner, find_own_session, find_session, get_session, visible_to
 from memory.conversation_types import ConversationTypes
 from memory.errors import Conflict, NotFound
 from memory.jobs import NOT_KNOWN, JobQueue
@@ -53,6 +53,7 @@ from models.sessions import SessionState
 
 # Seconds in which messages gather for one job, since two cost nearly as much as twenty.  Searches read their rows.
 INDEX_DELAY = 60.0
+WAITING_SECONDS = 60.0  # in which a program asks for the answer to what it appended
 INDEX_MESSAGES = 200  # of a session, after which it is due at once
 
 
@@ -61,7 +62,7 @@ class SessionInfo:
     """Session as it is shown.  An archived session is remembered as any other.
 
     busy: a reply is being written in it now. type: of its conversation, where one was given.
-    imported_at: when messages were last imported.
+    imported_at: when messages were last imported. client_metadata: what a client keeps with its conversation.
     """
 
     id: str
@@ -79,6 +80,7 @@ class SessionInfo:
     created_at: datetime
     updated_at: datetime
     imported_at: datetime | None
+    client_metadata: dict[str, Any] | None
     busy: bool
 
 
@@ -113,6 +115,7 @@ class Sessions:
         system_prompt: str | None = None,
         *,
         remember: bool = True,
+        client_metadata: dict[str, Any] | None = None,
     ) -> SessionInfo:
         """Create an empty session.  Raises Conflict for an existing id."""
         with self.database.write() as tx:
@@ -120,13 +123,39 @@ class Sessions:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
             row = self.make(tx, caller, session_id)
             row.title = title[:200]
-            row.system_prompt, row.remember = system_prompt, remember
+            row.system_prompt, row.remember, row.client_metadata = system_prompt, remember, client_metadata
+            return self.info(row)
+
+    @retry_on_conflict
+    def adopt(self, caller: Caller, session_id: str) -> SessionInfo | None:
+        """Give the caller an empty session that was made without a name; return None where there is none."""
+        with self.database.write() as tx:
+            row = find_own_session(tx, Caller(caller.tenant), session_id)
+            if row is None or row.message_count:
+                return None
+            row.owner = find_or_make_owner(tx, caller, self.now())
             return self.info(row)
 
     def get(self, caller: Caller, session_id: str) -> SessionInfo:
         """Return a session.  Raises NotFound."""
         with self.database.read() as tx:
             return self.info(get_session(tx, caller, session_id))
+
+    def find_waiting(self, caller: Caller, prefix: str, text: str) -> str | None:
+        """Return the id, with this prefix, of the person's session whose only message waits for an answer since now.
+
+        text: of the message.
+        """
+        only = MessageRow.position == 1, MessageRow.branch == 0, MessageRow.role == "user", MessageRow.content == text
+        query = visible_to(select(SessionRow.public_id).join(OwnerRow), caller).join(
+            MessageRow, MessageRow.session_id == SessionRow.id
+        )
+        query = query.where(
+            SessionRow.message_count == 1, SessionRow.public_id.startswith(prefix, autoescape=True), *only
+        )
+        query = query.where(SessionRow.updated_at > self.now() - timedelta(seconds=WAITING_SECONDS))
+        with self.database.read() as tx:
+            return tx.scalar(query.order_by(SessionRow.id.desc()).limit(1))
 
     def page(
         self, caller: Caller, *, cursor: str | None = None, limit: int = 20, **filters: Unpack[SessionFilters]

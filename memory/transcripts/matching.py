@@ -15,6 +15,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import select
 
@@ -24,9 +25,9 @@ from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
 from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
-from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, message_key, text_of
+from memory.transcripts.transcript import Transcript, TranscriptMessage, TranscriptRequest, message_key, text_of
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
-from models.messages import Message, MessageDraft
+from models.messages import ListedMessage, Message, MessageDraft
 from models.owners import Caller
 from models.turns import INTERRUPTED
 
@@ -192,6 +193,22 @@ def sync_transcript(
     last = stored[-1] if stored else find(tx, ids[-1])
     assert last is not None
     return last, as_sent
+
+
+def new_drafts(
+    stored: Sequence[ListedMessage], raw: Sequence[Mapping[str, Any]]
+) -> tuple[list[MessageDraft], list[MessageDraft]]:
+    """Return the messages of a client's list as they are stored, and those of them that come after the last ones.
+
+    A program that keeps its own copy appends a reply that its session ends with already, as its turn was stored.
+    """
+    sent = Transcript.read(raw)
+    drafts = [message.draft for message in sent.messages]
+    drafts += [MessageDraft("assistant", sent.prefill)] if sent.prefill else []
+    keys = list(map(message_key, drafts))
+    line = [message_key(MessageDraft(one.role, one.content, one.name, extra=one.extra)) for one in stored]
+    known = (place for place, key in enumerate(keys, 1) if key.role == "assistant" and keys[:place] == line[-place:])
+    return drafts, drafts[max(known, default=0) :]
 
 
 def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> int | None:

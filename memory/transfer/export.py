@@ -88,6 +88,7 @@ class SessionRecord:
     archived: bool = False
     remember: bool = True
     type: str | None = None
+    client_metadata: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ from schemas.fields import (
     optional_text,
 )
 from schemas.retention import Archive
-from schemas.sessions import Extra, MessageToAppend, Refused
+from schemas.sessions import ClientMetadata, Extra, MessageToAppend, Refused
 from schemas.shapes import WRONG_MAX, Input, ValueSchema
 from schemas.store import NAME, TTL, JsonValue, Namespace, index_paths
 from schemas.summaries import Sections
@@ -153,6 +153,7 @@ class ExportedSession(_Record):
     archived = fields.Boolean(load_default=False)
     remember = fields.Boolean(load_default=True)
     type = optional_text(64)
+    client_metadata = ClientMetadata(**OPTIONAL)
     created_at = UtcDateTime(required=True)
     updated_at = UtcDateTime(required=True)
     facts_through = integer(

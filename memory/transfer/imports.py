@@ -160,7 +160,7 @@ class Import:
         row = self.engine.sessions.make(tx, self.caller, public_id)
         row.title, row.system_prompt = record.title, record.system_prompt
         row.pinned, row.archived, row.type = record.pinned, record.archived, record.type
-        row.remember = record.remember
+        row.remember, row.client_metadata = record.remember, record.client_metadata
         row.created_at = record.created_at or row.created_at
         row.updated_at = record.updated_at or row.updated_at
         return row, drafts, True

@@ -22,7 +22,6 @@ from models.sessions import SessionState
 
 NAME_CHARS = 128  # of a message's `name`, at most
 ATTACHMENT_TOKENS = 800  # estimated for an image that a client sends; models count from 85 to 1,600
-_STORED = ("prompt_tokens", "completion_tokens", "estimated")  # cached tokens are only counted in the metrics
 
 
 @dataclass(frozen=True)
@@ -170,12 +169,20 @@ class TurnUsage:
         return self.full_history_tokens - self.spent.prompt_tokens
 
     def to_stored(self) -> dict[str, Any]:
-        kept = {name: getattr(self.spent, name) for name in _STORED}
-        return kept | {"full_history_tokens": self.full_history_tokens}
+        """Return the figures that are stored: cached tokens are for the metrics alone."""
+        spent = self.spent
+        return {
+            "prompt_tokens": spent.prompt_tokens,
+            "completion_tokens": spent.completion_tokens,
+            "estimated": spent.estimated,
+            "full_history_tokens": self.full_history_tokens,
+            **({"reasoning_tokens": spent.reasoning_tokens} if spent.reasoning_tokens else {}),
+        }
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> TurnUsage:
-        return cls(Usage(**{name: stored[name] for name in _STORED}), stored["full_history_tokens"])
+        figures = dict(stored)
+        return cls(full_history_tokens=figures.pop("full_history_tokens"), spent=Usage(**figures))
 
 
 @dataclass(frozen=True)

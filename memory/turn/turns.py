@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, insert, or_, select, update
@@ -19,7 +20,7 @@ from memory.engine import Engine
 from memory.errors import Conflict, NotFound
 from memory.leases import Lease
 from memory.paging import Page, page_of, rows_of_page
-from memory.sessions.messages import tombstone
+from memory.sessions.messages import CURRENT, MESSAGES, find, tombstone
 from memory.transcripts.transcript import calls_of
 from memory.turn.memory_report import MemoryReport, report_of, stored_report
 from memory.turn.request import Turn, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -28,6 +29,7 @@ from models.messages import Message
 from models.owners import Caller
 from models.turns import CUT_OFF, INTERRUPTED
 
+INPUT_MAX = 1_000  # messages that a turn answers, as results of tools, that are read
 _T = TurnRow.__table__
 _INSERT = insert(_T).returning(_T.c.id)
 _UPDATE = update(_T).where(_T.c.id == bindparam("turn"))
@@ -187,19 +189,28 @@ class TurnHistory:
         """Return the turn of a message or reply, with its memory.  Raises NotFound."""
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
-            either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
-            selected = tx.execute(_active_turns(row).where(either)).first()
-            if selected is None:
-                raise NotFound(
-                    "turn_not_found",
-                    f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
-                    "without a model, or it was replaced or erased.",
-                )
-            turn, refused = selected
+            turn, refused = _find_turn(tx, row, message_id)
             # Without other memories: not everybody who may read this session may read them.
             own = {**turn.memory, "others": ()} if turn.memory is not None else None
             memory = report_of(tx, own) if own is not None else None
             return self._info(turn, refused, row, memory)
+
+    def read_answer(self, caller: Caller, session_id: str, message_id: int) -> TurnFinished:
+        """Return the answer to a message as it was given.  Raises NotFound, also while there is none."""
+        with self.engine.database.read() as tx:
+            turn, _ = _find_turn(tx, get_session(tx, caller, session_id), message_id)
+            if turn.reply_message_id is None or find(tx, turn.reply_message_id) is None:
+                raise _turn_not_found(session_id, message_id)
+            return replay(tx, turn)
+
+    def read_input(self, caller: Caller, session_id: str, message_id: int) -> list[Message]:
+        """Return the messages that a turn answers: those after the reply before.  Raises NotFound."""
+        with self.engine.database.read() as tx:
+            row = get_session(tx, caller, session_id)
+            last = select(MessageRow.position).where(MessageRow.id == message_id).scalar_subquery()
+            query = MESSAGES.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position <= last)
+            newest = map(Message._make, tx.execute(query.order_by(MessageRow.position.desc()).limit(INPUT_MAX)))
+            return list(takewhile(lambda message: message.role != "assistant", newest))[::-1]
 
     def stop(self, caller: Caller, session_id: str) -> bool:
         """End the reply that is being written in a session; return whether there is one.  Raises NotFound."""
@@ -219,6 +230,23 @@ class TurnHistory:
         if taken and not self.engine.leases.is_free(row):
             return "answering"
         return "broken_off" if refused is None else "refused"
+
+
+def _find_turn(tx: Transaction, row: SessionRow, message_id: int) -> tuple[TurnRow, Refusal | None]:
+    either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
+    found = tx.execute(_active_turns(row).where(either)).first()
+    if found is None:
+        raise _turn_not_found(row.public_id, message_id)
+    turn, refused = found
+    return turn, refused
+
+
+def _turn_not_found(session_id: str, message_id: int) -> NotFound:
+    return NotFound(
+        "turn_not_found",
+        f"Message {message_id} is of no turn in session {session_id!r}: it was not said there, or appended "
+        "without a model, or it was replaced or erased.",
+    )
 
 
 def _active_turns(row: SessionRow) -> Any:

@@ -2493,7 +2493,7 @@ class Operations(ABC):
         top_logprobs: Any | None = None,
         truncation: Any | None = None,
         client_metadata: Any | None = None,
-        conversation: Literal[False] | None = None,
+        conversation: Any | None = None,
         background: Literal[False] | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
@@ -2546,6 +2546,202 @@ class Operations(ABC):
                 user_id=user_id,
                 key=idempotency_key,
                 is_turn=True,
+            )
+        )
+
+    def get_response(self, response_id: str) -> types.ResponseObject:
+        """Read a response that was stored.
+
+        Of the fields of its request, those that were not stored have their defaults.
+        """
+        return self.send(Call("GET", "/v1/responses/{response_id}", ids={"response_id": response_id}))
+
+    def delete_response(self, response_id: str) -> types.DeletedObject:
+        """Erase a response and what it answers, for good, as single messages are erased."""
+        return self.send(Call("DELETE", "/v1/responses/{response_id}", ids={"response_id": response_id}))
+
+    def list_input_items(self, response_id: str) -> types.ConversationItems:
+        """List the items that a response answers: those after the response before, oldest first."""
+        return self.send(Call("GET", "/v1/responses/{response_id}/input_items", ids={"response_id": response_id}))
+
+    def count_input_tokens(
+        self,
+        input: Any,
+        *,
+        model: str | None = None,
+        instructions: str | None = None,
+        previous_response_id: str | None = None,
+        store: bool | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Any | None = None,
+        text: Mapping[str, Any] | None = None,
+        reasoning: Mapping[str, Any] | None = None,
+        max_output_tokens: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        safety_identifier: Any | None = None,
+        parallel_tool_calls: Any | None = None,
+        prompt_cache_key: Any | None = None,
+        temperature: Any | None = None,
+        top_p: Any | None = None,
+        include: Any | None = None,
+        max_tool_calls: Any | None = None,
+        prompt_cache_retention: Any | None = None,
+        service_tier: Any | None = None,
+        stream_options: Any | None = None,
+        top_logprobs: Any | None = None,
+        truncation: Any | None = None,
+        client_metadata: Any | None = None,
+        conversation: Any | None = None,
+        background: Literal[False] | None = None,
+        user_id: str | None = None,
+        **more: Any,
+    ) -> types.InputTokens:
+        """Estimate the tokens of a request.
+
+        The memory that a prompt shows beside the request is not counted. Nothing is stored.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/v1/responses/input_tokens",
+                body={
+                    "input": input,
+                    **given(
+                        model=model,
+                        instructions=instructions,
+                        previous_response_id=previous_response_id,
+                        store=store,
+                        tools=tools,
+                        tool_choice=tool_choice,
+                        text=text,
+                        reasoning=reasoning,
+                        max_output_tokens=max_output_tokens,
+                        metadata=metadata,
+                        safety_identifier=safety_identifier,
+                        parallel_tool_calls=parallel_tool_calls,
+                        prompt_cache_key=prompt_cache_key,
+                        temperature=temperature,
+                        top_p=top_p,
+                        include=include,
+                        max_tool_calls=max_tool_calls,
+                        prompt_cache_retention=prompt_cache_retention,
+                        service_tier=service_tier,
+                        stream_options=stream_options,
+                        top_logprobs=top_logprobs,
+                        truncation=truncation,
+                        client_metadata=client_metadata,
+                        conversation=conversation,
+                        background=background,
+                    ),
+                    **more,
+                },
+                person="user",
+                user_id=user_id,
+            )
+        )
+
+    def create_conversation(
+        self,
+        *,
+        items: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        safety_identifier: Any | None = None,
+        user_id: str | None = None,
+        **more: Any,
+    ) -> types.ConversationObject:
+        """Begin a conversation.
+
+        Without items it is empty. The first person who is named in it has it.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/v1/conversations",
+                body={**given(items=items, metadata=metadata, safety_identifier=safety_identifier), **more},
+                person="user",
+                user_id=user_id,
+            )
+        )
+
+    def get_conversation(self, conversation_id: str) -> types.ConversationObject:
+        """Read a conversation: any session by its id."""
+        return self.send(Call("GET", "/v1/conversations/{conversation_id}", ids={"conversation_id": conversation_id}))
+
+    def update_conversation(
+        self, conversation_id: str, metadata: Mapping[str, str] | None, *, user_id: str | None = None, **more: Any
+    ) -> types.ConversationObject:
+        """Change what is kept with a conversation."""
+        return self.send(
+            Call(
+                "POST",
+                "/v1/conversations/{conversation_id}",
+                ids={"conversation_id": conversation_id},
+                body={"metadata": metadata, **more},
+                person="metadata",
+                user_id=user_id,
+            )
+        )
+
+    def delete_conversation(self, conversation_id: str) -> types.DeletedObject:
+        """Erase a conversation with its items, as DELETE /api/sessions/{session_id} does."""
+        return self.send(
+            Call("DELETE", "/v1/conversations/{conversation_id}", ids={"conversation_id": conversation_id})
+        )
+
+    def list_items_of_conversation(
+        self,
+        conversation_id: str,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        order: Literal["asc", "desc"] | None = None,
+    ) -> types.ConversationItems:
+        """List the items of a conversation, newest first.
+
+        A message of the person's, of the model's and of a function's has the id that it is retrieved by.
+        """
+        return self.send(
+            Call(
+                "GET",
+                "/v1/conversations/{conversation_id}/items",
+                ids={"conversation_id": conversation_id},
+                query=given(after=after, limit=limit, order=order),
+            )
+        )
+
+    def create_items(
+        self, conversation_id: str, *, items: Sequence[Mapping[str, Any]] | None = None, **more: Any
+    ) -> types.ConversationItems:
+        """Append items to a conversation without asking a model.
+
+        An exchange that the conversation ends with already, since Recap answered it, is not stored again.
+        """
+        return self.send(
+            Call(
+                "POST",
+                "/v1/conversations/{conversation_id}/items",
+                ids={"conversation_id": conversation_id},
+                body={**given(items=items), **more},
+            )
+        )
+
+    def get_item_of_conversation(self, conversation_id: str, item_id: str) -> types.ConversationItem:
+        """Read an item of a conversation."""
+        return self.send(
+            Call(
+                "GET",
+                "/v1/conversations/{conversation_id}/items/{item_id}",
+                ids={"conversation_id": conversation_id, "item_id": item_id},
+            )
+        )
+
+    def delete_item_of_conversation(self, conversation_id: str, item_id: str) -> types.ConversationObject:
+        """Erase the message of an item, for good."""
+        return self.send(
+            Call(
+                "DELETE",
+                "/v1/conversations/{conversation_id}/items/{item_id}",
+                ids={"conversation_id": conversation_id, "item_id": item_id},
             )
         )
 
@@ -5090,7 +5286,7 @@ class AsyncOperations(ABC):
         top_logprobs: Any | None = None,
         truncation: Any | None = None,
         client_metadata: Any | None = None,
-        conversation: Literal[False] | None = None,
+        conversation: Any | None = None,
         background: Literal[False] | None = None,
         user_id: str | None = None,
         idempotency_key: str | None = None,
@@ -5143,6 +5339,204 @@ class AsyncOperations(ABC):
                 user_id=user_id,
                 key=idempotency_key,
                 is_turn=True,
+            )
+        )
+
+    async def get_response(self, response_id: str) -> types.ResponseObject:
+        """Read a response that was stored.
+
+        Of the fields of its request, those that were not stored have their defaults.
+        """
+        return await self.send(Call("GET", "/v1/responses/{response_id}", ids={"response_id": response_id}))
+
+    async def delete_response(self, response_id: str) -> types.DeletedObject:
+        """Erase a response and what it answers, for good, as single messages are erased."""
+        return await self.send(Call("DELETE", "/v1/responses/{response_id}", ids={"response_id": response_id}))
+
+    async def list_input_items(self, response_id: str) -> types.ConversationItems:
+        """List the items that a response answers: those after the response before, oldest first."""
+        return await self.send(Call("GET", "/v1/responses/{response_id}/input_items", ids={"response_id": response_id}))
+
+    async def count_input_tokens(
+        self,
+        input: Any,
+        *,
+        model: str | None = None,
+        instructions: str | None = None,
+        previous_response_id: str | None = None,
+        store: bool | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Any | None = None,
+        text: Mapping[str, Any] | None = None,
+        reasoning: Mapping[str, Any] | None = None,
+        max_output_tokens: int | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        safety_identifier: Any | None = None,
+        parallel_tool_calls: Any | None = None,
+        prompt_cache_key: Any | None = None,
+        temperature: Any | None = None,
+        top_p: Any | None = None,
+        include: Any | None = None,
+        max_tool_calls: Any | None = None,
+        prompt_cache_retention: Any | None = None,
+        service_tier: Any | None = None,
+        stream_options: Any | None = None,
+        top_logprobs: Any | None = None,
+        truncation: Any | None = None,
+        client_metadata: Any | None = None,
+        conversation: Any | None = None,
+        background: Literal[False] | None = None,
+        user_id: str | None = None,
+        **more: Any,
+    ) -> types.InputTokens:
+        """Estimate the tokens of a request.
+
+        The memory that a prompt shows beside the request is not counted. Nothing is stored.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/responses/input_tokens",
+                body={
+                    "input": input,
+                    **given(
+                        model=model,
+                        instructions=instructions,
+                        previous_response_id=previous_response_id,
+                        store=store,
+                        tools=tools,
+                        tool_choice=tool_choice,
+                        text=text,
+                        reasoning=reasoning,
+                        max_output_tokens=max_output_tokens,
+                        metadata=metadata,
+                        safety_identifier=safety_identifier,
+                        parallel_tool_calls=parallel_tool_calls,
+                        prompt_cache_key=prompt_cache_key,
+                        temperature=temperature,
+                        top_p=top_p,
+                        include=include,
+                        max_tool_calls=max_tool_calls,
+                        prompt_cache_retention=prompt_cache_retention,
+                        service_tier=service_tier,
+                        stream_options=stream_options,
+                        top_logprobs=top_logprobs,
+                        truncation=truncation,
+                        client_metadata=client_metadata,
+                        conversation=conversation,
+                        background=background,
+                    ),
+                    **more,
+                },
+                person="user",
+                user_id=user_id,
+            )
+        )
+
+    async def create_conversation(
+        self,
+        *,
+        items: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, str] | None = None,
+        safety_identifier: Any | None = None,
+        user_id: str | None = None,
+        **more: Any,
+    ) -> types.ConversationObject:
+        """Begin a conversation.
+
+        Without items it is empty. The first person who is named in it has it.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/conversations",
+                body={**given(items=items, metadata=metadata, safety_identifier=safety_identifier), **more},
+                person="user",
+                user_id=user_id,
+            )
+        )
+
+    async def get_conversation(self, conversation_id: str) -> types.ConversationObject:
+        """Read a conversation: any session by its id."""
+        return await self.send(
+            Call("GET", "/v1/conversations/{conversation_id}", ids={"conversation_id": conversation_id})
+        )
+
+    async def update_conversation(
+        self, conversation_id: str, metadata: Mapping[str, str] | None, *, user_id: str | None = None, **more: Any
+    ) -> types.ConversationObject:
+        """Change what is kept with a conversation."""
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/conversations/{conversation_id}",
+                ids={"conversation_id": conversation_id},
+                body={"metadata": metadata, **more},
+                person="metadata",
+                user_id=user_id,
+            )
+        )
+
+    async def delete_conversation(self, conversation_id: str) -> types.DeletedObject:
+        """Erase a conversation with its items, as DELETE /api/sessions/{session_id} does."""
+        return await self.send(
+            Call("DELETE", "/v1/conversations/{conversation_id}", ids={"conversation_id": conversation_id})
+        )
+
+    async def list_items_of_conversation(
+        self,
+        conversation_id: str,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        order: Literal["asc", "desc"] | None = None,
+    ) -> types.ConversationItems:
+        """List the items of a conversation, newest first.
+
+        A message of the person's, of the model's and of a function's has the id that it is retrieved by.
+        """
+        return await self.send(
+            Call(
+                "GET",
+                "/v1/conversations/{conversation_id}/items",
+                ids={"conversation_id": conversation_id},
+                query=given(after=after, limit=limit, order=order),
+            )
+        )
+
+    async def create_items(
+        self, conversation_id: str, *, items: Sequence[Mapping[str, Any]] | None = None, **more: Any
+    ) -> types.ConversationItems:
+        """Append items to a conversation without asking a model.
+
+        An exchange that the conversation ends with already, since Recap answered it, is not stored again.
+        """
+        return await self.send(
+            Call(
+                "POST",
+                "/v1/conversations/{conversation_id}/items",
+                ids={"conversation_id": conversation_id},
+                body={**given(items=items), **more},
+            )
+        )
+
+    async def get_item_of_conversation(self, conversation_id: str, item_id: str) -> types.ConversationItem:
+        """Read an item of a conversation."""
+        return await self.send(
+            Call(
+                "GET",
+                "/v1/conversations/{conversation_id}/items/{item_id}",
+                ids={"conversation_id": conversation_id, "item_id": item_id},
+            )
+        )
+
+    async def delete_item_of_conversation(self, conversation_id: str, item_id: str) -> types.ConversationObject:
+        """Erase the message of an item, for good."""
+        return await self.send(
+            Call(
+                "DELETE",
+                "/v1/conversations/{conversation_id}/items/{item_id}",
+                ids={"conversation_id": conversation_id, "item_id": item_id},
             )
         )
 

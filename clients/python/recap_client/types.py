@@ -120,6 +120,26 @@ class ConsolidationRunList(TypedDict):
     items: list[ConsolidationRun]
 
 
+class ConversationItem(TypedDict):
+    id: str
+    type: str
+
+
+class ConversationItems(TypedDict):
+    object: Any
+    data: list[ConversationItem]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+class ConversationObject(TypedDict):
+    id: str
+    object: Any
+    created_at: int
+    metadata: dict[str, Any]
+
+
 class ConversationType(TypedDict):
     cues: list[str]
     prompt: str
@@ -135,6 +155,12 @@ class ConversationType(TypedDict):
 
 class ConversationTypeList(TypedDict):
     items: list[ConversationType]
+
+
+class DeletedObject(TypedDict):
+    id: str
+    object: str
+    deleted: Any
 
 
 class Delivery(TypedDict):
@@ -396,6 +422,7 @@ class ExportedSession(TypedDict):
     archived: bool
     remember: bool
     type: str | None
+    client_metadata: dict[str, str] | None
     created_at: str
     updated_at: str
     facts_through: int
@@ -518,6 +545,11 @@ class Imported(TypedDict):
     renamed: dict[str, Any]
     skipped: int
     skipped_items: list[str]
+
+
+class InputTokens(TypedDict):
+    object: Any
+    input_tokens: int
 
 
 class Instruction(TypedDict):

@@ -1,0 +1,90 @@
+"""Find the session that a request for a response goes on in: that of a response before, or a conversation."""
+
+from dataclasses import replace
+
+from api import client_requests as chat
+from api.blueprint import current_engine
+from api.response_items import CONVERSATION
+from memory.errors import NotFound
+from memory.sessions.sessions import SessionInfo
+from memory.turn.request import TurnFinished, TurnRequest
+from memory.turn.turns import TurnHistory
+from models.owners import Caller
+
+
+def in_session(turn: TurnRequest, previous: str | None, conversation: str | None, listed: str | None) -> TurnRequest:
+    """Return the request in the session that it names, if it names one.
+
+    previous: id of the response before. conversation: id of the one it is made in; listed: of the one that its items
+    were read from. Raises NotFound.
+    """
+    if previous is not None:
+        return _following(previous, turn)
+    if conversation is not None:
+        return _going_on(conversation, turn)
+    if turn.session_id is None and (read := listed or _begun(turn)) is not None:
+        return _reading(read, turn)
+    return turn
+
+
+def _going_on(conversation_id: str, turn: TurnRequest) -> TurnRequest:
+    """Return the request in a conversation, with new messages alone. Raises NotFound."""
+    session = find_conversation(turn.caller, conversation_id, param="conversation")
+    transcript = turn.transcript and replace(turn.transcript, is_complete=False)
+    return replace(turn, session_id=session.id, transcript=transcript)
+
+
+def _begun(turn: TurnRequest) -> str | None:
+    """Return the conversation to which the client has just appended the person's first message, as agents' SDKs do."""
+    transcript = turn.transcript
+    if transcript is None or len(transcript.conversation.messages) != 1 or turn.caller.owner is None:
+        return None
+    return current_engine().sessions.find_waiting(turn.caller, CONVERSATION, turn.message)
+
+
+def _reading(conversation_id: str, turn: TurnRequest) -> TurnRequest:
+    """Return the request in the conversation that the client read its items from, if that is the caller's."""
+    try:
+        session_id = find_conversation(turn.caller, conversation_id).id
+    except NotFound:
+        return turn  # it is known by its messages
+    return replace(turn, session_id=session_id)
+
+
+def _following(previous: str, turn: TurnRequest) -> TurnRequest:
+    """Return the request, continued from a response. Raises NotFound, also for somebody else's response."""
+    try:
+        finished = find_answer(turn.caller, previous)
+    except NotFound:
+        raise NotFound(
+            "previous_response_not_found",
+            f"There is no response {previous!r} to go on from: it was never stored, or it was erased, or another one "
+            "took its place. Nothing was stored. Send the conversation as `input` instead.",
+            param="previous_response_id",
+        ) from None
+    reply_id, session_id = finished.reply_message_id, finished.started.session_id
+    transcript = turn.transcript and replace(turn.transcript, previous_reply_id=reply_id, is_complete=True)
+    return replace(turn, session_id=session_id, transcript=transcript)
+
+
+def find_answer(whom: Caller, id: str) -> TurnFinished:
+    """Return the turn of a response. Raises NotFound, also for one that has no reply yet."""
+    try:
+        return TurnHistory(current_engine()).read_answer(whom, *chat.turn_named(id))
+    except NotFound:
+        text = f"There is no response {id!r}: it was never stored, it was erased, or another one took its place."
+        raise NotFound("response_not_found", text, param="response_id") from None
+
+
+def find_conversation(whom: Caller, id: str, *, param: str = "conversation_id") -> SessionInfo:
+    """Return the session of a conversation.
+
+    An empty one that was made without a name becomes that of the first person who is named. Raises NotFound.
+    """
+    sessions = current_engine().sessions
+    try:
+        return sessions.get(whom, id)
+    except NotFound:
+        if whom.owner is not None and (adopted := sessions.adopt(whom, id)):
+            return adopted
+        raise NotFound("conversation_not_found", f"There is no conversation {id!r}.", param=param) from None

@@ -1,0 +1,64 @@
+"""Responses that were stored: a response is a turn."""
+
+from typing import Any
+
+from flask import Response, jsonify
+
+from api import client_requests as chat
+from api.blueprint import ApiBlueprint, current_engine
+from api.conversations import DeletedObject
+from api.named_person import client_caller
+from api.response_items import ConversationItems, item_list, items_of
+from api.response_sessions import find_answer
+from api.responses import UNSET, ResponseBody, ResponseEncoder, ResponseObject, ResponseRequest
+from memory.erasing.message import erase_message
+from memory.turn.turns import TurnHistory
+from models.keys import CHAT
+from schemas import fields
+from schemas.chat import Open
+
+blueprint = ApiBlueprint("stored responses", "OpenAI's Responses that were stored.", prefix="/v1/responses")
+
+
+@blueprint.get("/<response_id>", returns=ResponseObject)
+def get_response(response_id: str) -> Response:
+    """Read a response that was stored
+
+    Of the fields of its request, those that were not stored have their defaults.
+    """
+    finished = find_answer(client_caller({}), response_id)
+    return jsonify(ResponseEncoder(finished.started, UNSET).encode(finished))
+
+
+@blueprint.get("/<response_id>/input_items", returns=ConversationItems)
+def list_input_items(response_id: str) -> Response:
+    """List the items that a response answers: those after the response before, oldest first"""
+    whom = client_caller({})
+    find_answer(whom, response_id)
+    return item_list(list(items_of(TurnHistory(current_engine()).read_input(whom, *chat.turn_named(response_id)))))
+
+
+@blueprint.delete("/<response_id>", returns=DeletedObject, slow=True)
+def delete_response(response_id: str) -> dict[str, Any]:
+    """Erase a response and what it answers, for good, as single messages are erased"""
+    whom = client_caller({})
+    reply_id, (session_id, message_id) = find_answer(whom, response_id).reply_message_id, chat.turn_named(response_id)
+    asked = TurnHistory(current_engine()).read_input(whom, session_id, message_id)
+    for id in (reply_id, *(message.id for message in asked)):
+        if id is not None:
+            erase_message(current_engine(), whom, session_id, id)
+    return {"id": response_id, "object": "response", "deleted": True}
+
+
+class InputTokens(Open):
+    object = fields.Constant("response.input_tokens")
+    input_tokens = fields.Integer()
+
+
+@blueprint.post("/input_tokens", body=ResponseRequest, returns=InputTokens, scope=CHAT)
+def count_input_tokens(body: ResponseBody) -> dict[str, Any]:
+    """Estimate the tokens of a request
+
+    The memory that a prompt shows beside the request is not counted. Nothing is stored.
+    """
+    return {"object": "response.input_tokens", "input_tokens": chat.estimate_tokens(body.parameters)}
