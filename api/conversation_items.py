@@ -29,7 +29,7 @@ from memory.paging import encode_cursor
 from memory.transcripts.matching import new_drafts
 from models.keys import CHAT
 from schemas import fields
-from schemas.sessions import APPENDED_MESSAGES_MAX
+from schemas.messages import APPENDED_MESSAGES_MAX
 from schemas.shapes import Input
 
 if TYPE_CHECKING:

@@ -13,19 +13,18 @@ from memory.erasing.erasing import erase_session
 from models.keys import CHAT
 from schemas import fields
 from schemas.chat import Open
-from schemas.sessions import ClientMetadata
 
 
 class NewConversation(NewItems):
     """Conversation to begin, with its first items."""
 
-    metadata = ClientMetadata(load_default=None, allow_none=True)
+    metadata = fields.ClientMetadata(load_default=None, allow_none=True)
     user = fields.Raw(load_default=None, about="The person, unless another place names one.")
     safety_identifier = fields.Raw(load_default=None, about="The person, unless a header names one.")
 
 
 class ConversationChange(OpenRequest):
-    metadata = ClientMetadata(required=True, allow_none=True)
+    metadata = fields.ClientMetadata(required=True, allow_none=True)
 
 
 class DeletedObject(Open):

@@ -8,15 +8,14 @@ from memory.erasing import erasing, message
 from memory.recall.related_sessions import related_sessions
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
-from schemas import chat
-from schemas import sessions as schema
+from schemas import chat, messages, sessions
 from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
 BUSY = "A reply is being written in the session. Nothing was done."
 
 
-@blueprint.get("/sessions", query=schema.SessionQuery, page_of=schema.Session)
+@blueprint.get("/sessions", query=sessions.SessionQuery, page_of=sessions.Session)
 def list_sessions(caller: Caller, query: dict[str, Any]) -> Any:
     """List sessions, newest first"""
     return current_engine().sessions.page(caller, **query)
@@ -24,8 +23,8 @@ def list_sessions(caller: Caller, query: dict[str, Any]) -> Any:
 
 @blueprint.post(
     "/sessions",
-    body=schema.SessionCreate,
-    returns=schema.Session,
+    body=sessions.SessionCreate,
+    returns=sessions.Session,
     status=201,
     scope=CHAT,
     errors={409: "A session with this id exists already."},
@@ -35,13 +34,13 @@ def create_session(caller: Caller, body: dict[str, Any]) -> Any:
     return current_engine().sessions.create(caller, **body)
 
 
-@blueprint.get("/sessions/<session_id>", returns=schema.Session)
+@blueprint.get("/sessions/<session_id>", returns=sessions.Session)
 def get_session(caller: Caller, session_id: str) -> Any:
     """Read a session"""
     return current_engine().sessions.get(caller, session_id)
 
 
-@blueprint.patch("/sessions/<session_id>", body=schema.SessionChange, returns=schema.Session)
+@blueprint.patch("/sessions/<session_id>", body=sessions.SessionChange, returns=sessions.Session)
 def change_session(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Rename, pin or archive a session, turn its memory off, or set its system prompt or type"""
     return current_engine().sessions.change(caller, session_id, body)
@@ -57,7 +56,7 @@ def erase_session(caller: Caller, session_id: str) -> Any:
     return erasing.erase_session(current_engine(), caller, session_id)
 
 
-@blueprint.get("/sessions/<session_id>/messages", query=schema.MessageQuery, returns=schema.MessagePage)
+@blueprint.get("/sessions/<session_id>/messages", query=messages.MessageQuery, returns=messages.MessagePage)
 def list_messages(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """Read a session's messages, word for word
 
@@ -72,8 +71,8 @@ def list_messages(caller: Caller, query: dict[str, Any], session_id: str) -> Any
 
 @blueprint.post(
     "/sessions/<session_id>/messages",
-    body=schema.Append,
-    returns=schema.Appended,
+    body=messages.Append,
+    returns=messages.Appended,
     scope=CHAT,
     slow=True,
     errors={409: BUSY},
@@ -99,7 +98,7 @@ def erase_message(caller: Caller, session_id: str, message_id: int) -> Any:
     return message.erase_message(current_engine(), caller, session_id, message_id)
 
 
-@blueprint.post("/sessions/<session_id>/messages/hide", body=schema.Hide, returns=schema.Hidden, errors={409: BUSY})
+@blueprint.post("/sessions/<session_id>/messages/hide", body=messages.Hide, returns=messages.Hidden, errors={409: BUSY})
 def hide_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Take messages out of the session's prompts
 
@@ -111,7 +110,7 @@ def hide_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     return hidden_messages.hide_messages(current_engine(), caller, session_id, **body)
 
 
-@blueprint.post("/sessions/<session_id>/messages/show", body=schema.Show, returns=schema.Hidden, errors={409: BUSY})
+@blueprint.post("/sessions/<session_id>/messages/show", body=messages.Show, returns=messages.Hidden, errors={409: BUSY})
 def show_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     """Put hidden messages back into the session's prompts, all or those named
 
@@ -120,7 +119,7 @@ def show_messages(caller: Caller, body: dict[str, Any], session_id: str) -> Any:
     return hidden_messages.show_messages(current_engine(), caller, session_id, **body)
 
 
-@blueprint.get("/sessions/<session_id>/messages/versions", list_of=schema.Versions)
+@blueprint.get("/sessions/<session_id>/messages/versions", list_of=messages.Versions)
 def list_message_versions(caller: Caller, session_id: str) -> Any:
     """List the messages that have other versions
 
@@ -131,7 +130,7 @@ def list_message_versions(caller: Caller, session_id: str) -> Any:
 
 @blueprint.post(
     "/sessions/<session_id>/messages/<int64:message_id>/restore",
-    returns=schema.Session,
+    returns=sessions.Session,
     errors={409: BUSY},
 )
 def restore_message(caller: Caller, session_id: str, message_id: int) -> Any:
@@ -143,7 +142,7 @@ def restore_message(caller: Caller, session_id: str, message_id: int) -> Any:
     return message_versions.restore_version(current_engine(), caller, session_id, message_id)
 
 
-@blueprint.get("/sessions/<session_id>/related", query=schema.RelatedQuery, list_of=schema.RelatedSession)
+@blueprint.get("/sessions/<session_id>/related", query=sessions.RelatedQuery, list_of=sessions.RelatedSession)
 def list_related_sessions(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
     """List the person's conversations that belong together with this one, the closest first
 
@@ -152,7 +151,7 @@ def list_related_sessions(caller: Caller, query: dict[str, Any], session_id: str
     return {"items": related_sessions(current_engine(), caller, session_id, **query)}
 
 
-@blueprint.post("/sessions/<session_id>/stop", returns=schema.Stopping, status=202, scope=CHAT)
+@blueprint.post("/sessions/<session_id>/stop", returns=sessions.Stopping, status=202, scope=CHAT)
 def stop_reply(caller: Caller, session_id: str) -> dict[str, bool]:
     """Stop the reply that is being written
 

@@ -15,8 +15,8 @@ from schemas.attachments import read_parts
 from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import OPTIONAL, describe, numbers_by_name
+from schemas.messages import MESSAGE_CHARS_MAX, Message
 from schemas.overview import Sentence
-from schemas.sessions import MESSAGE_CHARS_MAX, Message
 from schemas.shapes import CallerQuery, PageQuery, ValueSchema
 
 

@@ -83,6 +83,14 @@ class Text(String):
         return text
 
 
+class ClientMetadata(fields.Dict):
+    """Up to 16 names and texts that a client keeps with its conversation."""
+
+    def __init__(self, **options: Any) -> None:
+        name, text = (Text(validate=validate.Length(max=most)) for most in (64, 512))
+        super().__init__(keys=name, values=text, validate=validate.Length(max=16), **options)
+
+
 class SessionId(Text):
     """1 to 128 characters without white space or slashes, chosen by the application."""
 

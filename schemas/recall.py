@@ -9,7 +9,7 @@ from marshmallow import Schema, validate
 from schemas import fields
 from schemas.chat import DocumentPlace, ExcerptMessage, Memory, Question
 from schemas.fields import OPTIONAL, describe
-from schemas.sessions import ROLES, Message
+from schemas.messages import ROLES, Message
 from schemas.shapes import CallerQuery, PageQuery
 
 HITS_MAX = 100  # of one excerpt

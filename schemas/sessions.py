@@ -1,39 +1,16 @@
-"""Sessions and messages."""
+"""Sessions."""
 
-import json
-import sys
-from typing import Any
+from marshmallow import Schema, validate
 
-from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, post_load, validate, validates_schema
-
-from models import Refusal
-from models.messages import EXTERNAL_ID_CHARS, MessageDraft, NamedMessages
 from models.owners import USER_ID_CHARS
 from schemas import fields
-from schemas.attachments import StoredAttachment
-from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX, describe
-from schemas.shapes import CallerQuery, Input, PageQuery, ValueSchema, page_of
+from schemas.fields import describe
+from schemas.shapes import CallerQuery, Input, PageQuery
 
-MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
-
-
-_EXTRA_KEPT = (
-    "What it holds besides its text, kept as it is. Models get `tool_calls`, `function_call` and `tool_call_id` of it."
-)
 REMEMBER = (
     "False: memory is off. A turn looks at this session alone, and what is said while it is off is neither recalled in "
     "others nor read for facts, also once it is on again. A search still finds it."
 )
-ROLES = ("user", "assistant", "system", "tool")
-APPENDED_MESSAGES_MAX = 1000
-
-
-class ClientMetadata(fields.Dict):
-    """Up to 16 names and texts that a client keeps with its conversation."""
-
-    def __init__(self, **options: Any) -> None:
-        name, text = (fields.Text(validate=validate.Length(max=most)) for most in (64, 512))
-        super().__init__(keys=name, values=text, validate=validate.Length(max=16), **options)
 
 
 class Session(Schema):
@@ -87,129 +64,6 @@ class SessionChange(Input):
     )
 
 
-class Refused(ValueSchema):
-    """Reason why no prompt shows a message any more: a model server refused it."""
-
-    class Meta:
-        unknown = EXCLUDE
-
-    value = Refusal
-
-    code = fields.Text(required=True, validate=validate.Length(1, 64), about="The code of the error.")
-    reason = fields.Text(
-        required=True,
-        validate=validate.Length(max=2_000),
-        about="A sentence for the person, with the server's own words.",
-    )
-    at = fields.UtcDateTime(required=True)
-
-
-class Message(Schema):
-    """Stored message."""
-
-    id = fields.Integer()
-    session_id = fields.String()
-    position = fields.Integer(about="Its number within the session, from 1.")
-    role = fields.String()
-    name = fields.String(allow_none=True)
-    content = fields.String()
-    created_at = fields.UtcDateTime()
-    external_id = fields.String(allow_none=True)
-    tokens = fields.Integer(about="An estimate.")
-    extra = fields.Raw(
-        allow_none=True,
-        metadata=describe(
-            "What it holds besides its text: tool calls; and `attachments`, the `type`, `name`, `size` in bytes and "
-            "`hash` of each image and file that came with it (older ones are a hash alone).",
-            type="object",
-        ),
-    )
-    hidden_at = fields.UtcDateTime(allow_none=True, about="Since when the session's prompts do not show it.")
-    refused = fields.Nested(
-        Refused,
-        allow_none=True,
-        about="Why no prompt, summary or search shows it: a model server refused it. Null for most.",
-    )
-
-
-class ListedMessage(Message):
-    """Stored message, with what the person thinks of it."""
-
-    thumbs = fields.String(allow_none=True, about="Of a reply: `up` or `down` by `POST /api/feedback`, else null.")
-
-
-_EARLIER = "With `around`: the cursor for earlier messages, to be sent with order=desc."
-MessagePage = page_of(ListedMessage, previous_cursor=fields.String(allow_none=True, about=_EARLIER))
-
-
-class MessageQuery(PageQuery):
-    order = fields.one_of("asc", "desc", load_default="asc")
-    around = fields.number(1, load_default=None, about="The id of a message, for a page with it in its middle.")
-    branch = fields.number(most=INT32_MAX, load_default=0, about="1, 2, ...: what was replaced first, second, ...")
-
-    @validates_schema
-    def _around(self, data: dict[str, Any], **_: Any) -> None:
-        if data["around"] is not None and (data["cursor"] is not None or data["branch"] or data["order"] != "asc"):
-            raise ValidationError("Can be combined only with `limit`. Use its cursors to read on.", "around")
-
-
-HIDDEN_IDS_MAX = 1_000
-_POSITION = "A position; -1 is the session's last message, -2 the one before."
-
-
-class Show(CallerQuery):
-    """Messages from position `first` to position `last`, or those of these `ids`."""
-
-    first = fields.integer(-INT32_MAX, INT32_MAX, about=_POSITION)
-    last = fields.integer(-INT32_MAX, INT32_MAX, about=_POSITION)
-    ids = fields.Items(fields.integer(1), HIDDEN_IDS_MAX, least=1, about="The ids of messages, instead of a span.")
-
-    @validates_schema
-    def _in_order(self, data: dict[str, Any], **_: Any) -> None:
-        first, last = data.get("first"), data.get("last")
-        if (first is None) != (last is None) or 0 in (first, last):
-            raise ValidationError("Is sent together with `first`; neither is 0.", "last")
-        if first and last and (first < 0) == (last < 0) and first > last:
-            raise ValidationError("Is not below `first`.", "last")
-        if first and "ids" in data:
-            raise ValidationError("Send either `first` and `last`, or `ids`.", "ids")
-
-    @post_load
-    def _named(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        named = {name: data.pop(name) for name in ("first", "last", "ids") if name in data}
-        return {**data, "named": NamedMessages(**named)}
-
-
-class Hide(Show):
-    keep = fields.Boolean(load_default=False, about="Hide all but these.")
-    tokens = fields.integer(
-        0,
-        INT32_MAX,
-        load_default=None,
-        about="Hide the recent messages that are older than the newest of so many tokens.",
-    )
-
-    @validates_schema
-    def _one_way(self, data: dict[str, Any], **_: Any) -> None:
-        names = "first" in data or "ids" in data
-        if names == (data["tokens"] is not None) or (data["keep"] and not names):
-            raise ValidationError("Send `first` and `last` or `ids`, and `keep` or not; or `tokens`.", "first")
-
-
-class Hidden(Schema):
-    """Messages that a call has hidden or shown."""
-
-    hidden = fields.List(fields.Integer(), about="The positions of the messages that are hidden now.")
-    shown = fields.List(fields.Integer(), about="The positions of the messages that are shown again.")
-
-
-class Versions(Schema):
-    """Message that has other versions: it was replaced before, or it replaced them."""
-
-    message_id = fields.Integer(about="The version that the session shows now.")
-    versions = fields.List(fields.Integer(), about="The ids of all versions, in the order they were said.")
-
-
 class RelatedQuery(CallerQuery):
     limit = fields.limit(10)
 
@@ -231,59 +85,3 @@ class RelatedSession(Schema):
 
 class Stopping(Schema):
     stopping = fields.Boolean(about="False if no reply was being written.")
-
-
-_CALL: dict[str, fields.Field] = {"function": fields.Dict(allow_none=True)}
-_EXTRA = Schema.from_dict(  # the fields of `extra` that Recap reads
-    {
-        "tool_calls": fields.Items(fields.Nested(_CALL, unknown=INCLUDE), PARTS_MAX, allow_none=True),
-        "function_call": fields.Dict(allow_none=True),
-        "tool_call_id": fields.Text(allow_none=True),
-        "attachments": fields.Items(StoredAttachment(), PARTS_MAX, allow_none=True),
-    }
-)(unknown=INCLUDE)
-
-
-class Extra(fields.Dict):
-    """Fields of a message besides its text: checked, and kept as they are. most: characters as JSON."""
-
-    def __init__(self, most: int = sys.maxsize, **options: Any) -> None:
-        self.most = most
-        super().__init__(**options)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        extra = super()._deserialize(value, attr, data, **kwargs)
-        _EXTRA.load(extra)
-        try:
-            whole = json.dumps(extra, ensure_ascii=False, allow_nan=False)  # with NUL as its escape
-        except ValueError:
-            raise ValidationError("Has a number that is not finite.") from None
-        if len(whole) > self.most:
-            raise ValidationError(f"Has {len(whole):,} characters as JSON, but at most {self.most:,} are allowed.")
-        fields.Text().deserialize(whole.replace("\\u0000", "\0"))
-        return extra
-
-
-class MessageToAppend(ValueSchema):
-    value = MessageDraft
-
-    role = fields.one_of(*ROLES, required=True)
-    content = fields.Text(required=True, validate=validate.Length(min=1))
-    name = fields.optional_text(128)
-    created_at = fields.UtcDateTime(**OPTIONAL)
-    external_id = fields.optional_text(
-        EXTERNAL_ID_CHARS, about="The application's own id: a session stores one message for each."
-    )
-    extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, about=_EXTRA_KEPT)
-
-
-class Append(CallerQuery):
-    long = True
-
-    messages = fields.Items(fields.Nested(MessageToAppend), APPENDED_MESSAGES_MAX, least=1, required=True)
-
-
-class Appended(Schema):
-    session = fields.Nested(Session)
-    message_ids = fields.List(fields.Integer(), about="The ids of all messages that were sent, in order.")
-    created = fields.Integer(about="How many of them were new.")

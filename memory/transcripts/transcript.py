@@ -32,7 +32,7 @@ from memory.quoting import file_block, quoted, strip_markup, to_prompt_message
 from memory.transcripts.agents import without_aiders, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import Message, MessageDraft
-from schemas.sessions import MESSAGE_CHARS_MAX
+from schemas.messages import MESSAGE_CHARS_MAX
 
 Raw = Mapping[str, Any]
 

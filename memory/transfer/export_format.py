@@ -46,6 +46,7 @@ from schemas.fields import (
     INT32_MAX,
     OPTIONAL,
     PARTS_MAX,
+    ClientMetadata,
     Items,
     SessionId,
     Text,
@@ -55,8 +56,8 @@ from schemas.fields import (
     one_of,
     optional_text,
 )
+from schemas.messages import Extra, MessageToAppend, Refused
 from schemas.retention import Archive
-from schemas.sessions import ClientMetadata, Extra, MessageToAppend, Refused
 from schemas.shapes import WRONG_MAX, Input, ValueSchema
 from schemas.store import NAME, TTL, JsonValue, Namespace, index_paths
 from schemas.summaries import Sections

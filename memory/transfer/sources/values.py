@@ -21,7 +21,7 @@ from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
 from models.messages import MessageDraft
 from models.store import ItemVersion
 from schemas.fields import ID, UNSTORABLE
-from schemas.sessions import MESSAGE_CHARS_MAX
+from schemas.messages import MESSAGE_CHARS_MAX
 
 Record = SessionRecord | FactRecord | ItemRecord
 MESSAGE_KEY_CHARS = 250  # of a message's id in its file
