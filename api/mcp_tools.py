@@ -354,7 +354,7 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     with suppress(NotFound):
         document = passages.get_document(engine, caller, session_id)
         page = passages.read_passages(engine, caller, session_id, cursor, limit, around)
-        return {"id": params["id"], "title": document["title"], "url": place_uri(page.items[0]), "page": page}
+        return {"id": params["id"], "title": document.title, "url": place_uri(page.items[0]), "page": page}
     title, url = engine.sessions.get(caller, session_id).title, session_uri(session_id)
     if around is not None:
         messages = engine.sessions.messages_around(caller, session_id, around, limit)

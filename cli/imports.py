@@ -45,9 +45,8 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
 
 def _summarise(engine: Engine, caller: Caller, wanted: bool) -> None:
     left = backlog.get(engine, caller)
-    if left["sessions"]:
-        sessions, tokens = left["sessions"], left["tokens"]
-        click.echo(f"{sessions} sessions have no summary. It takes the mini model about {tokens:,} tokens.")
+    if left.sessions:
+        click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")
         if wanted and click.confirm("Have them summarised?"):
             backlog.start(engine, caller)
             click.echo("A running server, or `recap jobs work`, summarises them now.")

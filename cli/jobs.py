@@ -10,7 +10,7 @@ from api.current_request import current_engine
 from cli import Commands
 from memory import job_listing
 from memory.engine import Engine
-from memory.job_listing import Shown
+from memory.job_listing import JobInfo
 from memory.ops.metrics import FOLDER
 from models.jobs import Job
 
@@ -69,8 +69,8 @@ def _work_until_told(engine: Engine) -> None:
 def show(state: str | None) -> None:
     """List jobs that are not done, of all owners, with what failed and why."""
     found = job_listing.page(current_engine(), None, state, limit=LISTED_MAX).items
-    for job in found:
-        click.echo(_line(job))
+    for info in found:
+        click.echo(_line(info))
     click.echo(f"{len(found)} {_jobs(len(found))}.", err=True)
 
 
@@ -88,12 +88,12 @@ def retry(job_id: int | None, every: bool) -> None:
     click.echo(_line(job_listing.retry(current_engine(), None, job_id)))
 
 
-def _line(job: Shown) -> str:
-    session = f"  session {job['session_id']}" if job["session_id"] is not None else ""
-    error = f"\n    {job['error']}" if job["error"] else ""
-    place = f"  position {job['position']}" if job["position"] is not None else ""
-    due = f"due {job['run_at']:%Y-%m-%d %H:%M:%S} UTC  {job['age']} seconds old  tried {job['attempts']} times"
-    return f"{job['id']}  {job['kind']}  {job['state']}{place}  {due}{session}{error}"
+def _line(info: JobInfo) -> str:
+    session = f"  session {info.session_id}" if info.session_id is not None else ""
+    error = f"\n    {info.error}" if info.error else ""
+    place = f"  position {info.position}" if info.position is not None else ""
+    due = f"due {info.run_at:%Y-%m-%d %H:%M:%S} UTC  {info.age} seconds old  tried {info.attempts} times"
+    return f"{info.id}  {info.kind}  {info.state}{place}  {due}{session}{error}"
 
 
 def _jobs(count: int) -> str:

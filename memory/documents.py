@@ -15,7 +15,6 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
 
 from memory.access.owners import find_or_make_owner, owner_and_session
 from memory.engine import Engine
@@ -25,7 +24,7 @@ from memory.passages import passages
 from memory.passages.extraction import extract, media_type_of, problem
 from memory.quoting import one_line
 from models import retry_on_conflict
-from models.documents import TITLE_CHARS, DocumentRecord
+from models.documents import TITLE_CHARS, Document, DocumentRecord
 from models.owners import Caller
 from schemas.documents import PDF, PLAIN
 
@@ -51,7 +50,7 @@ class Upload:
         return hashlib.sha256(json.dumps(named).encode() + b"\0" + self.data).hexdigest()
 
 
-def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str | None = None) -> dict[str, Any]:
+def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str | None = None) -> Document:
     """Store a document, or replace the one of its `external_id`. Raises NotFound, InvalidRequest.
 
     Its passages are found as soon as this returns.
@@ -83,7 +82,7 @@ def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str
 
 
 @retry_on_conflict
-def _store(engine: Engine, caller: Caller, session_id: str | None, record: DocumentRecord) -> dict[str, Any]:
+def _store(engine: Engine, caller: Caller, session_id: str | None, record: DocumentRecord) -> Document:
     with engine.database.write() as tx:
         owner = owner_and_session(tx, caller, session_id)[0] or find_or_make_owner(tx, caller, engine.now())
         known, id, erased = passages.find(tx, owner.id, record.external_id, record.digest), None, None

@@ -5,7 +5,8 @@ A caller sees the jobs of its own owners alone. No caller (None) is the operator
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import itemgetter
@@ -18,13 +19,27 @@ from memory.engine import Engine
 from memory.errors import Conflict, NotFound
 from memory.job_statements import IN_QUEUE
 from memory.paging import Page, page_of, rows_of_page
-from models import JobRow, OwnerRow, SessionRow, Transaction
+from models import JobRow, OwnerRow, SessionRow, Transaction, as_value
 from models.owners import Caller
 
-Shown = Mapping[str, Any]
-"""Job as it is shown: its columns by their names, `session_id`, `position` and `age`."""
-
 OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
+
+
+@dataclass(frozen=True)
+class JobInfo:
+    """Job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
+
+    id: int
+    kind: str
+    state: str
+    session_id: str | None
+    attempts: int
+    run_at: datetime
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    position: int | None
+    age: int
 
 
 def page(
@@ -34,7 +49,7 @@ def page(
     session_id: str | None = None,
     cursor: str | None = None,
     limit: int = 100,
-) -> Page[Shown]:
+) -> Page[JobInfo]:
     """Return the caller's jobs, oldest first. Raises NotFound for a session that is not the caller's."""
     query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
     if state:
@@ -43,16 +58,16 @@ def page(
         if session_id is not None:
             assert caller is not None, "two tenants may each have a session of that id"
             query = query.where(JobRow.session_id == get_session(tx, caller, session_id).id)
-        jobs = _shown(engine, tx, tx.execute(query).all())
-    return page_of(jobs, limit, lambda job: (job["id"],))
+        infos = _infos(engine, tx, tx.execute(query).all())
+    return page_of(infos, limit, lambda info: (info.id,))
 
 
-def retry(engine: Engine, caller: Caller | None, job_id: int) -> Shown:
+def retry(engine: Engine, caller: Caller | None, job_id: int) -> JobInfo:
     """Make a failed or waiting job due now.  Raises NotFound."""
     with engine.database.write() as tx:
         _get(tx, caller, job_id)
         tx.execute(_made_due(engine, JobRow.id == job_id, JobRow.state != "running"))
-        return _shown(engine, tx, [_get(tx, caller, job_id)])[0]
+        return _infos(engine, tx, [_get(tx, caller, job_id)])[0]
 
 
 def cancel(engine: Engine, caller: Caller | None, job_id: int) -> None:
@@ -78,17 +93,11 @@ def _made_due(engine: Engine, *which: ColumnElement[bool]) -> Update:
     return update(JobRow).where(*which).values(state="pending", attempts=0, run_at=now, updated_at=now)
 
 
-def _shown(engine: Engine, tx: Transaction, rows: Sequence[Row[Any]]) -> list[Shown]:
-    """Return jobs with their ages in seconds and, of those that wait, the places in the tenant's queue, from 1."""
+def _infos(engine: Engine, tx: Transaction, rows: Sequence[Row[Any]]) -> list[JobInfo]:
     now, positions = engine.now(), _positions(tx, rows)
     ages = (max(0, int((now - row.created_at).total_seconds())) for row in rows)
     return [
-        {
-            **{name: getattr(row, name) for name in (*_OF_ROW, "session_id")},
-            "position": positions.get(row.id),
-            "age": age,
-        }
-        for row, age in zip(rows, ages, strict=True)
+        as_value(JobInfo, row, position=positions.get(row.id), age=age) for row, age in zip(rows, ages, strict=True)
     ]
 
 
@@ -99,8 +108,11 @@ def _get(tx: Transaction, caller: Caller | None, job_id: int) -> Row[Any]:
     return row
 
 
-_OF_ROW = ("id", "kind", "state", "attempts", "run_at", "error", "created_at", "updated_at")
-_COLUMNS = [getattr(JobRow, name) for name in (*_OF_ROW, "tenant", "round")]
+_SHOWN = (
+    *(JobRow.id, JobRow.kind, JobRow.state, JobRow.attempts, JobRow.run_at, JobRow.error),
+    *(JobRow.created_at, JobRow.updated_at),
+)
+
 _place = tuple_(*IN_QUEUE)
 _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
@@ -122,7 +134,7 @@ def _positions(tx: Transaction, rows: Iterable[Row[Any]]) -> dict[int, int]:
 
 def _visible(caller: Caller | None) -> Any:
     query: Any = (
-        select(*_COLUMNS, SessionRow.public_id.label("session_id"))
+        select(*_SHOWN, JobRow.tenant, JobRow.round, SessionRow.public_id.label("session_id"))
         .select_from(JobRow)
         .outerjoin(SessionRow, SessionRow.id == JobRow.session_id)
     )

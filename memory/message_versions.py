@@ -18,9 +18,9 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
 from sqlalchemy import and_, func, select, update
 from sqlalchemy.orm import aliased
@@ -40,15 +40,20 @@ from models.messages import Message, MessageDraft
 from models.owners import Caller
 
 
-def list_versions(engine: Engine, caller: Caller, session_id: str) -> list[dict[str, Any]]:
-    """Return the active messages that have other versions, in their order, each with the ids of all of them.
+@dataclass(frozen=True)
+class Versions:
+    """Active message that has other versions. versions: the ids of all of them, in the order they were stored."""
 
-    The ids are in the order in which the versions were stored.  Raises NotFound.
-    """
+    message_id: int
+    versions: tuple[int, ...]
+
+
+def list_versions(engine: Engine, caller: Caller, session_id: str) -> list[Versions]:
+    """Return the active messages that have other versions, in their order.  Raises NotFound."""
     with engine.database.read() as tx:
         found = _versions(tx, get_session(tx, caller, session_id))
     by_message = groupby(found, key=lambda pair: pair[0].id)
-    return [{"message_id": id, "versions": sorted([id, *(other.id for _, other in pairs)])} for id, pairs in by_message]
+    return [Versions(id, tuple(sorted([id, *(other.id for _, other in pairs)]))) for id, pairs in by_message]
 
 
 def restore_version(engine: Engine, caller: Caller, session_id: str, message_id: int) -> SessionInfo:

@@ -61,3 +61,26 @@ class DocumentRecord:
     passages: Iterable[Passage]
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Document:
+    """Document as it is listed.
+
+    state: "created", "replaced" or "unchanged", of one that was just sent.
+    """
+
+    id: str
+    user_id: str | None
+    space: str | None
+    title: str
+    uri: str | None
+    external_id: str | None
+    media_type: str
+    size: int
+    pages: int | None
+    passages: int
+    tokens: int
+    created_at: datetime
+    updated_at: datetime
+    state: str | None = None

@@ -63,7 +63,7 @@ class Document(Schema):
     created_at = fields.UtcDateTime()
     updated_at = fields.UtcDateTime(about="When it was last replaced.")
     state = fields.Function(
-        lambda document: document["state"],
+        lambda document: document.state,
         metadata=describe(
             "Of one that was just sent: `created`, `replaced`, or `unchanged`, where the same was stored before.",
             type="string",

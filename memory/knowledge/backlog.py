@@ -6,6 +6,7 @@ Their summaries may take many calls that cost money, so they are made only when 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Row, delete, func, select
 
@@ -20,16 +21,27 @@ from models.owners import Caller
 CALL_TOKENS = 1_000  # of a call beside the messages: the prompt, its schema, the summary so far and the answer
 
 
-def get(engine: Engine, caller: Caller) -> dict[str, int]:
-    """Return how many sessions the backlog has, the tokens that the mini model's calls take, and its jobs by state.
+@dataclass(frozen=True)
+class Backlog:
+    """Counts of a person's sessions with messages that no summary covers.
 
-    Raises NotFound for an unknown person.
+    tokens: about what the mini model's calls for them take. waiting: with a job that waits or runs. failed: whose job
+    has failed.
     """
+
+    sessions: int
+    tokens: int
+    waiting: int
+    failed: int
+
+
+def get(engine: Engine, caller: Caller) -> Backlog:
+    """Return the backlog of the caller's user. Raises NotFound."""
     with engine.database.read() as tx:
         return _backlog(tx, get_user(tx, caller))
 
 
-def start(engine: Engine, caller: Caller) -> dict[str, int]:
+def start(engine: Engine, caller: Caller) -> Backlog:
     """Enqueue a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
 
     With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
@@ -48,7 +60,7 @@ def start(engine: Engine, caller: Caller) -> dict[str, int]:
         return _backlog(tx, owner)
 
 
-def cancel(engine: Engine, caller: Caller) -> dict[str, int]:
+def cancel(engine: Engine, caller: Caller) -> Backlog:
     """Remove the updates that have not begun.  A session that goes on is summarised as usual.  Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
@@ -79,9 +91,9 @@ def _jobs(owner: OwnerRow) -> tuple[ColumnElement[bool], ...]:
     return JobRow.kind == "summary", JobRow.owner_id == owner.id
 
 
-def _backlog(tx: Transaction, owner: OwnerRow) -> dict[str, int]:
+def _backlog(tx: Transaction, owner: OwnerRow) -> Backlog:
     costs = [_cost(messages) for _, messages in _unsummarised(tx, owner)]
     states = select(JobRow.state, func.count()).where(*_jobs(owner)).group_by(JobRow.state)
     jobs: dict[str, int] = dict(tx.execute(states).all())
     failed = jobs.pop("failed", 0)
-    return {"sessions": len(costs), "tokens": sum(costs), "waiting": sum(jobs.values()), "failed": failed}
+    return Backlog(len(costs), sum(costs), waiting=sum(jobs.values()), failed=failed)

@@ -77,6 +77,24 @@ _MOST = "messages_max"  # in a job's payload: how many messages the mini model c
 GIVEN = "preview"  # the name of a prompt that a preview tries as a text
 
 
+@dataclass(frozen=True)
+class Preview:
+    """Summary that was not stored.
+
+    It goes on from version `since` (0: from the beginning) and covers the messages up to position `through`.
+    `prompt` is the label of the named prompt that made it, `current_version` the stored summary to compare it with.
+    """
+
+    sections: Sections
+    tokens: int
+    model: str
+    prompt: str | None
+    usage: dict[str, Any]
+    since: int
+    through: int
+    current_version: int
+
+
 _S, _M, _O, _I = (row.__table__.c for row in (SessionRow, MessageRow, OwnerRow, ItemRow))
 _VERSIONS = select(PromptRow.name, func.max(PromptRow.version).label("version")).where(
     PromptRow.tenant == bindparam("tenant"), PromptRow.name.in_(bindparam("prompts", expanding=True))
@@ -210,8 +228,8 @@ def run(engine: Engine, job: Job) -> bool:
     return not stored or batch.through < batch.last
 
 
-def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> dict[str, Any]:
-    """Return the summary that a prompt gives the conversation, and the version that it goes on from; store nothing.
+def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
+    """Return the summary that a prompt gives the conversation.
 
     prompt: its name; without it and a `text`, the prompt in use.
     Whoever edits a prompt compares it with the stored summary, so the prompt reads as much of the conversation as
@@ -242,16 +260,16 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
         answer = _update(engine, batch, spent)
     finally:
         engine.mini.budgets.add_usage_now(row.owner_id, spent)
-    return {
-        "sections": answer.value.sections,
-        "tokens": tokens.estimate(str(answer.value.sections)),
-        "model": answer.model,
-        "prompt": instruction.label if text is None else None,
-        "usage": _usage(answer),
-        "since": since.version if since else 0,
-        "through": batch.through,
-        "current_version": row.summary_version,
-    }
+    return Preview(
+        sections=answer.value.sections,
+        tokens=tokens.estimate(str(answer.value.sections)),
+        model=answer.model,
+        prompt=instruction.label if text is None else None,
+        usage=_usage(answer),
+        since=since.version if since else 0,
+        through=batch.through,
+        current_version=row.summary_version,
+    )
 
 
 # -- reading

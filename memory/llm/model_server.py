@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -47,6 +48,22 @@ UNREADABLE = (
     "every node, and restart, or enter the model server again."
 )
 _R = ModelServerRow.__table__.c
+
+
+@dataclass(frozen=True)
+class ServerInfo:
+    """Model server in use as it is shown.  `source` is `environment`, `stored`, or `none`: the built-in model.
+
+    `key_end` is the end of its key.  `refusal` says why no other can be stored, `problem` why this one can't be used.
+    """
+
+    source: str
+    base_url: str
+    main: str
+    mini: str
+    key_end: str | None
+    refusal: str | None
+    problem: str | None
 
 
 class _Unavailable:
@@ -120,8 +137,8 @@ class ModelServer:
 
     # -- for an administrator
 
-    def get(self) -> dict[str, str | None]:
-        """Return the model server in use, as it is shown."""
+    def get(self) -> ServerInfo:
+        """Return the model server in use."""
         stored, problem = self._stored(), None
         try:
             settings = self._named_by(stored)
@@ -130,18 +147,18 @@ class ModelServer:
             settings, problem = self._with(stored, ""), str(error)
         key = settings.openai_api_key
         source = "stored" if stored is not None else "none" if self._is_replaceable else "environment"
-        return {
-            "source": source,
-            "base_url": _address(settings),
-            "main": settings.openai_model,
-            "mini": settings.mini_model,
-            "key_end": key[-SHOWN_CHARS:] if len(key) >= KEY_CHARS_MIN else None,
-            "refusal": self._refusal(),
-            "problem": problem,
-        }
+        return ServerInfo(
+            source,
+            _address(settings),
+            settings.openai_model,
+            settings.mini_model,
+            key[-SHOWN_CHARS:] if len(key) >= KEY_CHARS_MIN else None,
+            self._refusal(),
+            problem,
+        )
 
     @retry_on_conflict
-    def put(self, draft: ServerDraft) -> dict[str, str | None]:
+    def put(self, draft: ServerDraft) -> ServerInfo:
         """Store a model server, and use it from now on.  Raises Conflict where none can be stored, InvalidRequest."""
         refusal = self._refusal()
         if refusal is not None:
@@ -161,7 +178,7 @@ class ModelServer:
         self._stored.cache_clear()
         return self.get()
 
-    def delete(self) -> dict[str, str | None]:
+    def delete(self) -> ServerInfo:
         """Forget the stored model server and its key."""
         with self._database.write() as tx:
             tx.execute(delete(ModelServerRow))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import contains_eager
@@ -19,8 +18,8 @@ from memory.engine import Engine
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
-from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, columns_of
-from models.documents import DocumentRecord, Passage
+from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, as_value, columns_of
+from models.documents import Document, DocumentRecord, Passage
 from models.messages import PASSAGE, Message, MessageDraft
 from models.owners import Caller
 
@@ -117,12 +116,12 @@ def get(tx: Transaction, caller: Caller, document_id: str) -> Stored:
     return row, document
 
 
-def as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> dict[str, Any]:
-    """Return a document as it is listed. state: "created", "replaced" or "unchanged", of one that was just sent."""
-    of_session = {name: getattr(row, name) for name in ("title", "tokens", "created_at", "updated_at")}
-    own = {name: getattr(document, name) for name in ("uri", "external_id", "media_type", "size", "pages")}
+def as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> Document:
     owner = {"user_id": row.owner.user_id, "space": row.owner.space}
-    return {"id": row.public_id, "passages": row.message_count, "state": state, **owner, **of_session, **own}
+    of_session = {name: getattr(row, name) for name in ("title", "tokens", "created_at", "updated_at")}
+    return as_value(
+        Document, document, id=row.public_id, passages=row.message_count, state=state, **owner, **of_session
+    )
 
 
 def store(engine: Engine, tx: Transaction, owner: OwnerRow, record: DocumentRecord, id: str | None = None) -> Stored:
@@ -163,7 +162,7 @@ def _extra(passage: Passage, record: DocumentRecord) -> dict[str, object] | None
 
 def list_documents(
     engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
-) -> Page[dict[str, Any]]:
+) -> Page[Document]:
     """Return the caller's documents, or those of a session's owner, the newest first."""
     query = visible_to(DOCUMENTS, caller)
     with engine.database.read() as tx:
@@ -174,7 +173,7 @@ def list_documents(
         return Page(tuple(as_document(*row) for row in page.items), page.next_cursor)
 
 
-def get_document(engine: Engine, caller: Caller, document_id: str) -> dict[str, Any]:
+def get_document(engine: Engine, caller: Caller, document_id: str) -> Document:
     """Return a document. Raises NotFound."""
     with engine.database.read() as tx:
         return as_document(*get(tx, caller, document_id))

@@ -96,6 +96,15 @@ class SessionFilters(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
+class Appended:
+    """Result of an append: the ids of all messages sent, in order, and how many of them were new."""
+
+    session: SessionInfo
+    message_ids: tuple[int, ...]
+    created: int
+
+
+@dataclass(frozen=True)
 class Sessions:
     """Reads and writes sessions on behalf of callers, and for the engine's own transactions."""
 
@@ -245,10 +254,8 @@ class Sessions:
         )
 
     @retry_on_conflict
-    def append(self, caller: Caller, session_id: str, drafts: Sequence[MessageDraft]) -> dict[str, Any]:
+    def append(self, caller: Caller, session_id: str, drafts: Sequence[MessageDraft]) -> Appended:
         """Store messages without calling a model; the session is made if it is new.
-
-        Return the session, the ids of all messages, in order, and how many of them were new.
 
         A message whose `external_id` the session has already is not stored again.  Waits for a turn that is being taken
         in the session.  Raises TooLarge, and Conflict when that takes too long or others wait already.
@@ -263,7 +270,7 @@ class Sessions:
         with self.leases.free_session(find, busy) as (tx, row):
             return self._append(tx, row, drafts)
 
-    def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> dict[str, Any]:
+    def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
         existing = _known_ids(tx, row, [draft.external_id for draft in drafts if draft.external_id])
         new: dict[str | int, MessageDraft] = {}
         for place, draft in enumerate(drafts):
@@ -275,7 +282,7 @@ class Sessions:
             self.enqueue_follow_ups(tx, row, index_delay=0.0)
         ids = existing | {key: message.id for key, message in zip(new, stored, strict=True)}
         message_ids = tuple(ids[draft.external_id or place] for place, draft in enumerate(drafts))
-        return {"session": self.info(row), "message_ids": message_ids, "created": len(new)}
+        return Appended(self.info(row), message_ids, created=len(new))
 
     def info(self, row: SessionRow) -> SessionInfo:
         owner, busy = row.owner, not self.leases.is_free(row)
