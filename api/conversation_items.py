@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from flask import Response, jsonify
-from marshmallow import EXCLUDE
+from marshmallow import EXCLUDE, post_load
 
 from api import client_requests as chat
 from api.blueprint import ApiBlueprint, Caller, current_engine
@@ -40,6 +40,10 @@ class NewItems(OpenRequest):
     """Items to append: messages, calls of functions and their outputs."""
 
     items = fields.Items(fields.Dict(), APPENDED_MESSAGES_MAX, load_default=(), allow_none=True)
+
+    @post_load
+    def _read_items(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {**data, "items": messages_of(list(data["items"] or ()), "items")}
 
 
 class ItemQuery(Input):
@@ -117,9 +121,9 @@ def _message(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:
     raise NotFound("item_not_found", f"There is no item {item_id!r} in the conversation.", param="item_id")
 
 
-def append_items(whom: Caller, id: str, items: Sequence[Any] | None) -> Sequence[ListedMessage]:
-    """Store items, and return their messages. A reply that the session ends with, and what comes before, is there."""
-    sessions, raw = current_engine().sessions, messages_of(list(items or ()))
+def append_items(whom: Caller, id: str, raw: Sequence[dict[str, Any]]) -> Sequence[ListedMessage]:
+    """Store messages of items. A reply that the session ends with, and what comes before, is there."""
+    sessions = current_engine().sessions
     last = sessions.messages(whom, id, limit=max(1, len(raw)), newest_first=True).items[::-1]
     drafts, new = new_drafts(last, raw)
     if new:

@@ -28,15 +28,18 @@ CONVERSATION = "conv_"  # begins the id of a session that was made as a conversa
 _OF_CONVERSATION = re.compile(rf"msg_[0-9]+_({CONVERSATION}[0-9a-f]{{32}})")  # the id of a message in one
 
 
-def messages_of(items: Any) -> list[dict[str, Any]]:
-    """Return the input as messages. Calls of functions belong to the assistant's message that they follow."""
+def messages_of(items: Any, field: str = "input") -> list[dict[str, Any]]:
+    """Return items, or an input of one text, as messages. Raises ValidationError.
+
+    Calls of functions belong to the assistant's message that they follow. field: the name of the request's field.
+    """
     if isinstance(items, str):
         return [{"role": "user", "content": items}]
     if not isinstance(items, list) or len(items) > MESSAGES_MAX:
-        raise ValidationError(f"Must be a string, or a list of at most {MESSAGES_MAX:,} items.", "input")
+        raise ValidationError(f"Must be a string, or a list of at most {MESSAGES_MAX:,} items.", field)
     messages: list[dict[str, Any]] = []
     for number, item in enumerate(items):
-        place = f"input.{number}"
+        place = f"{field}.{number}"
         if isinstance(item, Mapping) and "type" not in item:
             item = {**item, "type": "message"}
         kind = chat.type_of(item, place)

@@ -186,7 +186,7 @@ def test_the_documented_clients_are_remembered(run, recap, model, capsys):
     page = (HERE.parents[1] / "docs/clients.md").read_text("utf-8")
     of_protocols = page.partition("# Recap's own")[0]  # test_recap_client has what follows
     codes = re.findall(r"^```(python|js)\n(.*?)^```", of_protocols, re.M | re.S)
-    assert [language for language, _ in codes] == ["python", "js", *["python"] * 3]
+    assert [language for language, _ in codes] == ["python", "js", *["python"] * 4]
     for language, code in codes:
         model.requests.clear()
         code = code.replace("http://127.0.0.1:8000", recap.url).replace('"none"', f'"{KEY}"')

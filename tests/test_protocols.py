@@ -472,6 +472,9 @@ def test_a_conversation_is_a_session(gpt, client, model_server):
     assert gpt.conversations.update(id, metadata={"topic": "weather"}).metadata == {"topic": "weather"}
     assert gpt.conversations.retrieve(id).metadata == {"topic": "weather"}
     assert gpt.conversations.delete(id).deleted and sessions(client) == []
+    for wrong in ({"": 0}, {"type": "message", "role": "nobody", "content": "Hi"}, {"type": "function_call"}):
+        refused = client.post("/v1/conversations", json={"items": [begun[0], wrong]})
+        assert refused.status_code == 400 and "items.1" in refused.text and sessions(client) == []
     with pytest.raises(openai.NotFoundError) as missing:
         gpt.responses.create(input="Hello", **ask)
     assert missing.value.code == "conversation_not_found"
