@@ -29,7 +29,7 @@ Text mit `code` und **Gewicht**.
 {"x" * 400}
 ```"""
 WHY = {name: TEXTS[name]["chat"]["message"]["why"] for name in TEXTS}
-SCREENS = (PHONE.in_german, Screen(1000, 760).in_german, USUAL.at_night)
+SCREENS = (PHONE.in_german, Screen(1000, 760).at_night)
 
 
 @pytest.fixture
