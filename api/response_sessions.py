@@ -85,6 +85,7 @@ def find_conversation(whom: Caller, id: str, *, param: str = "conversation_id") 
     try:
         return sessions.get(whom, id)
     except NotFound:
-        if whom.owner is not None and (adopted := sessions.adopt(whom, id)):
+        is_secret = id.startswith(CONVERSATION)  # nobody guesses it, as they may the id of an application's session
+        if is_secret and whom.owner is not None and (adopted := sessions.adopt(whom, id)):
             return adopted
         raise NotFound("conversation_not_found", f"There is no conversation {id!r}.", param=param) from None

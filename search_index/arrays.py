@@ -112,15 +112,15 @@ def checksum(row: bytes, postings: bytes, vector: bytes) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
-    """n messages: their `rows`, and their packed `vectors` (zeros where there is none) with their `norms`.
+class Columns:
+    """Vectors and terms of messages.
 
+    vectors, norms: packed vectors (zeros where there is none), and their lengths.
     unit_sum, vector_count: the sum of the vectors (see `embeddings.unit_sum`), and how many there are.
-    vocabulary, doc_freqs: their terms as hashes, sorted, and how many messages have each; `posting_rows` are which, one
-    term after the other, and `counts` how often.
+    vocabulary, doc_freqs: terms as hashes, sorted, and how many messages have each; `posting_rows` are which, one term
+    after the other, and `counts` how often.
     """
 
-    rows: NDArray[Any]
     vectors: NDArray[np.int8]
     norms: NDArray[np.float32]
     unit_sum: Ints
@@ -133,6 +133,13 @@ class Segment:
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
+
+
+@dataclass(frozen=True, eq=False)
+class Segment(Columns):
+    """Messages as they are stored, with their `rows`."""
+
+    rows: NDArray[Any]
 
     @classmethod
     def of(cls, rows: Sequence[bytes], postings: Sequence[bytes], vectors: Sequence[bytes]) -> Segment:
@@ -173,11 +180,10 @@ class Postings(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(Columns):
     """Messages to rank, sorted by session and id, with all that does not depend on the query.
 
-    vectors, norms, unit_sum, vector_count: as in a `Segment`.
-    vocabulary, doc_freqs, posting_rows, counts: the same; a term's postings end at its number in `posting_ends`.
+    posting_ends: where the postings of each term end.
     rare: the idf of the rarest term of each message, 0 where it has none.
     session_of: the number of each message's session.
     line: places with REACH empty ones between sessions; message_at: which message is at a place, -1 for none.
@@ -186,15 +192,7 @@ class Candidates:
     near_count: how many a message and its neighbours are.
     """
 
-    vectors: NDArray[np.int8]
-    norms: NDArray[np.float32]
-    unit_sum: Ints
-    vector_count: int
-    vocabulary: Ints
-    doc_freqs: Ints
     posting_ends: Ints
-    posting_rows: NDArray[np.int32]
-    counts: NDArray[np.float32]
     ids: Ints
     session: Ints
     created: Ints
@@ -213,10 +211,6 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
 
     @classmethod
     def of(cls, segments: Sequence[Segment], hidden: NDArray[np.bool_]) -> Candidates:

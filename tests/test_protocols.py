@@ -498,6 +498,10 @@ def test_an_empty_conversation_is_the_first_persons_who_is_named_in_it(gpt, clie
     with pytest.raises(openai.NotFoundError):
         gpt.responses.create(model=MODEL, conversation=id, user="bob", input="What is she called?")
     assert len(list(gpt.conversations.items.list(id))) == 4
+    made = client.post("/api/sessions", json={"session_id": "support", "system_prompt": "Secret."})  # by an application
+    assert made.status_code == 201
+    with pytest.raises(openai.NotFoundError):
+        gpt.responses.create(model=MODEL, conversation="support", user="bob", input="Hello")
 
 
 @pytest.mark.parametrize("kept", ["by the session", "by its id"])

@@ -393,6 +393,7 @@ def test_what_an_agent_of_letta_knew_of_the_person_becomes_the_profile(client, n
         ("2025/11/05 1:34:47 JST", "2025-11-04T16:34:47+00:00"),
         ("2025. 11. 5. 오후 1:34:47 KST", "2025-11-05T04:34:47+00:00"),
         ("Nov 5, 2025, 12:34:47 AM GMT+05:30", "2025-11-04T19:04:47+00:00"),
+        ("Nov 5, 2025, 12:34:47 AM GMT-03:30", "2025-11-05T04:04:47+00:00"),
     ],
 )
 def test_times_of_googles_page_are_read_as_they_are_written_everywhere(client, written, read):
@@ -403,6 +404,13 @@ def test_times_of_googles_page_are_read_as_they_are_written_everywhere(client, w
         ("Which tea?", read),
         ("Sencha.", read),
     ]
+
+
+def test_a_chat_about_googles_page_is_no_such_page(client):
+    said = 'What does this do? <div class="outer-cell">'
+    good(bring_in(client, f"# Page\n\n## user\n\n{said}\n".encode()))
+    (session,) = read_all(client, "/api/sessions", user_id="ada")
+    assert stored(client, session["id"]) == [("user", said)]
 
 
 def test_an_activity_without_a_time_that_can_be_read_is_named(client):

@@ -152,11 +152,12 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
     file.seek(0)
     if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # as PowerShell writes files
         return _of_json(codecs.EncodedFile(file, "utf-8", "utf-16"))
-    if gemini.is_page(file):
-        return gemini.activities(file)
-    if first_byte(file) == b"<":
+    begins = first_byte(file)
+    if begins == b"<":
+        if gemini.is_page(file):
+            return gemini.activities(file)
         raise refused("unknown_format", f"This is a web page. {_AS_JSON}")
-    if first_byte(file) == b'"':  # a JSON document that was written as JSON once more
+    if begins == b'"':  # a JSON document that was written as JSON once more
         return _of_json(_unquoted(file))
     if langgraph.is_database(file):
         return langgraph.threads(file)

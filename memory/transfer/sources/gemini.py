@@ -22,7 +22,7 @@ _CELL = b'<div class="outer-cell'
 PAGE_HEAD_BYTES = 1 << 20  # in which the first cell begins, after the style
 CELL_BYTES_MAX, CELL_TAGS_MAX = 1 << 20, 20_000
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d):(\d\d)\s?(?:([AP])\.?\s?M\.?)?\s?(\S{0,12})")
-_OFFSET = re.compile(r"(?:GMT|UTC)([+-]\d{1,2})(?::?(\d\d))?")
+_OFFSET = re.compile(r"(?:GMT|UTC)([+-])(\d{1,2})(?::?(\d\d))?")
 _AFTERNOON = ("오후", "下午", "午後")
 _ZONES = """
 WEST=1 BST=1 CET=1 MEZ=1 CEST=2 MESZ=2 EET=2 EEST=3 MSK=3 IST=5.5 JST=9 KST=9 AEST=10 AEDT=11
@@ -155,7 +155,8 @@ def _time(line: str) -> datetime | None:
     is_afternoon = clock[4] == "P" or any(name in before for name in _AFTERNOON)
     hour = hour % 12 + 12 * is_afternoon if clock[4] or is_afternoon else hour
     offset = _OFFSET.match(clock[5])
-    hours = float(offset[1]) + int(offset[2] or 0) / 60 if offset else _HOURS.get(clock[5], 0)
+    hours = int(offset[2]) + int(offset[3] or 0) / 60 if offset else _HOURS.get(clock[5], 0.0)
+    hours *= -1 if offset and offset[1] == "-" else 1
     try:
         return datetime(year, month, day, hour, minute, second, tzinfo=timezone(timedelta(hours=hours))).astimezone(UTC)
     except (ValueError, OverflowError):
