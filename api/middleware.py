@@ -51,8 +51,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-}
-DATA_HEADERS = {  # of data, which no page needs to show; the pages and their files have their own
+    # Of data, which no page needs to show; the pages and their files set their own.
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
@@ -97,8 +96,8 @@ def register(app: Flask, engine: Engine) -> None:
         info: RequestInfo = g.request_info
         headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
         headers["X-Request-ID"] = info.id
-        for name, value in (HEADERS | DATA_HEADERS).items():
-            headers.setdefault(name, value)
+        own = set(headers.keys())
+        headers.extend({name: value for name, value in HEADERS.items() if name not in own})
         end: ExitStack = request.environ[AT_END]
         end.callback(log_request, metrics, info, request.method, route, response)
         if not response.is_streamed:

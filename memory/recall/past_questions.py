@@ -22,9 +22,8 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
 def is_question(message: Message) -> bool:
     """Return whether the message only asks."""
     content = message.content
-    last = max(content.rfind("?"), content.rfind("？"))
-    told = len(content[last + 1 :].lstrip())
-    if last < 0 or len(content) - told < QUESTION_SHARE * len(content):
+    end = max(content.rfind("?"), content.rfind("？")) + 1
+    if not end or len(content) - len(content[end:].lstrip()) < QUESTION_SHARE * len(content):
         return not content
     asked = sum(len(sentence) for sentence in _SENTENCE.findall(content) if sentence.rstrip()[-1:] in ("?", "？"))
     return asked >= QUESTION_SHARE * len(content)
