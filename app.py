@@ -21,12 +21,12 @@ import web
 from api.current_request import AT_END, EXTENSION
 from config import Settings, SettingsError
 from memory.engine import Engine, Model
-from memory.errors import RecapError, schema_differs
+from memory.errors import RecapError
 from memory.job_kinds import register_jobs
 from memory.ops import logs
 from models import Base, engine_options
-from models.errors import DatabaseFault, fault_of
-from models.schema import MIGRATIONS, revision_of
+from models.database_faults import DatabaseFault, fault_of
+from models.schema import MIGRATIONS, revision_of, schema_differs
 
 log = logging.getLogger(__name__)
 

@@ -34,7 +34,8 @@ from memory.knowledge import profile, summaries
 from memory.quoting import normalize
 from memory.users import require_memory
 from models.keys import READ, WRITE
-from models.owners import USER_ID_CHARS, Caller
+from models.owners import Caller
+from schemas.fields import USER_ID_CHARS
 
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
 PAGE_RESOURCES = 50

@@ -7,9 +7,9 @@ from typing import Any
 from flask import g, request
 
 from api.identity import caller
-from models.owners import USER_ID_CHARS, Caller
+from models.owners import Caller
 from schemas.chat import SPACES_READ_MAX
-from schemas.fields import ID, UNSTORABLE
+from schemas.fields import ID, UNSTORABLE, USER_ID_CHARS
 
 SPACE_HEADER = "X-Memory-Space"
 SPACES_HEADER, PERSON_HEADER = "X-Memory-Spaces", "X-Memory-Person"  # what the turn reads beside its own memory

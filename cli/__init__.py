@@ -9,7 +9,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import engine_of
 from config import SettingsError
-from memory.errors import RecapError, command_failed
+from memory.errors import RecapError
+from models.database_faults import command_failed
 
 
 class Command(click.Command):

@@ -24,9 +24,9 @@ from memory.passages import passages
 from memory.passages.extraction import extract, media_type_of, problem
 from memory.quoting import one_line
 from models import retry_on_conflict
-from models.documents import TITLE_CHARS, Document, DocumentRecord
+from models.documents import Document, DocumentRecord
 from models.owners import Caller
-from schemas.documents import PDF, PLAIN
+from schemas.documents import PDF, PLAIN, TITLE_CHARS
 
 UNTITLED = "Document"
 

@@ -5,14 +5,9 @@ Messages are for people: what happened, what it means for their data, what to do
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, replace
 
-from sqlalchemy import URL
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-
-from models.errors import DatabaseFault, fault_of
-from models.schema import revisions, why_too_old
+from models.database_faults import DatabaseFault, fault_of, message_of
 
 
 class RecapError(Exception):
@@ -168,57 +163,6 @@ class SummaryRefused(ModelError):
 
 NOT_STORED = "Nothing of this request was stored."
 DATABASE_RETRY_SECONDS = 5.0  # in which a database server restarts
-RESTORE = "Stop Recap and bring back a backup with `recap restore FILE`; docs/operations.md says how."
-DAMAGED = f"damaged. {RESTORE}"
-_PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `recap restore FILE`"
-_RESTART = "If this lasts, restart Recap with SIGTERM: it then writes what it holds into the database"
-_UPGRADE = "`recap db upgrade` (`recap serve` does)"
-_NEWER = "run the version of Recap that made it, or restore a backup of this one"
-
-
-# For each fault: the error's code, its message around the consequence and what to do at the end, and its short form for
-# /health/ready.
-_MESSAGES = {
-    DatabaseFault.DAMAGED: (
-        "database_damaged",
-        "The database file is damaged: a part of it is not what was written. {0} What lies in other parts can still be "
-        f"read. {RESTORE}",
-        DAMAGED,
-    ),
-    DatabaseFault.FULL: (
-        "disk_full",
-        "The disk is full. {0} Free some space, then {1}.",
-        "the disk is full: free some space",
-    ),
-    DatabaseFault.READ_ONLY: (
-        "database_read_only",
-        "The data directory can't be written. {0} What is stored can be read. Make it writable, then {1}.",
-        "can't be written: make the data directory writable",
-    ),
-    DatabaseFault.MISSING: (
-        "database_missing",
-        f"The database file is missing, empty, or another one. {{0}} {_PUT_BACK}, then {{1}}. For a new database run "
-        f"{_UPGRADE}.",
-        f"the file is missing, empty, or another one. {_PUT_BACK}. For a new database run {_UPGRADE}",
-    ),
-    DatabaseFault.LOG_MISSING: (
-        "database_log_missing",
-        "A file beside the database, its log (-wal) or the log's index (-shm), was removed or replaced. {0} Try again. "
-        f"{_RESTART}.",
-        f"its -wal or -shm file was removed or replaced. {_RESTART}",
-    ),
-    DatabaseFault.SCHEMA: (
-        "database_schema",
-        f"The database does not have the tables that this version of Recap needs. {{0}} Run {_UPGRADE}, then try "
-        f"again; if that finds an unknown revision, {_NEWER}.",
-        f"tables are missing or differ: run {_UPGRADE}",
-    ),
-    DatabaseFault.UNAVAILABLE: (
-        "database_unavailable",
-        "The database can't be used right now. {0} Wait, then {1}. If this lasts, look at the server's log.",
-        "can't be read; see the log",
-    ),
-}
 
 
 def database_failed(error: BaseException, consequence: str = NOT_STORED) -> RecapError | None:
@@ -228,34 +172,6 @@ def database_failed(error: BaseException, consequence: str = NOT_STORED) -> Reca
         return None
     if fault in (DatabaseFault.MISSING, DatabaseFault.LOG_MISSING):
         consequence = "What this request wrote may be lost."
-    code, message, _ = _MESSAGES[fault]
+    code, message = message_of(fault, consequence, "send it again; no restart is needed")
     retry_after = DATABASE_RETRY_SECONDS if fault is DatabaseFault.UNAVAILABLE else None
-    text = message.format(consequence, "send it again; no restart is needed")
-    return RecapError(code, text, status=503, retry_after=retry_after)
-
-
-def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | None:
-    """Return what to tell who ran a command, which changed nothing; None for an error of Recap's own."""
-    fault = fault_of(error)
-    if fault is None:
-        return None
-    consequence = f"The database is {url.render_as_string()} by the settings here. Nothing was changed."
-    if fault is DatabaseFault.UNAVAILABLE:
-        reason = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0]
-        consequence += f' It says: "{reason}".'
-    return _MESSAGES[fault][1].format(consequence, "run this again")
-
-
-def in_short(error: BaseException) -> str:
-    """Return the fault in a few words, for health checks."""
-    return _MESSAGES[fault_of(error) or DatabaseFault.UNAVAILABLE][2]
-
-
-def schema_differs(revision: str | None) -> str | None:
-    """Return why a database of this revision can't be used, and what to do; None for the right one."""
-    needed = revisions()[0]
-    if revision == needed:
-        return None
-    if revision is None or revision in revisions():
-        return f"its schema is {revision or 'missing'}, this version of Recap needs {needed}: run {_UPGRADE}"
-    return why_too_old(revision) or f"its schema is {revision}, which this version of Recap does not know: {_NEWER}"
+    return RecapError(code, message, status=503, retry_after=retry_after)

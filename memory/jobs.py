@@ -43,7 +43,7 @@ from memory.leases import LEASE_SECONDS, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, Transaction, retry_on_conflict
-from models.errors import fault_of
+from models.database_faults import fault_of
 from models.jobs import Job, JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
 

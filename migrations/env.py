@@ -19,10 +19,10 @@ from flask import current_app
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.errors import command_failed, schema_differs
 from models import Base, retry_on_conflict
-from models.schema import revision_of, revisions
-from models.sqlite_file import is_in_memory
+from models.database_faults import command_failed
+from models.schema import revision_of, revisions, schema_differs
+from models.sqlite import is_in_memory
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way

@@ -27,7 +27,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from models.base import Base
-from models.sqlite_file import BUSY_TIMEOUT_MS, SQLiteFile, is_in_memory, set_up_in_memory
+from models.sqlite import BUSY_TIMEOUT_MS, SQLiteFile, is_in_memory, set_up_in_memory
 
 LOCK_TIMEOUT_SECONDS = (
     15.0  # seconds a write waits for others: longer than any write takes, shorter than a person waits

@@ -13,9 +13,6 @@ from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId
-from models.messages import EXTERNAL_ID_CHARS
-
-TITLE_CHARS, URI_CHARS = 200, 2_000
 
 
 class DocumentRow(Base):
@@ -32,7 +29,7 @@ class DocumentRow(Base):
 
     session_id: Mapped[int] = mapped_column(BigId, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
     owner_id: Mapped[int] = mapped_column(ForeignKey("owners.id", ondelete="CASCADE"))
-    external_id: Mapped[str | None] = mapped_column(String(EXTERNAL_ID_CHARS))
+    external_id: Mapped[str | None] = mapped_column(String(256))
     uri: Mapped[str | None] = mapped_column(Text)
     media_type: Mapped[str] = mapped_column(String(64))
     digest: Mapped[str] = mapped_column(String(64))

@@ -7,7 +7,6 @@ from sqlalchemy import JSON, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
-from models.owners import USER_ID_CHARS
 
 CHAT, READ, ADMIN = "chat", "read", "admin"
 WRITE = "write"
@@ -35,7 +34,7 @@ class KeyRow(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     tenant: Mapped[str] = mapped_column(String(64))
-    user_id: Mapped[str | None] = mapped_column(String(USER_ID_CHARS))
+    user_id: Mapped[str | None] = mapped_column(String(256))
     scopes: Mapped[str] = mapped_column(String(64))
     spaces: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     label: Mapped[str] = mapped_column(String(200), default="")

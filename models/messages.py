@@ -20,7 +20,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId, Refusal
 
-EXTERNAL_ID_CHARS = 256  # of the application's own id, at most
 _UNSHOWN = text("hidden_at IS NOT NULL OR refused IS NOT NULL")
 REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
 
@@ -54,7 +53,7 @@ class MessageRow(Base):
     name: Mapped[str | None] = mapped_column(String(128))
     content: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
-    external_id: Mapped[str | None] = mapped_column(String(EXTERNAL_ID_CHARS))
+    external_id: Mapped[str | None] = mapped_column(String(256))
     tokens: Mapped[int]
     extra: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))  # beside its words, as calls of tools
     indexed_in: Mapped[str | None] = mapped_column(String(32))

@@ -8,8 +8,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base
 
-MODEL_CHARS = 256  # of a model's name, at most
-
 
 class ModelServerRow(Base):
     """Model server that an administrator set; there is one row or none.  `api_key` is encrypted."""
@@ -19,8 +17,8 @@ class ModelServerRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     base_url: Mapped[str] = mapped_column(Text)
     api_key: Mapped[str] = mapped_column(Text)
-    main: Mapped[str] = mapped_column(String(MODEL_CHARS))
-    mini: Mapped[str] = mapped_column(String(MODEL_CHARS))
+    main: Mapped[str] = mapped_column(String(256))
+    mini: Mapped[str] = mapped_column(String(256))
     updated_at: Mapped[datetime]
 
 

@@ -11,8 +11,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
-USER_ID_CHARS = 256  # at most
-
 
 class OwnerRow(Base):
     """Owner: a tenant's user, a space that several users share, a session of neither, or the tenant itself.
@@ -27,7 +25,7 @@ class OwnerRow(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     tenant: Mapped[str] = mapped_column(String(64))
     kind: Mapped[str] = mapped_column(String(8))
-    name: Mapped[str] = mapped_column(String(USER_ID_CHARS))
+    name: Mapped[str] = mapped_column(String(256))
     created_at: Mapped[datetime]
     remember: Mapped[bool] = mapped_column(default=True, server_default=true())  # if not, no turn uses the memory
     profile_through: Mapped[int] = mapped_column(BigId, default=0, server_default="0")  # the last fact it was made from

@@ -7,6 +7,8 @@ from sqlalchemy import Connection, column, inspect, select, table
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 
+UPGRADE = "`recap db upgrade` (`recap serve` does)"
+NEWER = "run the version of Recap that made it, or restore a backup of this one"
 _VERSIONS = table("alembic_version", column("version_num"))
 
 
@@ -34,3 +36,13 @@ def why_too_old(revision: str | None) -> str | None:
         f"its schema is {revision}, too old for this version of Recap: run `recap db upgrade` with the last "
         'version that can upgrade it, then with this one; docs/operations.md, "Upgrading", says how'
     )
+
+
+def schema_differs(revision: str | None) -> str | None:
+    """Return why a database of this revision can't be used, and what to do; None for the right one."""
+    needed = revisions()[0]
+    if revision == needed:
+        return None
+    if revision is None or revision in revisions():
+        return f"its schema is {revision or 'missing'}, this version of Recap needs {needed}: run {UPGRADE}"
+    return why_too_old(revision) or f"its schema is {revision}, which this version of Recap does not know: {NEWER}"

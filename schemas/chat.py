@@ -8,7 +8,6 @@ from marshmallow import INCLUDE, Schema, ValidationError, post_load, validate
 
 from models.messages import Excerpt as ExcerptValue
 from models.messages import MessageDraft
-from models.model_server import MODEL_CHARS
 from models.turns import RECALL_MODES
 from schemas import fields
 from schemas.attachments import read_parts
@@ -16,6 +15,7 @@ from schemas.examples import Example
 from schemas.facts import Fact
 from schemas.fields import OPTIONAL, describe, numbers_by_name
 from schemas.messages import MESSAGE_CHARS_MAX, Message
+from schemas.model_server import MODEL_CHARS
 from schemas.overview import Sentence
 from schemas.shapes import CallerQuery, PageQuery, ValueSchema
 

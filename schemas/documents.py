@@ -2,12 +2,12 @@
 
 from marshmallow import Schema, validate
 
-from models.documents import TITLE_CHARS, URI_CHARS
-from models.messages import EXTERNAL_ID_CHARS
 from schemas import fields
 from schemas.fields import describe
+from schemas.messages import EXTERNAL_ID_CHARS
 from schemas.shapes import CallerQuery, PageQuery
 
+TITLE_CHARS, URI_CHARS = 200, 2_000
 PLAIN, MARKDOWN, HTML, PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
 SUFFIXES = {".txt": PLAIN, ".md": MARKDOWN, ".markdown": MARKDOWN, ".html": HTML, ".htm": HTML, ".pdf": PDF}
 """What can be read, by the endings of files."""

@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from marshmallow import ValidationError, fields, validate
 
-from models.owners import USER_ID_CHARS
-
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
+USER_ID_CHARS = 256
 UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
 OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
 INT32_MAX = 2**31 - 1

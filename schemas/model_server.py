@@ -2,11 +2,11 @@
 
 from marshmallow import Schema, validate
 
-from models.model_server import MODEL_CHARS, ServerDraft
+from models.model_server import ServerDraft
 from schemas import fields
 from schemas.shapes import ValueSchema
 
-ADDRESS_CHARS, KEY_CHARS = 2000, 1000
+ADDRESS_CHARS, KEY_CHARS, MODEL_CHARS = 2000, 1000, 256
 
 
 class ModelNames(Schema):

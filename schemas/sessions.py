@@ -2,9 +2,8 @@
 
 from marshmallow import Schema, validate
 
-from models.owners import USER_ID_CHARS
 from schemas import fields
-from schemas.fields import describe
+from schemas.fields import USER_ID_CHARS, describe
 from schemas.shapes import CallerQuery, Input, PageQuery
 
 REMEMBER = (

@@ -22,7 +22,24 @@ from sqlalchemy import (
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from models import Base, Database, OwnerRow, Transaction, UTCDateTime
+from models import (
+    Base,
+    Database,
+    DocumentRow,
+    ItemRow,
+    KeyRow,
+    MessageRow,
+    ModelServerRow,
+    OwnerRow,
+    SessionRow,
+    Transaction,
+    UTCDateTime,
+)
+from schemas.documents import TITLE_CHARS
+from schemas.fields import USER_ID_CHARS
+from schemas.messages import EXTERNAL_ID_CHARS
+from schemas.model_server import MODEL_CHARS
+from schemas.store import NAME_CHARS
 
 SENTINEL = "Xylozarquon"
 OTHERS = "Plainwording"
@@ -169,3 +186,19 @@ def test_a_time_is_stored_in_utc_and_comes_back_aware(time):
     assert write(None) is None and read(None) is None
     with pytest.raises(ValueError, match="without a time zone"):
         write(time.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize(
+    ("most", "column"),
+    [
+        (USER_ID_CHARS, OwnerRow.name),
+        (USER_ID_CHARS, KeyRow.user_id),
+        (EXTERNAL_ID_CHARS, MessageRow.external_id),
+        (EXTERNAL_ID_CHARS, DocumentRow.external_id),
+        (TITLE_CHARS, SessionRow.title),
+        (MODEL_CHARS, ModelServerRow.main),
+        (NAME_CHARS, ItemRow.key),
+    ],
+)
+def test_a_column_holds_the_longest_text_that_a_request_may_have(most, column):
+    assert column.type.length >= most

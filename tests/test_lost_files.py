@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 from app import engine_of
 from memory.ops.backup import back_up
 from models import Database
-from models.errors import DatabaseLost
+from models.database_faults import DatabaseLost
 from tests.faults.chatters import Chatter, stored_once
 from tests.http import ask, chat
 from tests.processes import Api, eventually, migrated_server

@@ -36,7 +36,7 @@ def impatient(monkeypatch):
         "memory.leases.RELEASE_TIMEOUT_SECONDS",
     ):
         monkeypatch.setattr(patience, 0.2)
-    monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 50)
+    monkeypatch.setattr("models.sqlite.BUSY_TIMEOUT_MS", 50)
 
 
 def passed_on(model_server: ModelServer, answer: Any, problem: str) -> None:

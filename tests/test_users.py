@@ -241,7 +241,7 @@ def reading(app: Flask) -> Iterator[None]:
 
 
 def test_a_log_in_use_is_said_and_emptied_later(model_app, model_server, monkeypatch):
-    monkeypatch.setattr("models.sqlite_file.BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr("models.sqlite.BUSY_TIMEOUT_MS", 10)
     live(model_app, model_server, "ada", SENTINEL, sessions=1)
     client, engine = model_app.test_client(), engine_of(model_app)
     with reading(model_app):

@@ -34,8 +34,7 @@ from config.parsers import TENANT
 from memory.errors import InvalidRequest, NotFound
 from models import Database, GrantRow, KeyRow, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
-from models.owners import USER_ID_CHARS
-from schemas.fields import ID
+from schemas.fields import ID, USER_ID_CHARS
 
 PREFIX = "recap_"  # people and secret scanners recognise a key by it
 HINT_CHARS = len(PREFIX) + 4  # listings show this beginning of a key

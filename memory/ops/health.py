@@ -13,12 +13,11 @@ from pathlib import Path
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.errors import DAMAGED, in_short, schema_differs
 from memory.ops import logs
 from memory.ops.metrics import Metrics, ScrapeInfo
 from models import Database, JobRow, Transaction, WebhookRow
-from models.errors import DatabaseFault, fault_of
-from models.schema import revision_of
+from models.database_faults import DAMAGED, DatabaseFault, fault_of, in_short
+from models.schema import revision_of, schema_differs
 from search_index import Embedder
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""SQLite database's files, and this process's connections to them.
+"""SQLite: the files of a database, and how this process opens them and sets its connections up.
 
 An open file stays open when its name is removed or given to another: SQLite goes on writing where nobody will look.
 Its log (`-wal`) and the log's index (`-shm`) take commits too, and the log is of use with its own database alone.
@@ -19,7 +19,7 @@ from sqlalchemy import URL, Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DisconnectionError
 
-from models.errors import DatabaseFault, DatabaseLost, fault_of, on_read_only_disk
+from models.database_faults import DatabaseFault, DatabaseLost, fault_of, on_read_only_disk
 
 BUSY_TIMEOUT_MS = 1_000  # SQLite waits so long for a lock; `Database.write` tries again while its lock_timeout lasts
 SETTLE_SECONDS = 0.1  # SQLite makes and removes the log and its index one after the other
