@@ -21,7 +21,8 @@ from werkzeug.routing import IntegerConverter
 from api.bodies import BodyParser
 from api.current_request import current_engine
 from api.errors import REFUSALS, UNREADABLE
-from api.identity import ANY_SCOPE, caller
+from api.identity import caller
+from api.permissions import ANY_SCOPE
 from memory.errors import InvalidRequest
 from models.keys import ADMIN, CHAT, READ
 from models.owners import Caller

@@ -10,7 +10,8 @@ from flask import Response
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.errors import error_body
-from api.identity import idempotency_key, others_read
+from api.identity import idempotency_key
+from api.permissions import others_read
 from api.streaming import answer_turn
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting

@@ -19,8 +19,9 @@ from flask import Response, g, request
 from marshmallow import ValidationError, fields, validate
 
 from api.blueprint import LIMITED
-from api.identity import idempotency_key, others_read
+from api.identity import idempotency_key
 from api.named_person import client_caller, header, others_in_headers, storable, text_of_name
+from api.permissions import others_read
 from api.streaming import ReplyEncoder, answer_turn
 from memory import tokens
 from memory.llm import RawChunk, ToolCall

@@ -1,14 +1,13 @@
-"""Find out who is asking: the principal of the key, the person, and what they may do."""
+"""Find out who is asking: the principal of the key, the person or space that the request names, and its retry key."""
 
 import hashlib
 import hmac
-from collections.abc import Sequence
 from typing import Any
 
-from flask import current_app, g, request
+from flask import g, request
 
-from api.current_request import current_engine
 from api.oauth import token_principal
+from api.permissions import ANY_SCOPE, need_right_for_call
 from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
 from memory.access.oauth import TOKEN_PREFIX
@@ -17,30 +16,15 @@ from memory.errors import (
     InvalidRequest,
     TokenRefused,
     Unauthenticated,
-    space_not_found,
     user_not_found,
 )
 from memory.ops import logs
-from models.keys import ADMIN, CHAT, READ, WRITE
+from models.keys import ADMIN
 from models.owners import Caller
 from models.turns import IDEMPOTENCY_KEY_CHARS
-from schemas.chat import SPACES_READ_MAX
-from schemas.fields import ID
 
 ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
-ANY_SCOPE = "any"  # of a call that every key may make
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
-
-
-def need_scope(principal: Principal, scope: str, *, own: bool = True) -> None:
-    """Raise Forbidden when the principal's key lacks a scope."""
-    if scope != ANY_SCOPE and not principal.has_scope(scope, own=own):
-        scopes = " and ".join(f"`{name}`" for name in sorted(principal.scopes))
-        raise Forbidden(
-            "scope_missing",
-            f"This call needs a key with the scope `{scope}`; this key has {scopes}. Nothing was done. Ask the "
-            "server's operator for another key.",
-        )
 
 
 def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
@@ -84,8 +68,8 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
             "This API key is unknown or was revoked. Nothing was done. Ask the server's operator for a key.",
         )
     g.principal = principal
-    if view is not None:
-        need_scope(principal, getattr(view, "scope", ADMIN), own=getattr(view, "own", False))
+    if view is not None and (scope := getattr(view, "scope", ADMIN)) != ANY_SCOPE:
+        principal.require_scope(scope, own=getattr(view, "own", False))
     return principal
 
 
@@ -136,98 +120,12 @@ def caller(user_id: str | None, space: str | None, *, by_address: bool = False) 
         space = next(iter(principal.spaces))
     caller = Caller(principal.tenant, user_id if own is None else own, space)
     if space is not None:
-        view: Any = current_app.view_functions.get(request.endpoint or "")
-        reads = request.method == "GET" or getattr(view, "scope", ADMIN) in (READ, ANY_SCOPE)
-        need_right(principal, space, READ if reads else WRITE)
+        need_right_for_call(principal, space)
     if caller.owner is not None:
         logs.add(owner=logs.Pseudonym(caller.owner[0], caller.tenant, caller.owner[1]))
     if caller.user_id is not None and "concurrency" in g:
         g.concurrency.acquire_for(Caller(caller.tenant, caller.user_id))
     return caller
-
-
-def others_read(caller: Caller, spaces: Sequence[str] | None, person: bool | None) -> tuple[Caller, ...]:  # noqa: FBT001
-    """Return whose memory a turn reads beside its own: these `spaces`, and in a space the `person` who acts.
-
-    Without them, a person's own key says: outside of spaces all that it names are read, in one the person is.
-    Raises NotFound for a space that the key does not open, Forbidden and InvalidRequest where no person can be read.
-    """
-    principal: Principal = g.principal
-    is_own = principal.user_id is not None
-    if spaces is None:
-        spaces = list(principal.spaces or ())[:SPACES_READ_MAX] if is_own and caller.space is None else ()
-    for space in spaces:
-        need_right(principal, space, READ)
-    also = [Caller(caller.tenant, caller.user_id, space) for space in dict.fromkeys(spaces) if space != caller.space]
-    if caller.space is not None and (is_own if person is None else person):
-        if not (is_own or principal.is_whole_tenant):
-            raise Forbidden(
-                "key_of_a_space",
-                "A key of spaces alone reads no person's memory. Nothing was done. Leave `person` out.",
-            )
-        if caller.user_id is None:
-            text = "`person` is true, but no `user_id` names the person. Nothing was done. Send it."
-            raise InvalidRequest("person_needed", text, param="user_id")
-        also.append(Caller(caller.tenant, caller.user_id))
-    return tuple(also)
-
-
-def need_right(principal: Principal, space: str, right: str) -> None:
-    """Raise NotFound where the key does not open the space, Forbidden where it may only read there."""
-    found = principal.right_in(space) if ID.fullmatch(space) else None
-    if found is None:
-        raise space_not_found(space)
-    if right == WRITE != found:
-        text = (
-            f"This key may only read in the space {space!r}. Nothing was done. Ask the server's operator for another."
-        )
-        raise Forbidden("space_read_only", text)
-
-
-def tenant() -> Caller:
-    """Return the caller of a call about what a tenant's people share."""
-    return Caller(g.principal.tenant)
-
-
-def whole_tenant() -> Caller:
-    """Return the caller of a change for all of a tenant. Raises Forbidden for one person's key."""
-    if not g.principal.is_whole_tenant:
-        raise Forbidden(
-            "key_of_one_person",
-            "This key belongs to one person or space, but the call changes something for everyone. Nothing was "
-            "changed. Use a key that was made without a user_id and without spaces.",
-        )
-    return tenant()
-
-
-def is_only_tenant() -> bool:
-    """Return whether no other tenant has a key."""
-    return not current_engine().keys.tenants - {g.principal.tenant}
-
-
-def whole_server() -> None:
-    """Raise Forbidden for a change for all tenants, if there is another than the caller's."""
-    whole_tenant()
-    if not is_only_tenant():
-        raise Forbidden(
-            "several_tenants",
-            "The model server serves every tenant, and this server has keys of more than one, so none of them may see "
-            "or change it. Nothing was changed. Its operator sets OPENAI_BASE_URL and OPENAI_API_KEY.",
-        )
-
-
-def permissions() -> dict[str, bool]:
-    """Return what the request's key may do; what it may not would be refused."""
-    principal: Principal = g.principal
-    change = principal.has_scope(ADMIN)
-    tenant = change and principal.is_whole_tenant
-    return {
-        "chat": principal.has_scope(CHAT),
-        "read": principal.has_scope(READ),
-        "change": change,
-        "tenant": tenant,
-        "server": tenant and is_only_tenant(),
-    }
 
 
 def idempotency_key(caller: Caller) -> str | None:

@@ -11,8 +11,8 @@ from marshmallow import Schema
 
 from api.blueprint import ApiBlueprint
 from api.errors import RENDERERS
-from api.identity import ANY_SCOPE
 from api.named_person import person_in_headers, space_in_header
+from api.permissions import ANY_SCOPE
 from memory.errors import RecapError
 from schemas import fields
 from schemas.shapes import CallerQuery

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from api.bodies import check_values
 from api.current_request import current_engine
-from api.identity import caller, need_right, need_scope
+from api.identity import caller
 from api.mcp_tools import TOOLS, session_uri
 from memory.access.keys import Principal
 from memory.engine import Engine
@@ -95,7 +95,7 @@ class McpServer:
         try:
             person = self._require(entry.scope)
             if entry.question is not None and person.space is not None:  # it has others in it
-                need_scope(self.principal, entry.scope, own=False)
+                self.principal.require_scope(entry.scope, own=False)
             if entry.question is not None and not _agreed(params.input_responses):
                 return self._ask(entry.question(self.engine, person, entry.load(params.arguments or {})))
             text, data = entry.call(self.engine, person, params.arguments or {})
@@ -158,9 +158,9 @@ class McpServer:
 
         Without a name it would be everybody's memory.
         """
-        need_scope(self.principal, scope)
+        self.principal.require_scope(scope)
         if self.person.space is not None and scope != READ:
-            need_right(self.principal, self.person.space, WRITE)
+            self.principal.require_right(self.person.space, WRITE)
         if self.person.owner is None:
             raise InvalidRequest(
                 "person_needed",

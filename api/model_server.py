@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.blueprint import ApiBlueprint, current_engine
-from api.identity import whole_server
+from api.permissions import whole_server
 from models.keys import ADMIN
 from models.model_server import ServerDraft
 from schemas import model_server as schema

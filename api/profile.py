@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.identity import tenant, whole_tenant
+from api.permissions import tenant, whole_tenant
 from memory.knowledge import profile
 from schemas import profile as schema
 from schemas.shapes import WHOM, PageQuery

@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.blueprint import ApiBlueprint, current_engine
-from api.identity import tenant, whole_tenant
+from api.permissions import tenant, whole_tenant
 from schemas import prompts as schema
 
 blueprint = ApiBlueprint("prompts", "The instructions for the models, by name.")

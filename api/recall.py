@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.identity import others_read
+from api.permissions import others_read
 from memory.erasing import erasing
 from memory.recall import unhelpful
 from memory.recall.search import search_memory

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.identity import whole_tenant
+from api.permissions import whole_tenant
 from memory.erasing import retention
 from memory.transfer.export_format import ExportDocument
 from memory.transfer.import_reader import Imported

@@ -5,7 +5,6 @@ from typing import Any
 from flask import g
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.identity import need_scope
 from memory.erasing import erasing
 from models.keys import CHAT, READ
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
@@ -70,5 +69,5 @@ def run_batch(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
     """
     operations = body["operations"]
     if not all(isinstance(operation, Put | Delete) for operation in operations):
-        need_scope(g.principal, READ)
+        g.principal.require_scope(READ)
     return schema.results_of(operations, _run(caller, *operations))

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response, g, request, stream_with_context
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.identity import ANY_SCOPE, need_scope, permissions
+from api.permissions import ANY_SCOPE, permissions
 from memory import users
 from memory.erasing import erasing
 from memory.knowledge import backlog
@@ -60,7 +60,7 @@ def erase_user(caller: Caller) -> Any:
 def _for_all(owner: Caller) -> Caller:
     """Return the caller. Raises Forbidden for a space if the key lacks `admin`: the space is not theirs alone."""
     if owner.space is not None:
-        need_scope(g.principal, ADMIN, own=False)
+        g.principal.require_scope(ADMIN, own=False)
     return owner
 
 

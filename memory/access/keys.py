@@ -31,7 +31,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import ApiKey, Settings, SettingsError
 from config.parsers import TENANT
-from memory.errors import InvalidRequest, NotFound
+from memory.errors import Forbidden, InvalidRequest, NotFound, space_not_found
 from models import Database, GrantRow, KeyRow, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
 from schemas.fields import ID, USER_ID_CHARS
@@ -77,6 +77,28 @@ class Principal:
     def right_in(self, space: str) -> str | None:
         """Return the right of the key in a space, `read` or `write`; None: it does not open the space."""
         return WRITE if self.is_whole_tenant else (self.spaces or {}).get(space)
+
+    def require_scope(self, scope: str, *, own: bool = True) -> None:
+        """Raise Forbidden where the key lacks a scope. own: see `has_scope`."""
+        if not self.has_scope(scope, own=own):
+            scopes = " and ".join(f"`{name}`" for name in sorted(self.scopes))
+            raise Forbidden(
+                "scope_missing",
+                f"This call needs a key with the scope `{scope}`; this key has {scopes}. Nothing was done. Ask the "
+                "server's operator for another key.",
+            )
+
+    def require_right(self, space: str, right: str) -> None:
+        """Raise NotFound where the key does not open the space, Forbidden where it may only read there."""
+        found = self.right_in(space) if ID.fullmatch(space) else None
+        if found is None:
+            raise space_not_found(space)
+        if right == WRITE != found:
+            raise Forbidden(
+                "space_read_only",
+                f"This key may only read in the space {space!r}. Nothing was done. Ask the server's operator for "
+                "another.",
+            )
 
 
 ANONYMOUS = Principal("default")  # the caller where no key is required
