@@ -18,7 +18,8 @@ from memory.llm import TextDelta, Thought, Waiting
 from memory.transcripts.transcript import TranscriptMessage
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from models.keys import CHAT
-from schemas.chat import MEMORY, USAGE, ChatReply, ChatRequest
+from schemas.chat import USAGE, ChatReply, ChatRequest
+from schemas.memory_report import MEMORY
 
 blueprint = ApiBlueprint("chat", "Send a message, get a reply that remembers.")
 

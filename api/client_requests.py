@@ -28,8 +28,8 @@ from memory.llm import RawChunk, ToolCall
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
 from memory.turn.request import TurnFinished, TurnRequest, TurnStarted
-from schemas.chat import WRITTEN
 from schemas.fields import ID, PARTS_MAX, describe
+from schemas.memory_report import WRITTEN
 
 Object = Mapping[str, Any]
 

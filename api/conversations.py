@@ -12,7 +12,7 @@ from api.response_sessions import find_conversation
 from memory.erasing.erasing import erase_session
 from models.keys import CHAT
 from schemas import fields
-from schemas.chat import Open
+from schemas.shapes import Open
 
 
 class NewConversation(NewItems):

@@ -20,9 +20,9 @@ from memory.turn.request import TurnEvent, TurnFinished
 from models.keys import CHAT
 from models.owners import Usage
 from schemas import fields
-from schemas.chat import Completion, Open
+from schemas.chat import Completion
 from schemas.fields import PARTS_MAX
-from schemas.shapes import Input
+from schemas.shapes import Input, Open
 
 MESSAGES_MAX = 10_000  # more than any model reads
 STREAM = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})

@@ -19,7 +19,7 @@ from memory.sessions.sessions import SessionInfo
 from memory.transcripts.transcript import answered, calls_of
 from models.messages import ListedMessage, Message
 from schemas import fields
-from schemas.chat import Open
+from schemas.shapes import Open
 
 INSTRUCTING = ("system", "developer")
 _ROLES = ("user", "assistant", *INSTRUCTING)

@@ -33,8 +33,8 @@ from memory.llm.openai_form import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted, TurnUsage
 from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields
-from schemas.chat import Open
 from schemas.fields import PARTS_MAX
+from schemas.shapes import Open
 
 _REPLY_ID = "msg_resp_"  # begins the id of a reply, which goes on with that of its turn
 _ARGUMENTS = {  # of a call: the field that has them, and its events

@@ -8,7 +8,7 @@ from memory.erasing import erasing, message
 from memory.recall.related_sessions import related_sessions
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
-from schemas import chat, messages, sessions
+from schemas import messages, sessions
 from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
@@ -160,22 +160,3 @@ def stop_reply(caller: Caller, session_id: str) -> dict[str, bool]:
     get a reply.
     """
     return {"stopping": TurnHistory(current_engine()).stop(caller, session_id)}
-
-
-turns_blueprint = ApiBlueprint("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
-
-
-@turns_blueprint.get("/sessions/<session_id>/turns", query=chat.TurnQuery, page_of=chat.Turn)
-def list_turns(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
-    """List a session's turns, newest first
-
-    Turns of messages that were replaced are left out.
-    """
-    newest_first = query.pop("order") == "desc"
-    return TurnHistory(current_engine()).page(caller, session_id, newest_first=newest_first, **query)
-
-
-@turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>", returns=chat.TurnWithMemory)
-def get_turn(caller: Caller, session_id: str, message_id: int) -> Any:
-    """Read one turn, named by its message or its reply, with the memory its prompt showed"""
-    return TurnHistory(current_engine()).get(caller, session_id, message_id)

@@ -15,7 +15,7 @@ from memory.erasing.message import erase_message
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT
 from schemas import fields
-from schemas.chat import Open
+from schemas.shapes import Open
 
 blueprint = ApiBlueprint("stored responses", "OpenAI's Responses that were stored.", prefix="/v1/responses")
 

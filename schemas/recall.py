@@ -7,8 +7,9 @@ from typing import Any
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.chat import DocumentPlace, ExcerptMessage, Memory, Question
+from schemas.chat import Question
 from schemas.fields import OPTIONAL, describe
+from schemas.memory_report import DocumentPlace, ExcerptMessage, Memory
 from schemas.messages import ROLES, Message
 from schemas.shapes import CallerQuery, PageQuery
 

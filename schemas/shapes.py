@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
-from marshmallow import RAISE, Schema, ValidationError, post_load, pre_load
+from marshmallow import INCLUDE, RAISE, Schema, ValidationError, post_load, pre_load
 
 from schemas import fields
 from schemas.fields import INT32_MAX
@@ -27,6 +27,13 @@ class Input(Schema):
         if unknown == RAISE and isinstance(data, Mapping) and len(data) > len(self.fields) + WRONG_MAX:
             raise ValidationError(f"Has {len(data):,} keys, but at most {len(self.fields)} are known.")
         return data
+
+
+class Open(Schema):
+    """Object to which the model server may add fields."""
+
+    class Meta:
+        unknown = INCLUDE
 
 
 class ValueSchema(Input):

@@ -53,6 +53,7 @@ SHORT = {
         "api/graph.py",
         "api/jobs.py",
         "api/spaces.py",
+        "api/turns.py",
         "cli/index.py",
         "cli/logs.py",
         "cli/serve.py",
