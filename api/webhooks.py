@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
+from memory import webhooks
 from models.keys import ADMIN
 from schemas import webhooks as schema
 
@@ -14,7 +15,7 @@ _BAD_URL = {422: "The address can't be used, or something else is wrong."}
 @blueprint.get("/webhooks", list_of=schema.Webhook, scope=ADMIN, own=False)
 def list_webhooks(caller: Caller) -> Any:
     """List webhooks, each with its last deliveries"""
-    return {"items": current_engine().webhooks.find(caller)}
+    return {"items": webhooks.list_webhooks(current_engine(), caller)}
 
 
 @blueprint.post(
@@ -31,7 +32,7 @@ def create_webhook(caller: Caller, body: dict[str, Any]) -> Any:
     It gets what happens from now on, each event at least once, those of one person in order. The answer has the secret
     that deliveries are signed with. A receiver that fails is tried again, for three days; then the webhook is disabled.
     """
-    return current_engine().webhooks.create(caller, **body)
+    return webhooks.create(current_engine(), caller, **body)
 
 
 @blueprint.patch(
@@ -46,7 +47,7 @@ def change_webhook(caller: Caller, body: dict[str, Any], webhook_id: int) -> Any
 
     A change also has what failed tried again now.
     """
-    return current_engine().webhooks.change(caller, webhook_id, body)
+    return webhooks.change(current_engine(), caller, webhook_id, body)
 
 
 @blueprint.post(
@@ -62,16 +63,16 @@ def rotate_webhook(caller: Caller, body: dict[str, Any], webhook_id: int) -> Any
     The answer has it. Until `overlap_hours` are over, the header `webhook-signature` has two signatures, the new
     secret's and the former one's, as Standard Webhooks defines it: a receiver that knows either of them goes on.
     """
-    return current_engine().webhooks.rotate(caller, webhook_id, **body)
+    return webhooks.rotate(current_engine(), caller, webhook_id, **body)
 
 
 @blueprint.delete("/webhooks/<int64:webhook_id>", status=204, own=False)
 def delete_webhook(caller: Caller, webhook_id: int) -> None:
     """Delete a webhook, with what waits for it"""
-    current_engine().webhooks.delete(caller, webhook_id)
+    webhooks.remove(current_engine(), caller, webhook_id)
 
 
 @blueprint.post("/webhooks/<int64:webhook_id>/test", returns=schema.Delivery, slow=True, own=False)
 def test_webhook(caller: Caller, webhook_id: int) -> Any:
     """Post an event of the type `webhook.test`, and see how it went"""
-    return current_engine().webhooks.test(caller, webhook_id)
+    return webhooks.send_test(current_engine(), caller, webhook_id)

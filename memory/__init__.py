@@ -17,12 +17,12 @@ recall      find earlier messages, decide whether to look for them, feed the sea
 feedback    what a person thinks of a reply, and what it changes
 examples    good answers to show
 knowledge   facts, summaries and the profile
-instructions, job_listing    named texts beside the system prompt; the list of jobs
+instructions, job_listing, webhooks    named texts beside the system prompt; the list of jobs; addresses told of events
 engine      the parts below, built once for a process; what stands above are functions over it
 sessions    threads of messages, and which of them a prompt shows word for word
 conversation_types    what a conversation is for, and what a turn does differently then
 store       JSON items under a namespace and a key
-webhooks    addresses that are told of events: registered, and delivered to
+deliveries  events on their way to webhooks
 jobs, job_statements    work that happens after the reply; its order
 leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one

@@ -20,6 +20,7 @@ from memory.access.budgets import Budgets
 from memory.access.keys import Keys
 from memory.access.oauth import OAuth
 from memory.conversation_types import ConversationTypes
+from memory.deliveries import Deliveries
 from memory.events import Events
 from memory.jobs import JobQueue
 from memory.languages import analysis_in
@@ -33,7 +34,6 @@ from memory.ops.metrics import Metrics
 from memory.prompts.prompts import Prompts
 from memory.sessions.sessions import Sessions
 from memory.store.store import Items
-from memory.webhooks.webhooks import Webhooks
 from models import Database
 from search_index import RANKING_PROFILES, RankingProfile, SearchIndex
 from search_index.caches import ByteLRU
@@ -76,7 +76,7 @@ class Engine:
         self.events = events = Events(database, now)
         self.leases = leases = Leases(database, now)
         self.job_queue = job_queue = JobQueue(database, leases, now, metrics)
-        self.webhooks = Webhooks(settings, database, events, job_queue, now)
+        self.deliveries = Deliveries(settings, database, events, job_queue, now)
         self.health = Health(database, settings.data_dir, embedder, metrics, now)
         self.keys = keys = Keys(settings.api_keys, database, now)
         self.oauth = OAuth(keys, database, now)

@@ -45,7 +45,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.access.owners import find_or_make_owner
+from memory.access.owners import find_or_make_owner, of_caller
 from memory.errors import InvalidRequest, RecapError
 from memory.ops import logs
 from models import (
@@ -179,15 +179,6 @@ _WRITERS = select(_LOCKS.c.virtualtransaction).where(
 
 
 # -- reading the log
-
-
-def of_caller(caller: Caller) -> ColumnElement[bool]:
-    """Return the condition for the owners whose events a caller gets: a person or a space, or all of a tenant."""
-    of_tenant = _O.tenant == caller.tenant
-    if caller.owner is None:
-        return of_tenant
-    kind, name = caller.owner
-    return and_(of_tenant, _O.kind == kind, _O.name == name)
 
 
 def parse_position(raw: str) -> Position:

@@ -28,6 +28,6 @@ def register_jobs(engine: Engine) -> None:
     queue.register("overview", partial(overview.run, engine))
     queue.register("feedback", partial(feedback.run, engine))
     queue.register("consolidation", partial(consolidation.run, engine))
-    queue.register("webhook", engine.webhooks.deliveries.run, WEBHOOK_WORKERS)
+    queue.register("webhook", engine.deliveries.run, WEBHOOK_WORKERS)
     queue.register("events", engine.events.expire)
-    queue.watch(engine.webhooks.deliveries.dispatch)
+    queue.watch(engine.deliveries.dispatch)

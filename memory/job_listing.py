@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Update, delete, func, select, tuple_, update
 
-from memory.access.owners import get_row, get_session
+from memory.access.owners import get_row, get_session, of_caller
 from memory.engine import Engine
 from memory.errors import Conflict, NotFound
 from memory.job_statements import IN_QUEUE
@@ -142,7 +142,5 @@ def _visible(caller: Caller | None) -> Any:
         return query
     query = query.where(JobRow.tenant == caller.tenant)
     if caller.owner is not None:
-        kind, name = caller.owner
-        theirs = OwnerRow.tenant == caller.tenant, OwnerRow.kind == kind, OwnerRow.name == name
-        query = query.where(JobRow.owner_id == select(OwnerRow.id).where(*theirs).scalar_subquery())
+        query = query.where(JobRow.owner_id == select(OwnerRow.id).where(of_caller(caller)).scalar_subquery())
     return query

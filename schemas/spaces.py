@@ -4,14 +4,8 @@ from marshmallow import Schema
 
 from models.keys import SPACE_RIGHTS
 from schemas import fields
-from schemas.shapes import Input
 
 _RIGHTS = "; ".join(f"`{name}`: {text}" for name, text in SPACE_RIGHTS.items())
-
-
-class SpaceQuery(Input):
-    cursor = fields.Text(load_default=None, about="`next_cursor` of the previous page.")
-    limit = fields.limit(50)
 
 
 class Space(Schema):

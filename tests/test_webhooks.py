@@ -21,11 +21,11 @@ from sqlalchemy import select, update
 
 from app import engine_of
 from config import Settings
+from memory import deliveries
+from memory.deliveries import FAILING_MAX
 from memory.engine import utc_now
 from memory.ops import public_network
-from memory.webhooks import deliveries
-from memory.webhooks.deliveries import FAILING_MAX
-from memory.webhooks.webhooks import WEBHOOKS_MAX
+from memory.webhooks import WEBHOOKS_MAX
 from models import JobRow, WebhookRow
 from models.events import Event, Position
 from tests.http import append, error, good, said
@@ -302,7 +302,7 @@ def test_a_webhook_that_is_deleted_gets_nothing_more(app, client, receiver):
 def test_an_erased_person_is_told_and_nothing_else_of_them(app, client, receiver):
     make(client, receiver, words=True)
     append(client, "tea", [said("SENTINEL")], **ADA)
-    engine_of(app).webhooks.deliveries.dispatch()  # their job waits
+    engine_of(app).deliveries.dispatch()  # their job waits
     good(client.delete("/api/users/ada"))
     deliver(app)
     (event,) = receiver.events

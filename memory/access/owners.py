@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Select, bindparam, select
+from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, select
 from sqlalchemy.orm import contains_eager
 
 from memory.errors import InvalidRequest, NotFound, space_not_found, user_not_found
@@ -33,6 +33,7 @@ _ANYBODYS = (  # a session of nobody first: `session` comes before `user`
     _BY_PUBLIC_ID.where(SessionRow.tenant == bindparam("tenant")).order_by(OwnerRow.kind, SessionRow.id).limit(2)
 )
 _OWNERS = select(OwnerRow)
+_O = OwnerRow.__table__.c
 _INSERT = Upsert(OwnerRow, ("tenant", "kind", "name"), lambda _: {"created_at": OwnerRow.created_at})  # changes nothing
 
 OWNER_AND_TENANT = select(bindparam("owner", type_=BigInteger())).union_all(
@@ -76,11 +77,16 @@ def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
 
 def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:
     """Narrow a query, which joins OwnerRow, to the rows that the caller may see."""
-    query = query.where(OwnerRow.tenant == caller.tenant)
-    if caller.owner is not None:
-        kind, name = caller.owner
-        query = query.where(OwnerRow.kind == kind, OwnerRow.name == name)
-    return query
+    return query.where(of_caller(caller))
+
+
+def of_caller(caller: Caller) -> ColumnElement[bool]:
+    """Return the condition for the owners that a caller means: a person or a space, or all of the tenant."""
+    of_tenant = _O.tenant == caller.tenant
+    if caller.owner is None:
+        return of_tenant
+    kind, name = caller.owner
+    return and_(of_tenant, _O.kind == kind, _O.name == name)
 
 
 def get_row(tx: Transaction, query: Select[*tuple[Any, ...]], missing: NotFound, *locked: Any) -> Any:

@@ -30,8 +30,9 @@ from sqlalchemy import ColumnElement, select, update
 from config import Settings
 from config.parsers import Network
 from memory.access.encryption import Encryption, Undecryptable
+from memory.access.owners import of_caller
 from memory.errors import DeliveryFailed
-from memory.events import BATCH, Events, find_owners, of_caller, parse_position, read_events
+from memory.events import BATCH, Events, find_owners, parse_position, read_events
 from memory.jobs import JobQueue
 from memory.ops.public_network import NotPublic, PublicNetwork
 from models import Database, LaneRow, OwnerRow, Transaction, Upsert, WebhookRow, for_update, retry_on_conflict
@@ -66,7 +67,7 @@ class Deliveries:
     ) -> None:
         self._settings, self._database, self._events = settings, database, events
         self._job_queue, self._now = job_queue, now
-        self._encryption = Encryption(settings)
+        self.encryption = Encryption(settings)
         self._unused_until = 0.0  # by time.monotonic()
         self._looked: dict[int, Position] = {}  # by webhook: up to there nothing is new
 
@@ -177,7 +178,7 @@ class Deliveries:
 
     def secrets_of(self, row: WebhookRow) -> list[str]:
         """Return the secrets that sign now, the newest first. Raises Undecryptable."""
-        secret, *former = self._encryption.decrypt(row.secret).split(" ")
+        secret, *former = self.encryption.decrypt(row.secret).split(" ")
         return [secret, *former[:1]] if former and self._now() < datetime.fromisoformat(former[1]) else [secret]
 
 
