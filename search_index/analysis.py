@@ -44,6 +44,13 @@ _IRREGULAR_FORMS = """
 """
 _BASE_OF = {form: base for base, *forms in (line.split() for line in _IRREGULAR_FORMS.split(";")) for form in forms}
 
+# Endings of words in languages that Whoosh has no stemmer for, without accents.
+_ENDINGS = {
+    "pl": re.compile(
+        "(?<=\\w{3})(?:owie|iami|iach|iego|iemu|ami|ach|owi|ego|emu|iem|ymi|imi|iu|ie|ia|io|ow|em|om|ej|ym|im|[aeiouy])$"
+    )
+}
+
 # Scripts written without spaces between words, as ranges of characters: Thai to Burmese, Khmer, kana, bopomofo, Han.
 UNSPACED = (
     "\u0e01-\u0eff\u1000-\u109f\u1780-\u17d3\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u312f"
@@ -98,7 +105,7 @@ class Analysis:
         self._english = language == "en"
         self._stop_words = stop_words or _listed(language)
         self._idle_words = dict(idle_words)
-        self._stem: Callable[[str], str] = porter2 if self._english else stemmer_for_language(language)
+        self._stem = _stemmer(language)
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
         # A turn asks several times.
@@ -108,8 +115,10 @@ class Analysis:
     @cached_property
     def _others(self) -> dict[str, frozenset[str]]:
         """Function words of other languages, by their codes; made when needed, as most analyses only stem words."""
-        more = {code: frozenset(map(self.folded, words)) for code, words in self._idle_words.items()}
-        return {code: _listed(code) | more.get(code, frozenset()) for code in LANGUAGES if code != self.language}
+        more = {code: frozenset(map(self.folded, words)) for code, words in self._idle_words.items() if words}
+        return {
+            code: _listed(code) | more.get(code, frozenset()) for code in sorted({*LANGUAGES, *more} - {self.language})
+        }
 
     @cached_property
     def _foreign(self) -> dict[str, list[str]]:
@@ -248,7 +257,7 @@ class Analysis:
         word = word.casefold()[:MAX_TERM]
         if code == self.language or not word.isalpha() or len(word) == 1 or word in self._others[code]:
             return ""
-        return (porter2 if code == "en" else stemmer_for_language(code))(word)
+        return _stemmer(code)(word)
 
     def _words(self, text: str) -> frozenset[str]:
         """Return the distinct terms of `text` as a set, for comparing texts."""
@@ -282,6 +291,13 @@ class Analysis:
         if word.isalpha() and (word.isascii() or not self._english):
             word = self._stem(word) or word  # accents are folded already, as people leave them out: the stems bear it
         return (word,)
+
+
+def _stemmer(code: str) -> Callable[[str], str]:
+    """Return the function that cuts the endings off words of a language."""
+    if code in _ENDINGS:
+        return lambda word: _ENDINGS[code].sub("", word)
+    return porter2 if code == "en" else stemmer_for_language(code)
 
 
 def _written(text: str) -> list[str]:

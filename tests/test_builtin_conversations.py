@@ -160,8 +160,8 @@ hallo, ich heiße Ruth und wohne in Kiel
 wo wohne ich | Kiel
 merk dir bitte dass mein Bruder am 4. Juli heiratet | am 4. Juli heiratet
 wann heiratet mein bruder | 4. Juli
-où est-ce que j'habite ? | nothing about that
-danke dir, bis morgen! | All right
+où est-ce que j'habite ? | Tu m'as dit : « hallo, ich heiße Ruth und wohne in Kiel »
+danke dir, bis morgen! | Gern geschehen
 i cant eat shellfish | doesn't eat shellfish
 my supervisor is Prof. Lindqvist | supervisor Prof. Lindqvist
 whos my supervisor | Prof. Lindqvist
@@ -172,9 +172,9 @@ my haircut is on thursday at 9:30
 they moved it to friday at 11 | haircut friday at 11
 meine Tochter geht in die 3. Klasse
 in welche klasse geht meine tochter | in die 3. Klasse
-wer bist du | built-in model
+wer bist du | das eingebaute Modell
 = Budget: 4500 | Doesn't eat shellfish | Haircut: friday at 11 | Mein Bruder am 4. Juli heiratet
-= Supervisor: Prof. Lindqvist
+= Name: Ruth | Supervisor: Prof. Lindqvist | Wohnt in Kiel
 """
 
 DATES = "Actually, we changed the dates: 10 to 24 April."

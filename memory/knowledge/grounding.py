@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 from difflib import SequenceMatcher
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 from whoosh.lang import stopwords_for_language
@@ -38,6 +38,7 @@ from search_index.analysis import ENGLISH, PAIRED
 
 QUOTE_WORDS_MIN = 3  # for a quote of common words only
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
+FORM_LETTERS_MIN = 2  # at the beginning of two forms of one word
 AROUND = 200  # characters around a quote that are searched for a "not"
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
@@ -63,6 +64,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
 _SKIPPED = frozenset(["a", "an", "the", "that", "to", "really", "very", "even", "actually", "any", "much", "currently"])
 _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
+_PORTUGUESE_IN = re.compile(r"\bno\b", re.I)
 _OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
 _BEFORE_TOLD = re.compile(
     r"^(?:\[\d+\]\s*|[-*•]\s+|(?:\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
@@ -339,6 +341,8 @@ def _topics(text: str) -> set[str]:
 
 def _do_negations_agree(text: str, quote: str, content: str) -> bool:
     text, content = plain_apostrophes(text), plain_apostrophes(content)
+    if ENGLISH.languages_of(content) == ["pt"]:
+        content = _PORTUGUESE_IN.sub("em", content)
     if NEGATION.search(text):
         return NEGATIVE.search(content) is not None or _OTHER_LETTERS.search(content) is not None
     quote, content = plain_apostrophes(_compared(quote)), _compared(content)
@@ -352,15 +356,26 @@ def _do_negations_agree(text: str, quote: str, content: str) -> bool:
 
 
 def _denied(text: str, content: str) -> bool:
-    """Return whether the longest run of words that both texts share follows a "not" wherever it stands."""
-    mine = [stem(word.casefold()) for word in _WORD.findall(text)]
+    """Return whether one of the longest runs of words that both texts share follows a "not" wherever it stands."""
+    own = [stem(word.casefold()) for word in _WORD.findall(text)]
     spoken = [word.casefold() for word in _WORD.findall(content)]
     theirs = [stem(word) for word in spoken]
-    start, _, length = SequenceMatcher(None, mine, theirs, autojunk=False).find_longest_match()
-    run = mine[start : start + length]
-    places = [place for place in range(len(theirs)) if theirs[place : place + length] == run]
-    before = (next((word for word in reversed(spoken[:place]) if word not in _SKIPPED), "") for place in places)
-    return not set(run).isdisjoint(stems(text)) and all(map(NEGATION.fullmatch, before))
+    mine = [word if word in theirs else next(filter(partial(_is_form, word), theirs), word) for word in own]
+    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
+    length, told = max(block.size for block in blocks), set(stems(text))
+    for start in (block.a for block in blocks if block.size == length and told & {*own[block.a : block.a + length]}):
+        run = mine[start : start + length]
+        places = [place for place in range(len(theirs)) if theirs[place : place + length] == run]
+        before = (next((word for word in reversed(spoken[:place]) if word not in _SKIPPED), "") for place in places)
+        if all(map(NEGATION.fullmatch, before)):
+            return True
+    return False
+
+
+def _is_form(word: str, other: str) -> bool:
+    """Return whether two words differ in their endings alone (tomo, toma)."""
+    shared = max(FORM_LETTERS_MIN, len(word) - 2, len(other) - 2)
+    return word[:shared] == other[:shared]
 
 
 def _words(text: str) -> list[str]:

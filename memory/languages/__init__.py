@@ -126,5 +126,5 @@ def _is_form(word: str, other: str) -> bool:
     return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
 
 
-_IDLE_WORDS = tuple((one.code, one.idle_words) for one in LANGUAGES)
+_IDLE_WORDS = tuple((one.code, one.idle_words | (one.stop_words or frozenset())) for one in LANGUAGES)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

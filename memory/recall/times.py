@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, Language, TextPattern, Times, analysis_in
+from memory.languages import LANGUAGES, Language, TextPattern, Times, analysis_in, table
 
 READ_CHARS = 2000  # of a text
 _BEFORE = 32  # characters before a name in which "since" or "every" may stand
@@ -178,6 +178,12 @@ _SENTENCE = re.compile(r"[.!?;]\s|\n")
 _WORD = re.compile(r"\w+")
 _DATE = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])|[0-9][./-][0-9]")
 ENGLISH = "en"
+_ENGLISH_UNITS = {
+    f"{unit}{end}"
+    for unit in table(lambda one: one.times.units if one.times and one.code == ENGLISH else {})
+    for end in ("", "s")
+}
+_AGO = re.compile(r"\(\?P<ago>(\w+)\)")
 _UNDATED = frozenset(("shift", "year", "ago", "past", "named"))  # without any of these a phrase may be a plan
 Said = Mapping[str, str]
 """Matches of the groups of a phrase, in lower case, without the groups that took no part."""
@@ -200,7 +206,10 @@ class _Grammar:
         # Each phrase has a year in digits, a date in digits, or one of these words, of whose parts one tells it.
         keys = {*times.named, *times.units, *times.years, *times.months, *times.weekdays, *times.periods}
         words = {max(_WORD.findall(key.lower()), key=len) for key in keys}
-        self._hints = words | {f"{word}s" for word in words}
+        words |= {f"{word}s" for word in words}
+        if language.code != ENGLISH:  # "week" is Dutch too, beside a word that only Dutch has
+            words = words.difference(_ENGLISH_UNITS) | times.shifts.keys() | {*_AGO.findall(" ".join(phrases))}
+        self._hints = words
 
     def may_read(self, words: Set[str], *, has_date: bool) -> bool:
         """Return whether one of its phrases may stand in a text with these words, or with a date or year in digits."""

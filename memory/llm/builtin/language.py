@@ -6,19 +6,27 @@ Patterns of all languages count together, since people mix them; a reply is in o
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from whoosh.lang import stopwords_for_language
 
 from memory.languages import LANGUAGES, analysis_in, pattern, table, tables
 from search_index.analysis import ENGLISH
 
-_FILES = _EN, _ZH = [tables(Path(__file__).parent / "phrases" / f"{code}.toml") for code in ("en", "zh")]
+_FOLDER = Path(__file__).parent / "phrases"
+_FILES = {
+    code: tables(_FOLDER / f"{code}.toml")
+    for code in ("en", "zh", "ja", "de", "fr", "es", "it", "pt", "nl", "pl", "ru")
+}
+_EN = _FILES["en"]
 
 
 def patterns(table: str) -> dict[str, re.Pattern[str]]:
     """Return the patterns of a table by their names, each of all languages that have it."""
     sources: dict[str, list[str]] = {}
-    for file in _FILES:
+    for file in _FILES.values():
         for name, source in file.get(table, {}).items():
             sources.setdefault(name, []).append(source)
     return {name: re.compile("|".join(either), re.I) for name, either in sources.items()}
@@ -26,11 +34,13 @@ def patterns(table: str) -> dict[str, re.Pattern[str]]:
 
 def rows(table: str, columns: int) -> list[tuple[Any, ...]]:
     """Return the rows of a table. Columns stand two spaces apart; the last is a pattern."""
-    split = (row.split("  ", columns - 1) for file in _FILES for row in file.get(table, "").strip().splitlines())
+    split = (
+        row.split("  ", columns - 1) for file in _FILES.values() for row in file.get(table, "").strip().splitlines()
+    )
     return [(*columns, re.compile(source, re.I)) for *columns, source in split]
 
 
-THIRD_PERSONS = _EN["third_persons"]
+THIRD_PERSONS = {verb: form for file in _FILES.values() for verb, form in file.get("third_persons", {}).items()}
 _ASKS = patterns("asks") | {
     "own": pattern(lambda language: language.own),
     "keep out": pattern(lambda language: language.keep_out),
@@ -42,10 +52,21 @@ _ASKS = patterns("asks") | {
 _ANALYSIS = analysis_in("en")
 _REMEMBER = patterns("changes")["remember"]
 _SOUGHT = patterns("sought")
+_FUNCTION_WORDS = {
+    one.code: one.idle_words | (one.stop_words or frozenset(stopwords_for_language(one.code)))
+    for one in LANGUAGES
+    if one.spaced
+}
+_HINTS = {
+    code: re.compile(rf"\b(?:{file['reading']['carried']}|{file['asks']['hello']}|{file['asks']['thanks']})", re.I)
+    for code, file in _FILES.items()
+    if code in _FUNCTION_WORDS
+}
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _PADDING = pattern(lambda language: language.padding)
 _IDLE = frozenset().union(*(one.courtesies | one.idle_words | (one.stop_words or set()) for one in LANGUAGES))
-_ASKING, _CHINESE_ASKING = set(ENGLISH.terms(_EN["words"]["asking"])), _ZH["words"]["asking"].split()
+_ASKING = set(ENGLISH.terms(_EN["words"]["asking"]))
+_UNSPACED_ASKING = [word for code in ("zh", "ja") for word in _FILES[code]["words"]["asking"].split()]
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
 TIME_WORDS = frozenset(term for one in LANGUAGES for word in one.time_words for term in ENGLISH.terms(word))
 MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
@@ -108,8 +129,9 @@ def is_question(sentence: str) -> bool:
 
 def is_small_talk(text: str) -> bool:
     """Return whether a text greets, thanks or nods, and says nothing else."""
-    left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", straight(text[:300]))))
-    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", _ANALYSIS.asked(left).lower()))
+    asked = _ANALYSIS.asked(straight(text[:300]))  # of the whole text, whose language a part may not tell
+    left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", asked)))
+    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", left.lower()))
     return words <= _IDLE and not (is_question(text) and terms(left))
 
 
@@ -120,7 +142,7 @@ def straight(text: str) -> str:
 
 def terms(text: str) -> list[str]:
     """Return the words of a text as the search index compares them, words of one meaning as one."""
-    for word in _CHINESE_ASKING:
+    for word in _UNSPACED_ASKING:
         text = text.replace(word, " ")
     asked = _ANALYSIS.asked(text)
     return [
@@ -130,7 +152,20 @@ def terms(text: str) -> list[str]:
     ]
 
 
-def phrases_for(text: str) -> dict[str, str]:
-    """Return the phrases of the language in which an answer to the text had better be."""
-    chinese = 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text))
-    return dict((_ZH if chinese else _EN)["phrases"])
+def phrases_for(texts: Iterable[str]) -> dict[str, str]:
+    """Return the phrases of the language that the first of the texts is in whose words tell a language."""
+    codes = (code for text in texts if (code := _language_of(text)))
+    return dict(_FILES[next(codes, "en")]["phrases"])
+
+
+def _language_of(text: str) -> str:
+    """Return the code of the language whose function words, verbs and greetings a text has most of; "" for none."""
+    if re.search("[\u3041-\u30ff]", text):
+        return "ja"
+    if 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text)):
+        return "zh"
+    words = re.findall(r"[^\W\d_]+", straight(text[:1000]).lower())
+    counts = {code: sum(map(known.__contains__, words)) for code, known in _FUNCTION_WORDS.items()}
+    for code, hint in _HINTS.items():
+        counts[code] += len(hint.findall(text))
+    return max(counts, key=counts.__getitem__) if any(counts.values()) else ""

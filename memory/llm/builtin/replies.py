@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from itertools import islice
 
 from memory.llm.builtin.language import asks, is_question, is_small_talk, phrases_for, sought, terms
 from memory.llm.builtin.prompt import Prompt, Said
@@ -21,6 +22,7 @@ from memory.quoting import one_line
 from models.sections import SECTIONS, Sections
 
 QUOTES_MAX, LISTED_MAX, QUOTE_CHARS_MAX = 3, 15, 200
+EARLIER_TEXTS_MAX = 3  # that tell the language of a reply
 ENOUGH, ENOUGH_IMPERSONAL = 0.4, 0.55  # of a question's words
 
 Words = dict[str, str]
@@ -29,7 +31,8 @@ Words = dict[str, str]
 def reply(prompt: Prompt) -> str:
     """Return the reply to a prompt's question, never empty."""
     text = prompt.question
-    words = phrases_for(text)
+    own = (message.text for message in reversed(prompt.said) if message.role == "user")
+    words = phrases_for([text, *islice(own, EARLIER_TEXTS_MAX)])
     parts = [part for part in sentences(text) if _asks_of_two(part) or sought(part) or not is_small_talk(part)]
     record = record_of(prompt)
     if prompt.has_attachments:
