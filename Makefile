@@ -19,7 +19,7 @@ test: $(VENV)/.dev  ## Run the fast tests, without browser, other programs and s
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
 
 test-slow: $(VENV)/.dev  ## Run the slower tests: a browser, clients in other languages, whole server processes
-	$(BIN)/pytest -n 3 -m "(slow or browser) and not faults"
+	$(BIN)/pytest -n 4 --dist worksteal -m "(slow or browser) and not faults"
 
 test-all: test test-slow  ## Run test and test-slow
 

@@ -51,7 +51,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browsers and whole processes have a second try, which the report names: a machine that others load starves them
-    for longer than any of them waits.  A test that fails twice is wrong."""
+    for longer than any of them waits.  A test that fails twice is wrong.
+
+    Whole processes come first: no worker is left with a long test when the others have ended."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
     for item in items:
         if item.get_closest_marker("browser") or item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import httpx2
 
 from benchmarks.serving import ROOT, Server
+from cli import register_commands
+from tests.application import an_app
 
 
 def model_settings(url: str) -> dict[str, str]:
@@ -150,12 +152,22 @@ def execute(server: Server, statement: str) -> None:
         database.execute(statement)
 
 
+def command(server: Server, *arguments: str) -> str:
+    """Run a command of `recap` on a server's data, which has to succeed; return its output.
+
+    It runs in the process of the tests, which is another one than the server's and has all modules loaded.
+    """
+    with an_app(server.data_dir) as app:
+        register_commands(app)
+        done = app.test_cli_runner().invoke(args=arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
 def sound(server: Server) -> None:
     """Assert that the database is whole, and that every index agrees with it with nothing left to do."""
     with closing(sqlite3.connect(server.data_dir / "recap.db", timeout=15)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert database.execute("PRAGMA foreign_key_check").fetchall() == []
-    verified = server.flask("index", "verify")
-    assert verified.returncode == 0, verified.stdout + verified.stderr
-    assert "agree with the messages" in verified.stdout
-    assert "wait to be indexed" not in verified.stdout
+    verified = command(server, "index", "verify")
+    assert "agree with the messages" in verified and "wait to be indexed" not in verified

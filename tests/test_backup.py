@@ -18,7 +18,7 @@ from tests.application import execute
 from tests.faults.chatters import Chatter
 from tests.http import chat, stored
 from tests.jobs import jobs_done
-from tests.processes import Api, eventually, migrated_server, rows, sound
+from tests.processes import Api, command, eventually, migrated_server, rows, sound
 
 
 @pytest.fixture
@@ -236,14 +236,12 @@ def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began
             chatter.start()
         assert eventually(lambda: all(len(chatter.said) > 2 for chatter in chatters), 60.0)
         acknowledged = {words for chatter in chatters for words in chatter.said}
-        made = server.flask("backup", str(file))
+        command(server, "backup", str(file))
         for chatter in chatters:
             chatter.finish()
-        assert made.returncode == 0, made.stdout + made.stderr
         assert sum(len(chatter.said) for chatter in chatters) > len(acknowledged), "they went on meanwhile"
         assert server.stop() == 0
-        done = server.flask("restore", str(file))
-        assert done.returncode == 0, done.stdout + done.stderr
+        command(server, "restore", str(file))
         there = {row[0] for row in rows(server, "SELECT content FROM messages WHERE role = 'user'")}
         assert acknowledged <= there
         server.start()
