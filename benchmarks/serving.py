@@ -99,13 +99,19 @@ class Server:
     def settle(self, seconds: float) -> None:
         """Wait until all jobs are done, so that all messages are summarised and indexed.
 
+        Messages that wait for more before they are indexed are indexed now.
+
         Raises RuntimeError if a job fails, or if jobs are left after `seconds`.
         """
         deadline = time.monotonic() + seconds
-        while jobs := httpx2.get(f"{self.url}/health/ready", timeout=60.0, trust_env=False).json()["jobs"]:
-            if "failed" in jobs or time.monotonic() > deadline:
-                raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
-            time.sleep(0.25)  # polling costs the server time
+        with httpx2.Client(base_url=self.url, timeout=60.0, trust_env=False) as http:
+            while jobs := http.get("/health/ready").json()["jobs"]:
+                if "failed" in jobs or time.monotonic() > deadline:
+                    raise RuntimeError(f"jobs failed or did not end in time: {jobs}")
+                for job in http.get("/api/jobs", params={"limit": 100}).json()["items"]:
+                    if job["kind"] == "index" and job["state"] == "pending":
+                        http.post(f"/api/jobs/{job['id']}/retry")
+                time.sleep(0.25)  # polling costs the server time
 
     @property
     def pid(self) -> int:

@@ -52,7 +52,7 @@ from models.owners import Caller
 from models.sessions import SessionState
 
 # Seconds in which messages gather for one job, since two cost nearly as much as twenty.  Searches read their rows.
-INDEX_DELAY = 10.0
+INDEX_DELAY = 60.0
 WAITING_SECONDS = 60.0  # in which a program asks for the answer to what it appended
 INDEX_MESSAGES = 200  # of a session, after which it is due at once
 
