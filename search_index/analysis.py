@@ -25,6 +25,8 @@ from search_index.caches import cached
 MAX_TERM = 64  # characters of a term that count: what is longer is a key or a blob
 LANGUAGES = tuple(sorted(classes))  # that Whoosh has a Snowball stemmer for, by ISO 639-1 code
 FOREIGN_WORDS = 2  # of another language's function words, and more than of its own: a text is in that language
+JOINING = frozenset(["da", "de", "nl", "no", "sv"])  # languages that write compounds as one word
+COMPOUND_LETTERS_MIN, PART_LETTERS_MIN = 9, 4  # of a compound, and of each of its two parts
 NAME_WEIGHT = 2  # how often the speaker's name counts: having said it is more than being mentioned once
 
 # A question names the event ("when did she go", "what did he buy"), the message tells it in the past ("I went", "I
@@ -105,7 +107,7 @@ class Analysis:
         self._english = language == "en"
         self._stop_words = stop_words or _listed(language)
         self._idle_words = dict(idle_words)
-        self._stem = _stemmer(language)
+        self._stem, self.joins = _stemmer(language), language in JOINING
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
         # A turn asks several times.
@@ -140,7 +142,7 @@ class Analysis:
 
         `name` is the speaker's: "what did Ana say" prefers what Ana said.  A run of an unspaced script gives its pairs
         of neighbouring characters; `singles` adds every character, for documents, so that a query of one finds them.
-        It also adds the stems of a text in another language.
+        It also adds the stems of a text in another language, and parts of compounds.
         """
         pattern, runs = _ASCII_WORD, []
         if not text.isascii():
@@ -158,9 +160,11 @@ class Analysis:
                 terms += map("".join, pairwise(run))
             if len(run) == 1 or singles:
                 terms += run
-        if singles and (self._hints & {*words} or (pattern is _WORD and _CYRILLIC.search(text))):
+        if singles and (self.joins or self._hints & {*words} or (pattern is _WORD and _CYRILLIC.search(text))):
             languages, own = self._foreign_languages(text), {*terms}
             terms += [stem for word in words for stem in self._stems(word, languages) if stem not in own]
+            if not JOINING.isdisjoint(languages or [self.language]):
+                terms += [part for word in words for part in self._compound_parts(word, languages)]
         return terms + NAME_WEIGHT * self.terms(name, singles=singles) if name else terms
 
     def highlights(self, text: str, terms: Collection[str], prefixes: tuple[str, ...] = ()) -> list[str]:
@@ -237,6 +241,7 @@ class Analysis:
         asked: the text without its function words.  A message has the word's stem as well if its language was seen.
         """
         languages = self._foreign_languages(text)
+        is_joining = not JOINING.isdisjoint(languages or [self.language])
         found: dict[str, list[str]] = {}
         for word in _WRITTEN.findall(asked if asked.isascii() else _normalised(asked)):
             own = self.terms(word)
@@ -244,8 +249,26 @@ class Analysis:
                 found |= {term: [] for term in own}
             elif forms := [*self._stems(word, languages), *own]:
                 first = next((term for term in forms if term in found), forms[0])
+                forms += self._compound_forms(word, languages) if is_joining else []
                 found.setdefault(first, []).extend(form for form in forms if form != first)
         return found
+
+    def _compound_parts(self, word: str, languages: Sequence[str]) -> list[str]:
+        """Return every beginning and ending of a long word that may be a word of its own, marked at the joint."""
+        word = word.casefold()
+        if not COMPOUND_LETTERS_MIN <= len(word) <= MAX_TERM or not word.isalpha():
+            return []
+        places = range(PART_LETTERS_MIN, len(word) - PART_LETTERS_MIN + 1)
+        endings = (f"~{form[at:]}" for form in (word, *self._stems(word, languages)) for at in places)
+        return list(dict.fromkeys([*(f"{word[:at]}~" for at in places), *endings]))
+
+    def _compound_forms(self, word: str, languages: Sequence[str]) -> list[str]:
+        """Return the terms of compounds that a word may be a part of, and its own last part, if it is a compound."""
+        word = word.casefold()
+        stems = {word, *self._stems(word, languages)}
+        parts = [form for form in sorted(stems) if len(form) >= PART_LETTERS_MIN]
+        own = [part[1:] for part in self._compound_parts(word, languages) if part[0] == "~"]
+        return [*(f"~{part}" for part in parts), *(f"{part}~" for part in parts), *own]
 
     def _stems(self, word: str, languages: Sequence[str]) -> list[str]:
         """Return the distinct stems of the parts of a word that are no function words."""

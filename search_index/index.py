@@ -158,7 +158,7 @@ class SearchIndex:
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
         asked = self._analysis.asked(text)
         terms, forms, foreign = self._analysis.query_terms(asked), {}, asked != text
-        if foreign:
+        if foreign or self._analysis.joins:
             found = self._analysis.forms(text, asked)
             terms, forms = list(found), {form: term for term, others in found.items() for form in others}
         prepared = PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign, forms=forms)

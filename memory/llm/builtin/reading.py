@@ -83,7 +83,12 @@ _VERBATIM = ("k", "limit", "han", "name", "place")
 _READING, _CUTS, _MUST, _NEVER = map(patterns, ("reading", "cuts", "must", "never"))
 _FIGURES = (kind.pattern for name, kind in patterns("kinds").items() if name != "name")
 _MUST["figure"] = re.compile(f"^(?:{'|'.join(_FIGURES)})$", re.I)  # a whole value of its kind
-_ASIDE = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$", re.M | re.S)
+# Fenced or indented code, quoted lines, and a mail from its header to the last paragraph.
+_ASIDE = re.compile(
+    r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$|^(?: {4}|\t)(?![ \t]*[-*+•\d])[^\n]*$"
+    r"|^(?:From|Von|De|Da|Van|Od): [^\n]*\n(?:[\w-]+: ?[^\n]*\n)+.*?(?=\n\s*\n[^\n]*\Z|\Z)",
+    re.M | re.S,
+)
 _SENTENCE = re.compile(
     r"(?:[^.!?…。！？；\n]|\.(?=[\w,])|(?<=\b[ap]\.m)\.|(?<=\b(?:Mr|Ms|Dr|St|vs))\.|(?<=\bMrs)\.|(?<=\bProf)\."
     r"|(?<=\b(?:der|die|das|den|dem) \d)\.|(?<=\b[ai]m \d)\.|(?<=\b[ai]m \d\d)\."

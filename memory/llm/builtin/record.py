@@ -148,7 +148,8 @@ class Record:
         new, old = parts.get("new", ""), parts.get("old", "")
         kind = next((name for name, pattern in _KINDS.items() if new and pattern.fullmatch(new)), None)
         stated = [one for one in self.held if one.origin == Origin.STATED and ": " in one.text and one.mark != "-"]
-        of_kind = [one for one in stated if kind and _KINDS[kind].fullmatch(one.value)]
+        kinds = [kind, "moment"] if kind == "date" and old else [kind] if kind else []
+        of_kind = [one for one in stated if any(_KINDS[name].fullmatch(one.value) for name in kinds)]
         fitting = [one for one in of_kind if one.value.lower().startswith(old.lower())]
         newest = sorted(stated, key=lambda one: (bool(one.quote), one.known))[-1:]
         meant = [one for one in newest if one in fitting and (one.quote or one.known)] or fitting
