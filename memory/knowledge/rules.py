@@ -1,51 +1,44 @@
-"""Rules of what is kept, of a tenant for all of its people and of a person for themselves.
+"""Rules of what is kept, on behalf of callers: of a tenant for all of its people, and of a person for themselves.
 
-Every version of them is kept. A turn reads none: they are read where facts and summaries are written.
+Every version is kept. New rules say what they keep out of what is stored already, and close it when asked to.
 
-Invariant: rules that keep out what is stored already say so first, and close it only where the caller says which
-[test_rules].
+A closed fact keeps its history, and a summary or a profile its earlier versions: to erase what they say, forget facts
+and erase messages.
+
+Invariants [test_rules]:
+- Rules that keep out something stored are refused until the caller says whether to close it.
+- A tenant's rules reach all of its people, a person's nobody else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, select
+from sqlalchemy import Select, select
 
-from memory.access.owners import find_or_make_owner
+from memory.access.owners import find_or_make_owner, visible_to
 from memory.engine import Engine
-from memory.errors import InvalidRequest, NotFound
-from memory.knowledge.rule_set import EVERYTHING, Decision, RuleSet, check_word
-from memory.llm.mini_model import TEXT, list_of, object_of
+from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.knowledge import profile
+from memory.knowledge.fact_reads import FACTS, NOW, valid_at
+from memory.knowledge.fact_writes import change_fact, invalidate, schedule_end
+from memory.knowledge.overview import outdate_session
+from memory.knowledge.profile_patch import Profile
+from memory.knowledge.rule_reads import KEY, NAMESPACE
+from memory.knowledge.rule_set import EVERYTHING, RuleSet, check_word
+from memory.knowledge.summaries import rewrite_newest
 from memory.store import item_rows
-from models import ItemRow, OwnerRow, Transaction
+from models import IS_NEWEST_SUMMARY, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
+from models.facts import Fact
 from models.owners import Caller
-from models.store import OWN, Item, ItemVersion, Put
+from models.sections import Sections
+from models.store import Item, ItemVersion, Put
 
-NAMESPACE, KEY = (OWN, "rules"), "rules"
-_BOOLEAN, _DAYS = {"type": "boolean"}, {"type": ["integer", "null"], "minimum": 1}
-SHAPE = object_of(
-    categories=list_of(object_of(name=TEXT, keep=_BOOLEAN, days=_DAYS, about=TEXT)),
-    topics=list_of(TEXT),
-    words=list_of(TEXT),
-    review=_BOOLEAN,
-)
-_I = ItemRow.__table__.c
-_T = OwnerRow.__table__.alias().c
-
-
-def stored_rules(owner_id: ColumnElement[Any], tenant: ColumnElement[Any]) -> tuple[Any, Any]:
-    """Return two columns: the stored rules of an owner and of a tenant."""
-    tenant_id = select(_T.id).where(_T.tenant == tenant, _T.kind == "tenant").scalar_subquery()
-    stored = select(_I.value).where(_I.namespace == item_rows.join_namespace(NAMESPACE), _I["key"] == KEY)
-    own, of_tenant = (stored.where(_I.owner_id == who).scalar_subquery() for who in (owner_id, tenant_id))
-    return own.label("own_rules"), of_tenant.label("tenant_rules")
-
-
-_STORED = select(*stored_rules(bindparam("owner"), bindparam("tenant")))
+LISTED_MAX = 1_000  # facts that a preview lists
+BATCH_ROWS = 200  # that are closed in one transaction: others write in between
 
 
 @dataclass(frozen=True)
@@ -67,40 +60,18 @@ class RulesVersion:
         return cls(stored.version, rules, stored.author, stored.created_at, of_tenant.narrowed(rules))
 
 
-def rules_in_force(row: Any) -> RuleSet:
-    """Return the rules that hold for an owner. row: has the columns of `stored_rules`."""
-    return RuleSet.of(row.tenant_rules).narrowed(RuleSet.of(row.own_rules))
+@dataclass(frozen=True)
+class Effect:
+    """Effect of rules on what is stored: facts to close, ids of sessions and profiles; and ends of other facts."""
 
+    facts: tuple[Fact, ...]
+    ends: tuple[tuple[int, datetime], ...]
+    sessions: tuple[int, ...]
+    profiles: tuple[int, ...]
 
-def rules_of(tx: Transaction, owner_id: int, tenant: str) -> RuleSet:
-    """Return the rules that hold for an owner."""
-    return rules_in_force(tx.execute(_STORED, {"owner": owner_id, "tenant": tenant}).one())
-
-
-def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it came
-    tx: Transaction,
-    owner_id: int,
-    tenant: str,
-    fact: Mapping[str, Any],
-    *,
-    since: datetime,
-    by_model: bool = False,
-    has_new_category: bool = True,
-) -> Decision:
-    """Return what becomes of a fact that a caller states or changes.
-
-    Raises InvalidRequest for what is kept out, and for a new category that is unknown.
-    """
-    texts, ends = (fact["text"], fact.get("quote", "")), fact.get("expires_at")
-    decision = rules_of(tx, owner_id, tenant).decide(
-        fact["category"], *texts, since=since, ends=ends, by_model=by_model
-    )
-    if has_new_category and decision.category != fact["category"]:
-        text = f"There is no category {fact['category']!r}. Nothing was stored. Add it to the rules (`/api/rules`)."
-        raise InvalidRequest("unknown_category", text, param="category")
-    if decision.refused:
-        raise InvalidRequest("kept_out", f"By the rules of what is kept, {decision.refused}. Nothing was stored.")
-    return decision
+    @property
+    def closes(self) -> bool:
+        return bool(self.facts or self.sessions or self.profiles)
 
 
 def get(engine: Engine, caller: Caller) -> RulesVersion:
@@ -119,21 +90,43 @@ def versions(engine: Engine, caller: Caller) -> list[RulesVersion]:
         return [RulesVersion.of(version, of_tenant) for version in history]
 
 
-def check_rules(rules: RuleSet) -> None:
-    """Raise InvalidRequest for a word that can't be looked for, and for a category that has two rules."""
+def preview(engine: Engine, caller: Caller, rules: RuleSet) -> Effect:
+    """Return what these rules would close.
+
+    Raises InvalidRequest for a word that can't be looked for, and for a category that has two rules.
+    """
     for word in rules.words:
         check_word(word)
-    if len({category.name for category in rules.categories}) < len(rules.categories):
+    if len(rules.by_category) < len(rules.categories):
         text = "A category stands there twice. Nothing was stored."
         raise InvalidRequest("category_twice", text, param="categories")
+    with engine.database.read() as tx:
+        return _effect(engine, tx, caller, rules)
 
 
-def put_rules(engine: Engine, caller: Caller, rules: RuleSet, expected: int | None = None) -> RulesVersion:
-    """Store a new version, as it was checked. Raises Conflict."""
+def put(
+    engine: Engine, caller: Caller, rules: RuleSet, expected: int | None = None, *, close: bool | None = None
+) -> RulesVersion:
+    """Store a new version of the caller's rules.
+
+    close: whether to close what they keep out of what is stored; None: there may be nothing.
+    Raises InvalidRequest, and Conflict for another version and where `close` has to be said.
+    """
+    effect = preview(engine, caller, rules)
+    if close is None and effect.closes:
+        raise Conflict(
+            "rules_close_facts",
+            f"These rules keep out what is stored already: {len(effect.facts):,} facts, and parts of "
+            f"{len(effect.sessions):,} summaries and {len(effect.profiles):,} profiles. Nothing was changed. "
+            "`POST /api/rules/preview` lists them. Send `close`: true to close them, false to leave them.",
+            param="close",
+        )
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
         put = Put(NAMESPACE, KEY, rules.as_dict(), expected)
         item_rows.write(tx, owner.id, put, engine.now(), author="person")
+    if close is not False:
+        _close(engine, effect, rules)
     return get(engine, caller)
 
 
@@ -166,3 +159,85 @@ def _of_tenant(engine: Engine, tx: Transaction, caller: Caller) -> RuleSet:
     """Return the rules that a caller's own can only narrow."""
     item = _item(engine, tx, Caller(caller.tenant)) if caller.owner is not None else None
     return RuleSet.of(item.value) if item is not None else EVERYTHING
+
+
+# -- what is stored
+
+
+def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> Effect:
+    now, closed, ends = engine.now(), list[Fact](), list[tuple[int, datetime]]()
+    for row in tx.execute(_of(caller, FACTS, FactRow).where(valid_at(None)), {NOW.key: now}):
+        fact = Fact(*row)
+        since, ends_at = fact.valid_from, fact.expires_at
+        decision = rules.decide(fact.category, fact.text, fact.quote, since=since, ends=ends_at)
+        end = decision.expires_at
+        if decision.refused or (end is not None and end <= now):
+            closed.append(fact)
+        elif end is not None and end != fact.expires_at:
+            ends.append((fact.id, end))
+    sessions, profiles = list[int](), list[int]()
+    if rules.topics or rules.words:
+        summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, IS_NEWEST_SUMMARY)
+        for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
+            sections = Sections.from_dict(stored)
+            sessions += [session_id] if rules.kept_of(sections) != sections else []
+        is_profile = ItemRow.namespace == item_rows.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
+        items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
+        profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]
+    return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
+
+
+# -- closing
+
+
+def _close(engine: Engine, effect: Effect, rules: RuleSet) -> None:
+    """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
+    texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
+    for fact_ids in _batches([*texts, *ends]):
+        _close_facts(engine, fact_ids, texts, ends)
+    for session_ids in _batches(effect.sessions):
+        _clean_summaries(engine, session_ids, rules)
+    for item_ids in _batches(effect.profiles):
+        _clean_profiles(engine, item_ids, rules)
+
+
+@retry_on_conflict
+def _close_facts(engine: Engine, ids: Sequence[int], texts: dict[int, str], ends: dict[int, datetime]) -> None:
+    rows = select(FactRow.id, FactRow.text, OwnerRow.id, OwnerRow.tenant).join(OwnerRow)
+    with engine.database.write() as tx:
+        for fact_id, text, owner_id, tenant in tx.execute(rows.where(FactRow.id.in_(ids), valid_at(None))).all():
+            if fact_id in ends:
+                change_fact(tx, fact_id, engine.now(), expires_at=ends[fact_id])
+                schedule_end(engine, tx, owner_id, tenant, ends[fact_id])
+            elif text == texts[fact_id]:
+                invalidate(tx, fact_id, engine.now(), "excluded")
+
+
+@retry_on_conflict
+def _clean_summaries(engine: Engine, session_ids: Sequence[int], rules: RuleSet) -> None:
+    which = SessionRow.id.in_(session_ids)
+    with engine.database.write() as tx:
+        for row in rewrite_newest(engine, tx, which, rules.kept_of, "erasure"):
+            outdate_session(tx, row.owner_id, row.public_id, engine.now())
+
+
+@retry_on_conflict
+def _clean_profiles(engine: Engine, item_ids: Sequence[int], rules: RuleSet) -> None:
+    with engine.database.write() as tx:
+        for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
+            put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
+            item_rows.write(tx, row.owner_id, put, engine.now(), author="erasure")
+
+
+def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    return (ids[start : start + BATCH_ROWS] for start in range(0, len(ids), BATCH_ROWS))
+
+
+def _of(caller: Caller, query: Select[*tuple[Any, ...]], table: Any) -> Select[*tuple[Any, ...]]:
+    """Narrow a query to the rows of a table that belong to the caller: without a user, to all of the tenant's."""
+    return visible_to(query.join(OwnerRow, OwnerRow.id == table.owner_id), caller)
+
+
+def _without(stored: Any, rules: RuleSet) -> Profile:
+    """Return a stored profile without the values that are kept out."""
+    return Profile.of(stored).without(lambda value: rules.keeps_out(f"{value.name} {value.value}"))

@@ -24,7 +24,7 @@ from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, find_own_session, lock_owner
 from memory.engine import Engine
 from memory.errors import Conflict
-from memory.knowledge import overview, rules
+from memory.knowledge import overview, rule_reads
 from memory.knowledge.fact_writes import as_links, mark_changed, schedule_end
 from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
@@ -199,7 +199,7 @@ class Import:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
             owner = self.owner(tx)
-            owner_id, kept = owner.id, rules.rules_of(tx, owner.id, owner.tenant)
+            owner_id, kept = owner.id, rule_reads.rules_of(tx, owner.id, owner.tenant)
             times = FactRow.created_at.in_({fact.created_at for fact in facts})
             texts = FactRow.text.in_({fact.text for fact in facts if fact.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
@@ -337,7 +337,7 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     return tx.scalar(select(MessageRow).where(*at))
 
 
-_WITH_HISTORY = (*(instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE, rules.NAMESPACE),)
+_WITH_HISTORY = (*(instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE, rule_reads.NAMESPACE),)
 _SHAPES: dict[Namespace, dict[str, Any]] = {
     conversation_types.NAMESPACE: conversation_types.SHAPE,
     examples.NAMESPACE: examples.SHAPE,
@@ -345,7 +345,7 @@ _SHAPES: dict[Namespace, dict[str, Any]] = {
     instructions.NAMESPACE: instructions.SHAPE,
     instructions.PROPOSALS: instructions.PROPOSAL_SHAPE,
     overview.NAMESPACE: overview.SHAPE,
-    rules.NAMESPACE: rules.SHAPE,
+    rule_reads.NAMESPACE: rule_reads.SHAPE,
     unhelpful.NAMESPACE: unhelpful.SHAPE,
 }
 
