@@ -19,8 +19,8 @@ from memory.engine import Engine
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_reads import valid_at
 from memory.knowledge.graph import LINKED, LINKED_FACTS_MAX
-from memory.recall.latest_sessions import PRIVATE
 from memory.recall.search import facts_and_summaries
+from memory.sessions.messages import PRIVATE
 from models import FactRow, SessionRow, Transaction
 from models.facts import SELF, Relation
 from models.owners import Caller

@@ -1,10 +1,14 @@
-"""Latest sessions: how the other conversations of a person ended, for a message that says nothing of its own.
+"""Gists: other conversations of a person, each in its summary's words, where no excerpt of their messages is shown.
 
 "Let's continue where we left off" names nothing that a search could find.  The latest conversation is shown by its
 summary and last messages, the two before it by a line each.
 
+Beside the excerpts of a search, the summary that fits best is shown in a line.  It takes only the tokens that they have
+left, so it never replaces a message.
+
 Invariants:
-- Nothing of a conversation with an unremembered message is shown, not even its title (test_endings).
+- Nothing of a conversation with an unremembered message is shown, not even its title (test_endings,
+  test_nearest_summary).
 """
 
 from __future__ import annotations
@@ -17,21 +21,26 @@ from sqlalchemy import Connection, bindparam, exists, select
 
 from memory import tokens
 from memory.quoting import one_line
-from memory.recall.excerpts import excerpt_block, truncate_message
+from memory.recall.excerpts import address, excerpt_block, truncate_message
+from memory.recall.relevance import FOREIGN_SUMMARY, OTHER
+from memory.recall.search import SearchScope, facts_and_summaries
 from memory.sessions.messages import INDEXED, MESSAGES, PRIVATE, VISIBLE
 from models import MessageRow, SessionRow, SummaryRow
 from models.messages import Excerpt, Gist, Message
 from models.sections import Sections
+from search_index import PreparedQuery, SearchIndex
 
 ENDINGS_TOKENS_MAX = 320  # of RECALL_TOKENS
 GIST_TOKENS, LINE_TOKENS = 80, 20  # of a summary: with its open questions, or in a line
 SESSIONS, MESSAGES_SHOWN = 3, 4
 CONSIDERED = 10  # latest sessions that are read
+SUMMARIES_MAX = 100  # newest summaries that a turn searches
+LINE_TOKENS_MIN = 25  # tokens below which no line fits
 
 _M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
 _SPOKEN = *VISIBLE, *INDEXED, _M.role.in_(("user", "assistant")), _M.content != ""
-NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
-COLUMNS = _S.id, _S.public_id, _S.title, _S.updated_at, _V.id.label("summary_id"), _V.sections
+_NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
+_COLUMNS = _S.id, _S.public_id, _S.title, _S.updated_at, _V.id.label("summary_id"), _V.sections
 _LATEST = (
     select(_S.id)
     .where(_S.owner_id == bindparam("owner"), _S.id != bindparam("session"), _S.is_document.is_(False))
@@ -39,12 +48,13 @@ _LATEST = (
     .limit(CONSIDERED)
 )
 _ENDED = (
-    select(*COLUMNS)
-    .outerjoin(*NEWEST)
+    select(*_COLUMNS)
+    .outerjoin(*_NEWEST)
     .where(_S.id.in_(_LATEST.scalar_subquery()), ~PRIVATE, exists().where(_M.session_id == _S.id, *_SPOKEN))
     .order_by(_S.updated_at.desc(), _S.id.desc())
     .limit(SESSIONS)
 )
+_BY_ID = select(*_COLUMNS).outerjoin(*_NEWEST).where(_S.id.in_(bindparam("sessions", expanding=True)), ~PRIVATE)
 _LAST = (
     MESSAGES.where(_M.session_id == bindparam("session"), *_SPOKEN, _M.id.not_in(bindparam("shown", expanding=True)))
     .order_by(_M.position.desc())
@@ -76,6 +86,45 @@ def own_ending(
     return _within([excerpt] if excerpt else [], budget, page)
 
 
+def find_summaries(
+    tx: Connection, index: SearchIndex, scope: SearchScope, prepared: PreparedQuery, limit: int
+) -> list[Excerpt]:
+    """Return lines of the summaries of other sessions that fit a query, best first."""
+    summaries = {
+        summary.id: summary
+        for summary in facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
+        if summary.session_row_id != scope.session_row_id
+    }
+    limited = prepared._replace(query=replace(prepared.query, limit=limit))
+    hits = index.rank_texts(limited, [summary.document for summary in summaries.values()])
+    gate = FOREIGN_SUMMARY if prepared.is_foreign else OTHER
+    hits = [hit for hit in hits if gate.is_open([hit])]
+    rows = {row.id: row for row in tx.execute(_BY_ID, {"sessions": [hit.session_id for hit in hits]})} if hits else {}
+    lines = []
+    for hit in hits:
+        if row := rows.get(hit.session_id):
+            fit = round(hit.fit, 4)
+            gist = gist_of(row, in_full=False)
+            lines.append(Excerpt(row.public_id, row.title, (), (), fit, {"summary": fit}, gist))
+    return lines
+
+
+def nearest_summary(summaries: Sequence[Excerpt], excerpts: Sequence[Excerpt], budget: int) -> tuple[Excerpt, ...]:
+    """Return the first of the `summaries` whose session has no excerpt, if it fits what these leave of the budget."""
+    shown = {excerpt.session_id for excerpt in excerpts}
+    best = next((summary for summary in summaries if summary.session_id not in shown), None)
+    if best is None:
+        return ()
+    room = budget - sum(map(_words_cost, excerpts))
+    return (best,) if room >= LINE_TOKENS_MIN and _words_cost(best) <= room else ()
+
+
+def _words_cost(excerpt: Excerpt) -> int:
+    """Return the tokens of an excerpt without its address, as RECALL_TOKENS counts them."""
+    message_id = excerpt.hits[0] if excerpt.hits else None
+    return tokens.estimate(excerpt_block(excerpt)) - len(address(excerpt.session_id, message_id, "")) // 4
+
+
 def gist_of(row: Any, *, in_full: bool) -> Gist:
     """Return the gist of a session, from its columns `id`, `title`, `updated_at`, `summary_id` and `sections`."""
     sections = Sections.from_dict(row.sections) if row.sections else Sections()
@@ -100,7 +149,7 @@ def read_gists(tx: Connection, stored: Sequence[tuple[int, int | None, bool]]) -
         return {}
     in_full = {row_id: full for row_id, _, full in stored}
     summary_ids = [summary_id for _, summary_id, _ in stored if summary_id is not None]
-    query = select(*COLUMNS).outerjoin(SummaryRow.__table__, (_V.session_id == _S.id) & _V.id.in_(summary_ids))
+    query = select(*_COLUMNS).outerjoin(SummaryRow.__table__, (_V.session_id == _S.id) & _V.id.in_(summary_ids))
     rows = tx.execute(query.where(_S.id.in_(in_full)))
     return {row.id: (gist_of(row, in_full=in_full[row.id]), row.public_id, row.title) for row in rows}
 
