@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, ColumnElement, ForeignKey, Index, String, Text, false, text
+from sqlalchemy import JSON, ColumnElement, Dialect, ForeignKey, Index, String, Text, TypeDecorator, false, text
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -17,12 +18,39 @@ CATEGORY_CHARS_MAX = 32
 _WITH_LINKS, _WAITING = text("links IS NOT NULL"), text("replaces IS NOT NULL")
 
 
+@dataclass(frozen=True)
+class Relation:
+    """Relation of a fact between two entities, known by their names (see `knowledge.entities`)."""
+
+    subject: str
+    relation: str
+    object: str
+    subject_kind: str = "thing"
+    object_kind: str = "thing"
+
+    def __str__(self) -> str:
+        return f"{self.subject} {self.relation} {self.object}"
+
+
+class Relations(TypeDecorator[tuple[Relation, ...]]):
+    """Relations as JSON; NULL for none."""
+
+    impl = JSON(none_as_null=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: Iterable[Relation] | None, dialect: Dialect) -> list[dict[str, str]] | None:
+        return [vars(relation) for relation in value or ()] or None
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> tuple[Relation, ...]:
+        return tuple(Relation(**relation) for relation in value or ())
+
+
 class FactRow(Base):
     """Statement, valid from `valid_from` until `valid_to`; a correction invalidates it and names its successor.
 
-    expires_at: when it ends by itself; a job closes it then. merged: it says the same as its successor. links: the
-    fields of each Relation that it has. replaces: only of one that waits for review, the ids of the facts that it
-    takes the place of once it is accepted. Until then its `valid_to` is its `valid_from`, so it was never valid.
+    expires_at: when it ends by itself; a job closes it then. merged: it says the same as its successor. replaces:
+    only of one that waits for review, the ids of the facts that it takes the place of once it is accepted. Until then
+    its `valid_to` is its `valid_from`, so it was never valid.
     """
 
     __tablename__ = "facts"
@@ -49,7 +77,7 @@ class FactRow(Base):
     expires_at: Mapped[datetime | None]
     superseded_by: Mapped[int | None] = mapped_column(ForeignKey("facts.id", ondelete="SET NULL"), index=True)
     merged: Mapped[bool] = mapped_column(default=False, server_default=false())
-    links: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    links: Mapped[tuple[Relation, ...]] = mapped_column(Relations, nullable=True)
     replaces: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
 
@@ -145,20 +173,6 @@ class FactRevision:
     importance: int
     pinned: bool
     at: datetime
-
-
-@dataclass(frozen=True)
-class Relation:
-    """Relation of a fact between two entities, known by their names (see `knowledge.entities`)."""
-
-    subject: str
-    relation: str
-    object: str
-    subject_kind: str = "thing"
-    object_kind: str = "thing"
-
-    def __str__(self) -> str:
-        return f"{self.subject} {self.relation} {self.object}"
 
 
 @dataclass(frozen=True)

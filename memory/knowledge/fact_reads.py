@@ -5,7 +5,7 @@ Invariants:
   the facts ends, so a change, an erasure or a roll-back in any process shows at once [test_current_facts].
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
 
 from memory.engine import Engine
 from models import FactRow, OwnerRow, SessionRow, Transaction
-from models.facts import Fact, Relation
+from models.facts import Fact
 
 CURRENT_FACTS_MAX = 500  # facts of one session and its person that are read at once, the most important first
 FACT_BYTES = 700  # of a fact beside its words
@@ -47,11 +47,6 @@ def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
 def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:
     """Return a condition for the facts of a session and of its person; both are ids, or parameters for them."""
     return or_(FactRow.session_id == session, and_(FactRow.owner_id == owner, FactRow.scope == "user"))
-
-
-def as_relations(links: Sequence[Mapping[str, Any]] | None) -> tuple[Relation, ...]:
-    """Return the relations of a fact's column `links`."""
-    return tuple(Relation(**link) for link in links or ())
 
 
 def read_facts(tx: Transaction, *conditions: Any) -> list[Fact]:

@@ -23,7 +23,7 @@ from memory.engine import Engine
 from memory.events import FORGOTTEN, tell
 from memory.knowledge import overview
 from memory.knowledge.entities import strip_possessive
-from memory.knowledge.fact_reads import as_relations, read_facts
+from memory.knowledge.fact_reads import read_facts
 from memory.knowledge.grounding import (
     DATE,
     RELATIVE_TIME,
@@ -71,11 +71,6 @@ _CHANGED = (
     .where(OwnerRow.__table__.c.id.in_(bindparam("owners", expanding=True)))
     .values(facts_revision=bindparam("revision"))
 )
-
-
-def as_links(relations: Iterable[Relation]) -> list[dict[str, Any]] | None:
-    """Return relations as the column `links` has them."""
-    return list(map(vars, relations)) or None
 
 
 def relations_within(relations: Iterable[Relation], text: str) -> list[Relation]:
@@ -180,9 +175,9 @@ def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
     """
     stored = dict(tx.execute(select(_F.id, _F.links).where(_F.id.in_((fact.id, into.id)))).all())
     words = set(stems(f"{into.text} {into.quote}"))
-    own, merged = as_relations(stored[into.id]), relations_within(as_relations(stored[fact.id]), into.text)
+    merged = relations_within(stored[fact.id], into.text)
     merged = [relation for relation in merged if words.issuperset(stems(relation.relation))]
-    links = as_links(dict.fromkeys([*own, *merged]))
+    links = tuple(dict.fromkeys([*stored[into.id], *merged]))
     tx.execute(update(FactRow.__table__).where(_F.id == into.id).values(links=links))
     invalidate(tx, fact.id, now, "merged", by=into)
 
@@ -221,7 +216,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
         draft = replace(draft, links=grounding.links(draft, source), category=decision.category)
         superseded = find_superseded(tx, draft, source, valid.values())
         columns = _columns_of(draft, source, superseded, decision.expires_at, now)
-        row = {**columns, "owner_id": session.owner_id, "session_id": session.id, "links": as_links(draft.links)}
+        row = {**columns, "owner_id": session.owner_id, "session_id": session.id, "links": draft.links}
         row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
         fact_id = tx.execute(_INSERT, row).scalar_one()
         new = Fact(fact_id, session_id=session.public_id, waiting=decision.waits, **columns)

@@ -26,7 +26,6 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import (
     CURRENT_FACTS_MAX,
     NOW,
-    as_relations,
     in_scope,
     read_facts,
     supersession_chain,
@@ -36,7 +35,6 @@ from memory.knowledge.fact_writes import (
     accept,
     add_fact,
     add_proposed,
-    as_links,
     change_fact,
     count_recalls,
     decide_on_draft,
@@ -211,8 +209,7 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
         new = replace(old, **columns)
         if new.text != old.text:
             new = replace(new, valid_from=now)  # nothing that was said earlier takes the new words back
-            relations = relations_within(as_relations(row.links), new.text)
-            columns |= {"valid_from": now, "links": as_links(relations)}
+            columns |= {"valid_from": now, "links": relations_within(row.links, new.text)}
         if changes:
             change_fact(tx, row.id, now, **columns)
         schedule_end(engine, tx, row.owner_id, caller.tenant, columns.get("expires_at"))
@@ -279,9 +276,7 @@ def _superseded(tx: Transaction, row: FactRow) -> list[Fact]:
     valid = read_facts(tx, FactRow.owner_id == row.owner_id, valid_at(None), in_place)
     message = tx.execute(MESSAGES.where(MessageRow.id == row.source_message_id)).first()
     source = Message._make(message) if message is not None else Message.of_person(row.quote, row.valid_from)
-    draft = FactDraft(
-        row.text, source.position, row.quote, supersedes=tuple(row.replaces or ()), links=as_relations(row.links)
-    )
+    draft = FactDraft(row.text, source.position, row.quote, supersedes=tuple(row.replaces or ()), links=row.links)
     return find_superseded(tx, draft, source, valid)
 
 

@@ -93,7 +93,7 @@ def sources_about(tx: Connection, owner_id: int, text: str) -> dict[int, float]:
     linked.
     """
     rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
-    relations = [(source, Relation(**link)) for source, links in rows for link in links]
+    relations = [(source, link) for source, links in rows for link in links]
     names, weights = EntityResolver(link for _, link in relations), dict[int, float]()
     if reached := names.mentioned(text):
         ends = [(source, names.ends(link)) for source, link in relations]
@@ -110,7 +110,7 @@ def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge
     """Return the edges within `depth` of an entity, in order. rows: facts with their links, the newest first."""
     relations: list[tuple[Fact, int, Relation]] = []
     for row in rows:
-        relations += [(Fact(*row[:-1]), number, Relation(**link)) for number, link in enumerate(row[-1])]
+        relations += [(Fact(*row[:-1]), number, link) for number, link in enumerate(row[-1])]
     names = EntityResolver(link for *_, link in relations)
     shown = {SELF: Entity(SELF, "person")}
     for *_, link in relations:

@@ -15,7 +15,7 @@ from sqlalchemy import select
 from memory.knowledge.entities import EntityResolver
 from memory.knowledge.grounding import DATE, NEGATION, plain_apostrophes, stems, tokens
 from models import FactRow, MessageRow, Transaction
-from models.facts import Fact, FactDraft, Relation
+from models.facts import Fact, FactDraft
 from models.messages import Message
 
 CORRECTION_CHARS_MAX = 4000  # characters of a message in which a correction is looked for
@@ -76,9 +76,8 @@ def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]
     homes = [link for link in draft.links if _LIVES.fullmatch(link.relation)]
     if not homes:
         return set()
-    linked = FactRow.id.in_([fact.id for fact in older]), FactRow.links.is_not(None)
-    rows = tx.execute(select(FactRow.id, FactRow.links).where(*linked))
-    relations = [(fact_id, Relation(**link)) for fact_id, links in rows for link in links or ()]
+    rows = tx.execute(select(FactRow.id, FactRow.links).where(FactRow.id.in_([fact.id for fact in older])))
+    relations = [(fact_id, link) for fact_id, links in rows for link in links]
     names = EntityResolver([relation for _, relation in relations])
     now = {names.one(link.subject): names.one(link.object) for link in homes}
     before = ((fact_id, link) for fact_id, link in relations if _LIVES.fullmatch(link.relation))

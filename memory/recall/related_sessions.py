@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import select
 
@@ -22,7 +23,7 @@ from memory.knowledge.graph import LINKED, LINKED_FACTS_MAX
 from memory.recall.search import facts_and_summaries
 from memory.sessions.messages import PRIVATE
 from models import FactRow, SessionRow, Transaction
-from models.facts import SELF, Relation
+from models.facts import SELF
 from models.owners import Caller
 from search_index import Query
 
@@ -83,8 +84,8 @@ def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int,
 
     Each has its share of this session's entities, weighted by rarity, and the names of the shared ones.
     """
-    rows = tx.execute(_LINKS, {"owner": owner_id}).all()
-    links = [(session_id, Relation(**stored)) for session_id, relations in rows for stored in relations]
+    rows: Sequence[Any] = tx.execute(_LINKS, {"owner": owner_id}).all()
+    links = [(session_id, link) for session_id, relations in rows for link in relations]
     names, called = EntityResolver(link for _, link in links), dict[str, str]()
     entities: dict[int, set[str]] = {}
     for session_id, link in links:

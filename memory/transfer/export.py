@@ -24,7 +24,6 @@ from sqlalchemy.orm import aliased
 
 from memory.access.owners import get_user
 from memory.engine import Engine
-from memory.knowledge.fact_reads import as_relations
 from memory.knowledge.summaries import SummaryVersion, as_version
 from memory.store.item_rows import ITEMS, as_item, histories, resting_on, sources_of, unexpired
 from memory.turn.request import TurnUsage
@@ -219,7 +218,6 @@ class Export:
                     source_message_id=None,
                     source_position=position,
                     revisions=revisions[fact_id],
-                    links=as_relations(row.links),
                 )
 
     @property

@@ -25,7 +25,7 @@ from memory.access.owners import find_or_make_owner, find_own_session, lock_owne
 from memory.engine import Engine
 from memory.errors import Conflict
 from memory.knowledge import overview, rule_reads
-from memory.knowledge.fact_writes import as_links, mark_changed, schedule_end
+from memory.knowledge.fact_writes import mark_changed, schedule_end
 from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
 from memory.recall import unhelpful
@@ -221,7 +221,6 @@ class Import:
                     own = {"id": None, "superseded_by": None, "owner_id": owner_id, "session_id": session}
                     row = FactRow(**columns_of(fact, FactRow) | columns | own)
                     row.source_message_id = source.id if source else None
-                    row.links = as_links(fact.links)
                     new.append((fact, row))
             tx.add_all(row for _, row in new)
             tx.flush()
