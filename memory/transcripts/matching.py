@@ -78,7 +78,7 @@ def find_session_of(
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
     being answered is meant only by the same request sent again.
     """
-    sent = [message.key for message in client.conversation.messages]
+    sent = client.keys
     begun = conversation_fingerprint(caller, sent)
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     if begun is not None:
@@ -137,10 +137,7 @@ def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | N
     columns = MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra, MessageRow.erased_at
     query = select(*columns).where(MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.role == "user")
     first = tx.execute(query.order_by(MessageRow.position).limit(1)).first()
-    if first is None:
-        return False
-    role, text, name, extra, erased_at = first
-    return not asked.matches(message_key(MessageDraft(role, text, name, extra=extra, erased_at=erased_at)))
+    return first is not None and not asked.matches(message_key(first, erased=first.erased_at is not None))
 
 
 def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> TurnRow | None:
@@ -176,9 +173,7 @@ def sync_transcript(
     sent = client.conversation.messages
     line = _line(tx, row, _compared(tx, row, client))
     ids, before = list(line), row.message_count - len(line)  # so many messages come before these
-    plan = reconcile(
-        list(line.values()), [message.key for message in sent], is_retry=is_retry, is_complete=client.is_complete
-    )
+    plan = reconcile(list(line.values()), client.keys, is_retry=is_retry, is_complete=client.is_complete)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
     new, is_replaced = sent[plan.new :], plan.keep < len(line)
     if is_replaced:
@@ -206,7 +201,7 @@ def new_drafts(
     drafts = [message.draft for message in sent.messages]
     drafts += [MessageDraft("assistant", sent.prefill)] if sent.prefill else []
     keys = list(map(message_key, drafts))
-    line = [message_key(MessageDraft(one.role, one.content, one.name, extra=one.extra)) for one in stored]
+    line = list(map(message_key, stored))
     known = (place for place, key in enumerate(keys, 1) if key.role == "assistant" and keys[:place] == line[-place:])
     return drafts, drafts[max(known, default=0) :]
 
@@ -231,6 +226,6 @@ def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int
     if last is not None:
         query = query.where(MessageRow.position > row.message_count - last)
     return {
-        id: message_key(MessageDraft(role, text, name, extra=extra, erased_at=erased_at), cut=reason == INTERRUPTED)
-        for id, role, text, name, extra, erased_at, reason in tx.execute(query)
+        stored.id: message_key(stored, cut=stored.finish_reason == INTERRUPTED, erased=stored.erased_at is not None)
+        for stored in tx.execute(query)
     }

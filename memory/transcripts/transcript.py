@@ -24,6 +24,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from sqlalchemy import Row
+
 from memory import tokens
 from memory.llm import ChatMessage, ToolCall
 from memory.llm.response_parser import text_in
@@ -31,7 +33,7 @@ from memory.llm.thoughts import without_thoughts
 from memory.quoting import file_block, quoted, strip_markup, to_prompt_message
 from memory.transcripts.agents import without_aiders, words_of_person
 from memory.transcripts.reconcile import MessageKey
-from models.messages import Message, MessageDraft
+from models.messages import ListedMessage, Message, MessageDraft
 from schemas.messages import MESSAGE_CHARS_MAX
 
 Raw = Mapping[str, Any]
@@ -159,9 +161,11 @@ def _is_prefill(last: TranscriptMessage, *, continues: bool) -> bool:
     return not last.raw.get("name") and not last.draft.content.rstrip().endswith(_SENTENCE_ENDS)
 
 
-def message_key(message: MessageDraft, *, cut: bool = False) -> MessageKey:
-    """Return a message as it is compared; `cut`: it is an answer that was interrupted."""
-    extra, erased = message.extra or {}, message.erased_at is not None
+def message_key(
+    message: MessageDraft | ListedMessage | Row[Any], *, cut: bool = False, erased: bool = False
+) -> MessageKey:
+    """Return a message as it is compared. cut: it is an answer that was interrupted."""
+    extra = message.extra or {}
     calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
     attachments = tuple(one if isinstance(one, str) else one["hash"] for one in extra.get("attachments") or ())
     return MessageKey(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
