@@ -20,7 +20,6 @@ from memory.transfer.sources.values import (
     drafts,
     mapping,
     moment,
-    newest_leaf,
     objects,
     profile,
     text,
@@ -54,28 +53,14 @@ def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 def _messages(
     conversation: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], began: datetime | None
 ) -> Iterator[MessageDraft]:
-    at = began
-    for node_id in _path(nodes, conversation.get("current_node")):
-        message = mapping(nodes[node_id].get("message"))
-        at = moment(message.get("create_time")) or at
-        if _is_shown(message):
-            yield from drafts(message["author"]["role"], _words(message), at, text(node_id))
-
-
-def _path(nodes: Mapping[str, Mapping[str, Any]], tip: Any) -> list[str]:
-    """Return the ids from the root to `tip`. Above a deleted node, and without a tip, the newest leaf counts."""
+    messages = {key: mapping(node.get("message")) for key, node in nodes.items()}
     parents = {key: node.get("parent") for key, node in nodes.items()}
-    path = branch(parents, tip)
-    if path and (not isinstance(parents[path[0]], str) or parents[path[0]] in parents):
-        return path
-    taken = set(path)
-    taken.update(key for key, parent in parents.items() if isinstance(parent, str) and parent in taken)
-    rest = {key: node for key, node in nodes.items() if key not in taken}
-    newest = newest_leaf(
-        {key: parents[key] for key in rest},
-        lambda key: moment(mapping(nodes[key].get("message")).get("create_time")),
-    )
-    return path if newest is None else _path(rest, newest) + path
+    times = {key: moment(message.get("create_time")) for key, message in messages.items()}
+    at = began
+    for key in branch(parents, times, conversation.get("current_node")):
+        at = times[key] or at
+        if _is_shown(messages[key]):
+            yield from drafts(messages[key]["author"]["role"], _words(messages[key]), at, text(key))
 
 
 def _is_shown(message: Mapping[str, Any]) -> bool:

@@ -58,13 +58,12 @@ def _messages(conversation: Mapping[str, Any]) -> Iterator[MessageDraft]:
     at = moment(conversation.get("created_at"))
     messages = enumerate(objects(conversation["chat_messages"]))
     by_key = {text(message.get("uuid")) or str(number): message for number, message in messages}
-    parents = {key: message.get("parent_message_uuid") for key, message in by_key.items()}
-    tip = text(conversation.get("current_leaf_message_uuid"))
-    if tip not in by_key:
-        tip = next(reversed(by_key), "")
-    for key in branch(parents, tip) if any(parents.values()) else list(by_key):
-        message = by_key[key]
-        at = moment(message.get("created_at")) or at
+    above = {key: text(message.get("parent_message_uuid")) for key, message in by_key.items()}
+    parents = {key: parent if parent in by_key else None for key, parent in above.items()}  # the first one's is unknown
+    times = {key: moment(message.get("created_at")) for key, message in by_key.items()}
+    path = branch(parents, times, conversation.get("current_leaf_message_uuid")) if any(above.values()) else by_key
+    for key in path:
+        message, at = by_key[key], times[key] or at
         role = role_of(message.get("sender"))
         if role is not None:
             yield from drafts(role, _words(message), at, key)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, moment, newest_leaf, objects, text
+from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, moment, objects, text
 from models.messages import MessageDraft
 
 _SPEAKERS = {"REQUEST": "user", "RESPONSE": "assistant"}
@@ -33,7 +33,7 @@ def _messages(nodes: Mapping[str, Any], began: datetime | None) -> Iterator[Mess
     parents = {key: mapping(node).get("parent") for key, node in nodes.items()}
     times = {key: moment(message.get("inserted_at")) for key, message in messages.items()}
     at = began
-    for key in branch(parents, newest_leaf(parents, times.__getitem__)):
+    for key in branch(parents, times):
         at = times[key] or at
         names = (text(file.get("file_name")) for file in objects(messages[key].get("files")))
         files = [f"[file: {name}]" if name else "[file]" for name in names]

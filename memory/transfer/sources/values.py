@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -139,19 +139,24 @@ def profile(texts: Mapping[str, Any], at: datetime) -> ItemRecord:
     return ItemRecord(0, NAMESPACE, KEY, content, 1, None, False, None, at, at, versions=versions)
 
 
-def branch(parents: Mapping[str, Any], tip: Any) -> list[str]:
-    """Return the ids from the root of a tree to `tip`, each once."""
+def branch(parents: Mapping[str, Any], times: Mapping[str, datetime | None], tip: Any = None) -> list[str]:
+    """Return the ids of a tree from its root to `tip`. Above a deleted id, and without a tip, the newest leaf counts.
+
+    parents, times: the parent and the time of each id.
+    """
     path = dict[str, None]()
     while isinstance(tip, str) and tip in parents and tip not in path:
         path[tip] = None
         tip = parents[tip]
-    return list(path)[::-1]
-
-
-def newest_leaf(parents: Mapping[str, Any], time_of: Callable[[str], datetime | None]) -> str | None:
-    """Return the id in a tree that is nobody's parent and has the latest time; None where there is none."""
-    inner = {parent for parent in parents.values() if isinstance(parent, str)}
-    return max((key for key in parents if key not in inner), key=lambda key: time_of(key) or _LONG_AGO, default=None)
+    if path and (not isinstance(tip, str) or tip in path):
+        return list(path)[::-1]
+    taken = set(path)
+    taken.update(key for key, parent in parents.items() if isinstance(parent, str) and parent in taken)
+    rest = {key: parent for key, parent in parents.items() if key not in taken}
+    inner = {parent for parent in rest.values() if isinstance(parent, str)}
+    leaves = (key for key in reversed(rest) if key not in inner)
+    newest = max(leaves, key=lambda key: times[key] or _LONG_AGO, default=None)
+    return [*(branch(rest, times, newest) if newest is not None else ()), *list(path)[::-1]]
 
 
 def refused(code: str, problem: str) -> InvalidRequest:
