@@ -20,7 +20,7 @@ from cli import Commands
 from memory import tokens
 from memory.errors import SummaryRefused
 from memory.knowledge.grounding import Ungrounded
-from memory.knowledge.summary_update import SummaryInput, read, summary_request, update_summary
+from memory.knowledge.summary_update import SummaryInput, read, update_summary
 from memory.languages import analysis_in
 from memory.llm import LanguageModel, complete
 from memory.llm.builtin import BuiltinModel
@@ -158,5 +158,5 @@ def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
 
 def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     """Return what the built-in model takes for facts: a measure for other models, where nobody named the facts."""
-    text, _ = complete(BuiltinModel(), summary_request("", SummaryInput(Sections(), messages, ())))
+    text, _ = complete(BuiltinModel(), SummaryInput(Sections(), messages, ()).request(""))
     return tuple(fact.text for fact in read(text, Sections()).facts)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memory.knowledge.summary_update import SummaryInput, summary_request
+from memory.knowledge.summary_update import SummaryInput
 from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
 from memory.quoting import block, fact_line, format_time, summary_block, to_prompt_message
@@ -64,7 +64,7 @@ def request(
     said: Sequence[str | Message], previous: Sections | None = None, known: Sequence[Fact] = ()
 ) -> ModelRequest:
     messages = [message(n, text) if isinstance(text, str) else text for n, text in enumerate(said, 1)]
-    return summary_request("Summarise.", SummaryInput(previous or Sections(), messages, known, links=True))
+    return SummaryInput(previous or Sections(), messages, known, links=True).request("Summarise.")
 
 
 def digest(

@@ -255,11 +255,7 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
             "nothing_to_summarise",
             f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
         )
-    spent = list[Usage]()
-    try:
-        answer = _update(engine, batch, spent)
-    finally:
-        engine.mini.budgets.add_usage_now(row.owner_id, spent)
+    answer = update_summary(partial(engine.mini.ask, row.owner_id), batch.prompt, batch.repair, batch.source)
     return Preview(
         sections=answer.value.sections,
         tokens=tokens.estimate(str(answer.value.sections)),
@@ -321,19 +317,15 @@ def _make_batch(
 # -- the model
 
 
-def _update(engine: Engine, batch: Batch, spent: list[Usage]) -> ParsedAnswer[SummaryUpdate]:
-    ask = partial(engine.mini.ask, batch.session.owner_id, spent=spent)
-    return update_summary(ask, batch.prompt, batch.repair, batch.source)
-
-
 def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
     """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
 
     A single message that the model server refuses is not read; the unchanged summary then covers it.
     """
+    ask = partial(engine.mini.ask, batch.session.owner_id, spent=spent)
     while True:
         try:
-            return batch, _update(engine, batch, spent)
+            return batch, update_summary(ask, batch.prompt, batch.repair, batch.source)
         except ModelError as error:
             messages = batch.source.messages
             if error.code not in TOO_MUCH:

@@ -151,6 +151,15 @@ class SummaryInput:
             answer["instructions"] = list_of(object_of(text=TEXT, quote=TEXT, source=INTEGER))
         return object_of(**answer)
 
+    def request(self, instruction: str) -> ModelRequest:
+        """Return what the mini model is asked. instruction: the prompt, rendered."""
+        blocks = (
+            block("summary_so_far", filter(None, [summary_json(self.previous)])),
+            block("known_facts", (fact_line(fact, number=True) for fact in self.known_facts)),
+            block("messages", message_lines(self.messages, numbered=True)),
+        )
+        return request_for("\n\n".join(filter(None, (instruction, self.rules.instruction))), blocks, self.schema)
+
 
 Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
 
@@ -169,7 +178,7 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
         return replace(update, sections=source.rules.kept_of(update.sections))
 
     try:
-        answer = ask(summary_request(instruction, source), repair, usable)
+        answer = ask(source.request(instruction), repair, usable)
         if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
             raise CutOff
     except CutOff as problem:
@@ -182,16 +191,6 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
             "stays in use: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL.",
         ) from None
     return answer
-
-
-def summary_request(instruction: str, source: SummaryInput) -> ModelRequest:
-    """Return what the mini model is asked."""
-    blocks = (
-        block("summary_so_far", filter(None, [summary_json(source.previous)])),
-        block("known_facts", (fact_line(fact, number=True) for fact in source.known_facts)),
-        block("messages", message_lines(source.messages, numbered=True)),
-    )
-    return request_for("\n\n".join(filter(None, (instruction, source.rules.instruction))), blocks, source.schema)
 
 
 def read(
