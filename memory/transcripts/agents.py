@@ -48,17 +48,17 @@ def words_of_person(content: Any) -> Any:
 
 def without_aiders(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
     """Return the messages with the person's words alone; None for those that Aider wrote."""
-    begin = next((place for place, one in enumerate(raw) if _begins(one, "user", _EXAMPLE_ENDS)), None)
+    begin = next((place for place, message in enumerate(raw) if _begins(message, "user", _EXAMPLE_ENDS)), None)
     if begin is None:
         return list(raw)
-    told: list[Mapping[str, Any] | None] = [None] * (begin + 1)
-    for before, one in zip(raw[begin:], raw[begin + 1 :], strict=False):
-        is_reply = _begins(one, "assistant", "Ok") and _begins(before, "user", (_EXAMPLE_ENDS, *_FILES))
-        is_aiders = is_reply or _begins(one, "user", _FILES)
-        content = one.get("content")
-        words = _RULES.split(content)[0] if one.get("role") == "user" and isinstance(content, str) else content
-        told.append(None if is_aiders else {**one, "content": words})
-    return told
+    persons: list[Mapping[str, Any] | None] = [None] * (begin + 1)
+    for before, message in zip(raw[begin:], raw[begin + 1 :], strict=False):
+        is_reply = _begins(message, "assistant", "Ok") and _begins(before, "user", (_EXAMPLE_ENDS, *_FILES))
+        is_aiders = is_reply or _begins(message, "user", _FILES)
+        content = message.get("content")
+        words = _RULES.split(content)[0] if message.get("role") == "user" and isinstance(content, str) else content
+        persons.append(None if is_aiders else {**message, "content": words})
+    return persons
 
 
 def _begins(message: Mapping[str, Any], role: str, words: str | tuple[str, ...]) -> bool:

@@ -108,8 +108,8 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
     messages, raw = client.conversation.messages, client.conversation.raw
     if client.temporary or not messages:
         return True
-    for told in (*client.conversation.instructions[:1], raw[-1]):
-        text = " ".join(text_of(told).split())
+    for message in (*client.conversation.instructions[:1], raw[-1]):
+        text = " ".join(text_of(message).split())
         if any(text.startswith(beginning) and inside in text for beginning, inside in AUXILIARY):
             return True
     asked = messages[0].key.words

@@ -86,8 +86,8 @@ class Transcript:
         """Read the conversation in a request's `messages`. continues: the model goes on from the assistant's last."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
-        for item, told in zip(map(_without_thoughts, raw), without_aiders(raw), strict=True):
-            draft = _draft(_without_thoughts(told)) if told is not None else None
+        for item, persons in zip(map(_without_thoughts, raw), without_aiders(raw), strict=True):
+            draft = _draft(_without_thoughts(persons)) if persons is not None else None
             if draft is None:
                 waiting.append(item)
             else:
@@ -167,14 +167,14 @@ def message_key(
     """Return a message as it is compared. cut: it is an answer that was interrupted."""
     extra = message.extra or {}
     calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
-    attachments = tuple(one if isinstance(one, str) else one["hash"] for one in extra.get("attachments") or ())
+    attachments = tuple(file if isinstance(file, str) else file["hash"] for file in extra.get("attachments") or ())
     return MessageKey(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
 
 
 def tool_names(parameters: Raw) -> set[str]:
     """Return the names of a client's own tools."""
-    functions = (one.get("function") for one in parameters.get("tools") or () if isinstance(one, Mapping))
-    return {str(one.get("name")) for one in functions if isinstance(one, Mapping)}
+    functions = (tool.get("function") for tool in parameters.get("tools") or () if isinstance(tool, Mapping))
+    return {str(function.get("name")) for function in functions if isinstance(function, Mapping)}
 
 
 def text_of(raw: Raw) -> str:
@@ -259,15 +259,15 @@ def _content(content: Any) -> tuple[str, list[dict[str, Any]]]:
 
 def _attachment(part: Raw, kind: str) -> dict[str, Any]:
     """Return what is stored of an image, file or recording (see schemas.attachments)."""
-    held = part.get(str(part.get("type")))
-    held = held if isinstance(held, Mapping) else {"url": held}
-    data = next((held[name] for name in ("url", "file_data", "data") if isinstance(held.get(name), str)), "")
+    file = part.get(str(part.get("type")))
+    file = file if isinstance(file, Mapping) else {"url": file}
+    data = next((file[name] for name in ("url", "file_data", "data") if isinstance(file.get(name), str)), "")
     if data.startswith("data:image/"):
         kind = "image"
     encoded = "" if data.startswith(("http:", "https:")) else data.partition(";base64,")[2] or data
     return {
         "type": kind,
-        "name": text_in(held.get("filename")) or None,
+        "name": text_in(file.get("filename")) or None,
         "size": len(encoded) * 3 // 4 - encoded[-2:].count("=") if encoded else None,
         "hash": hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16],
     }

@@ -44,7 +44,7 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
         id = f"letta-{digest(text(item.get('name')), str(began))}"  # agents are numbered anew in each file
         says = any(call for message in messages for call in _sent(message))
         all_drafts = (
-            draft for place, one in enumerate(messages, 1) for draft in _drafts(one, place, says_by_tool=says)
+            draft for place, message in enumerate(messages, 1) for draft in _drafts(message, place, says_by_tool=says)
         )
         yield chat("letta", [id], item.get("name"), all_drafts, began)
     for block in (item, *objects(item.get("core_memory"))):
