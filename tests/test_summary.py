@@ -9,7 +9,8 @@ from app import engine_of
 from memory import jobs as jobs_module
 from memory import tokens
 from memory.conversation_types import BUILT_IN
-from memory.knowledge.summary_update import BATCH_TOKENS, SummaryInput
+from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.knowledge.summary_update import SummaryInput
 from memory.llm.mini_model import instruction
 from models.sections import Sections
 from tests.application import rows_of

@@ -85,7 +85,7 @@ class RuleSet:
 
     @cached_property
     def _words(self) -> Words:
-        return words_of(self.topics, self.words)
+        return Words.of(self.topics, self.words)
 
     @cached_property
     def by_category(self) -> Mapping[str, Category]:
@@ -182,6 +182,29 @@ class Words(NamedTuple):
     inside: tuple[str, ...]
     others: re.Pattern[str] | None
 
+    @classmethod
+    def of(cls, topics: Iterable[str], words: Iterable[str]) -> Words:
+        """Return the words that tell these topics, and these words."""
+        all_words = {*map(fold, words), *map(fold, topics)}
+        named = {word for topic in topics for word in re.findall(r"\w+", fold(topic))}
+        for names, known in _KNOWN.values():
+            all_words.update(known if named & names else ())
+        whole, beginnings, endings, inside, others = set[str](), list[str](), list[str](), list[str](), list[str]()
+        for word in sorted(filter(None, all_words)):
+            bare = word.strip("*")
+            if _UNSPACED.search(bare) or (word[0] == word[-1] == "*" and not re.search(r"[\s#]", bare)):
+                inside.append(bare)
+            elif not re.fullmatch(r"[\w'’-]+", bare):
+                others.append(_pattern(word))
+            elif word[-1] == "*":
+                beginnings.append(bare)
+            elif word[0] == "*":
+                endings.append(bare)
+            else:
+                whole.add(word)
+        pattern = re.compile("|".join(others)) if others else None
+        return cls(frozenset(whole), frozenset(beginnings), tuple(endings), tuple(inside), pattern)
+
     def stand_in(self, text: str) -> bool:
         """Return whether one of the words stands in a text."""
         if not any(self):
@@ -196,29 +219,6 @@ class Words(NamedTuple):
             or any(part in folded for part in self.inside)
             or (self.others is not None and self.others.search(folded) is not None)
         )
-
-
-def words_of(topics: Iterable[str], words: Iterable[str]) -> Words:
-    """Return the words that tell these topics, and these words."""
-    all_words = {*map(fold, words), *map(fold, topics)}
-    named = {word for topic in topics for word in re.findall(r"\w+", fold(topic))}
-    for names, known in _KNOWN.values():
-        all_words.update(known if named & names else ())
-    whole, beginnings, endings, inside, others = set[str](), list[str](), list[str](), list[str](), list[str]()
-    for word in sorted(filter(None, all_words)):
-        bare = word.strip("*")
-        if _UNSPACED.search(bare) or (word[0] == word[-1] == "*" and not re.search(r"[\s#]", bare)):
-            inside.append(bare)
-        elif not re.fullmatch(r"[\w'’-]+", bare):
-            others.append(_pattern(word))
-        elif word[-1] == "*":
-            beginnings.append(bare)
-        elif word[0] == "*":
-            endings.append(bare)
-        else:
-            whole.add(word)
-    pattern = re.compile("|".join(others)) if others else None
-    return Words(frozenset(whole), frozenset(beginnings), tuple(endings), tuple(inside), pattern)
 
 
 def check_word(word: str) -> None:

@@ -32,7 +32,6 @@ from memory.knowledge.rule_reads import rules_in_force, stored_rules
 from memory.knowledge.rule_set import RuleSet
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import (
-    BATCH_TOKENS,
     CUT_OFF,
     SummaryInput,
     SummaryUpdate,
@@ -69,6 +68,7 @@ from search_index import Document
 log = logging.getLogger(__name__)
 
 KNOWN_FACTS_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
+BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
 TOO_MUCH = frozenset({CUT_OFF, CONTENT_REFUSED, CONTEXT_EXCEEDED})

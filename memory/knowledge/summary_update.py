@@ -38,7 +38,6 @@ from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, Inst
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
 
-BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 SUMMARY_FACTS_MAX = 40
 WRAPPED_MAX = 2  # members of an object that a model puts around its answer
 INSTRUCTIONS_MAX = 5

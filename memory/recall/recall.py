@@ -23,7 +23,7 @@ from sqlalchemy import Connection
 from memory.engine import Engine
 from memory.languages import analysis_in
 from memory.llm.mini_model import MiniModel
-from memory.recall import gists, reranking, triggers
+from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.relevance import (
     BY_MEANING,
@@ -170,11 +170,11 @@ class Recall:
         findings = findings._replace(plan=final)
         if final.latest:
             findings = findings._replace(
-                endings=self._find_endings(tx, scope, min(plan.budget, gists.ENDINGS_TOKENS_MAX))
+                endings=self._find_endings(tx, scope, min(plan.budget, other_sessions.ENDINGS_TOKENS_MAX))
             )
         elif findings.query is not None and flags.summaries and not by_session:
             limit = self.engine.settings.recall_limit + 1  # so that one is of a session without an excerpt
-            summaries = gists.find_summaries(tx, self.engine.index, scope, findings.query, limit)
+            summaries = other_sessions.find_summaries(tx, self.engine.index, scope, findings.query, limit)
             findings = findings._replace(summaries=summaries)
         return findings
 
@@ -190,7 +190,7 @@ class Recall:
         excerpts = self._select(findings, scope, most, _unasked(plan, final))
         if final.latest and not any(map(_tells_of_oneself, excerpts)):
             excerpts = ()
-        excerpts += gists.nearest_summary(findings.summaries, excerpts, most)
+        excerpts += other_sessions.nearest_summary(findings.summaries, excerpts, most)
         reason, kind = final.reason, final.kind
         if not excerpts and findings.endings:
             excerpts, reason, kind = findings.endings, f"{reason}, so the latest conversations are shown", LATEST
@@ -267,8 +267,8 @@ class Recall:
         """Return how the latest conversations in the scope ended, without messages that the prompt shows anyway."""
         page, session = self.engine.settings.public_url, scope.session_row_id or 0
         if self.engine.settings.recall_scope == "session":
-            return gists.own_ending(tx, session, scope.exclude, budget, page)
-        return gists.latest_endings(tx, scope.owner_id, session, budget, page)
+            return other_sessions.own_ending(tx, session, scope.exclude, budget, page)
+        return other_sessions.latest_endings(tx, scope.owner_id, session, budget, page)
 
     def _session_of(self, scope: SearchScope) -> int | None:
         return (scope.session_row_id or 0) if self.engine.settings.recall_scope == "session" else None

@@ -1,9 +1,9 @@
-"""Arrival: which session a client's request belongs to, and how the messages it brings are stored.
+"""Match a client's request with a session, and store the messages that it brings.
 
 A request that names no session is known by its conversation (`find_session_of`).  What was sent is reconciled with
 what is stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
 
-Frontends also send errands: a request for a title, for tags, for the next question.  An errand has a known form, or is
+Frontends also send auxiliary requests: for a title, for tags, for the next question.  One has a known form, or is
 a single message that quotes the last exchange.  It is answered without memory, and nothing of it is stored.
 
 All of this happens in the transaction that begins the turn, under the session's lease.
@@ -24,6 +24,7 @@ from memory.access.owners import find_session, visible_to
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
+from memory.transcripts.frontends import TITLE_FOR, is_auxiliary_text
 from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
 from memory.transcripts.transcript import Transcript, TranscriptMessage, TranscriptRequest, message_key, text_of
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
@@ -35,23 +36,6 @@ AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this t
 LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
-AUXILIARY = (  # how the instruction or the last message of an errand begins, and what it contains
-    ("### Task:", "<chat_history>"),  # of Open WebUI
-    ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
-    ("Create a concise, 3-5 word phrase as a header for the following query", ""),
-    ("Provide a concise, 5-word-or-less title for the conversation", " User: "),  # of LibreChat
-    ("Analyze this conversation and provide:", " User: "),
-    ("You are a professional conversation summarizer. Generate a concise title", ""),  # of LobeChat
-    ("你是一名擅长会话的助理，你需要将用户的会话总结为", ""),  # of LobeChat and Cherry Studio
-    ("Summarize the conversation into a title in ", ""),
-    ("Based on the chat history, give this conversation a name.", ""),  # of Chatbox
-    ("Please generate a four to five word title summarizing our conversation", ""),  # of NextChat
-    ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),
-    ("使用四到五个字直接返回这句话的简要主题", ""),
-    ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
-    ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
-)
-TITLE_FOR = "Generate a title for this conversation:"  # OpenCode sends it before the conversation itself
 
 
 def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str | None:
@@ -108,10 +92,8 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
     messages, raw = client.conversation.messages, client.conversation.raw
     if client.temporary or not messages:
         return True
-    for message in (*client.conversation.instructions[:1], raw[-1]):
-        text = " ".join(text_of(message).split())
-        if any(text.startswith(beginning) and inside in text for beginning, inside in AUXILIARY):
-            return True
+    if any(is_auxiliary_text(text_of(message)) for message in (*client.conversation.instructions[:1], raw[-1])):
+        return True
     asked = messages[0].key.words
     if asked.startswith(TITLE_FOR) and messages[-1].key.role == "user":
         return True

@@ -19,7 +19,7 @@ from memory.knowledge.fact_reads import FACTS
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
 from memory.recall.excerpts import truncate_message
-from memory.recall.gists import read_gists
+from memory.recall.other_sessions import read_gists
 from memory.recall.recall import RecallResult
 from memory.sessions.messages import MESSAGES, QUOTABLE
 from models import FactRow, ItemRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction

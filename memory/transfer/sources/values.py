@@ -16,7 +16,7 @@ from typing import Any
 from memory.errors import InvalidRequest
 from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
 from memory.knowledge.profile_patch import Profile
-from memory.transcripts.agents import words_of_person
+from memory.transcripts.frontends import words_of_person
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
 from models.messages import MessageDraft
 from models.store import ItemVersion

@@ -1,4 +1,6 @@
-"""Tell what a person said from what agents and frontends write into a person's messages, which is not stored.
+"""Texts that agents and frontends write: into a person's messages, and as requests about a conversation.
+
+What they write into a person's messages is not stored.
 
 Agents put the state of their work and standing instructions before the person's words.  Aider also begins each
 conversation with an example, and files and rules stand in messages of the person's.  Open WebUI puts what it found in
@@ -25,6 +27,23 @@ _RULES = re.compile(
     r"\n\n+(?=To suggest changes to a file you MUST|# \*SEARCH/REPLACE block\* Rules|# File editing rules"
     r"|# V4A Diff Format Rules)"
 )
+AUXILIARY = (  # how the instruction or the last message of an auxiliary request begins, and what it contains
+    ("### Task:", "<chat_history>"),  # of Open WebUI
+    ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
+    ("Create a concise, 3-5 word phrase as a header for the following query", ""),
+    ("Provide a concise, 5-word-or-less title for the conversation", " User: "),  # of LibreChat
+    ("Analyze this conversation and provide:", " User: "),
+    ("You are a professional conversation summarizer. Generate a concise title", ""),  # of LobeChat
+    ("你是一名擅长会话的助理，你需要将用户的会话总结为", ""),  # of LobeChat and Cherry Studio
+    ("Summarize the conversation into a title in ", ""),
+    ("Based on the chat history, give this conversation a name.", ""),  # of Chatbox
+    ("Please generate a four to five word title summarizing our conversation", ""),  # of NextChat
+    ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),
+    ("使用四到五个字直接返回这句话的简要主题", ""),
+    ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
+    ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
+)
+TITLE_FOR = "Generate a title for this conversation:"  # OpenCode sends it before the conversation itself
 
 
 def words_of_person(content: Any) -> Any:
@@ -59,6 +78,12 @@ def without_aiders(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] |
         words = _RULES.split(content)[0] if message.get("role") == "user" and isinstance(content, str) else content
         persons.append(None if is_aiders else {**message, "content": words})
     return persons
+
+
+def is_auxiliary_text(text: str) -> bool:
+    """Return whether a frontend's request for a title, tags or the next question begins so."""
+    text = " ".join(text.split())
+    return any(text.startswith(beginning) and inside in text for beginning, inside in AUXILIARY)
 
 
 def _begins(message: Mapping[str, Any], role: str, words: str | tuple[str, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Gists: other conversations of a person, each in its summary's words, where no excerpt of their messages is shown.
+"""Other sessions of a person as a prompt shows them without an excerpt: each by its gist, its summary in a few words.
 
 "Let's continue where we left off" names nothing that a search could find.  The latest conversation is shown by its
 summary and last messages, the two before it by a line each.
