@@ -32,7 +32,7 @@ from memory.llm.mini_model import (
     request_for,
 )
 from memory.llm.thoughts import without_thoughts
-from memory.prompts.prompts import Prompt, summary_variables
+from memory.prompts.prompts import SUMMARY_VARIABLES, Prompt
 from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
@@ -115,13 +115,8 @@ class SummaryInput:
     @property
     def variables(self) -> dict[str, Any]:
         """Return the variables of a summary prompt."""
-        return summary_variables(
-            first=self.previous.empty,
-            links=self.links,
-            types=self.types,
-            forget=bool(self.requests_to_forget),
-            instructions=self.instructions,
-        )
+        own = {"first": self.previous.empty, "links": self.links, "types": list(self.types)}
+        return {**SUMMARY_VARIABLES, **own, "forget": bool(self.requests_to_forget), "instructions": self.instructions}
 
     @property
     def schema(self) -> Mapping[str, Any]:

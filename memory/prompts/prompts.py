@@ -10,7 +10,7 @@ prompt that is stored renders with the variables it will be given.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -38,29 +38,20 @@ _NEWEST = (
 SYSTEM_TEXT = _NEWEST.with_only_columns(PromptRow.text).params(name="system").scalar_subquery().label("system_text")
 """The newest stored text of `system`, as a column for a statement with the parameter `tenant`."""
 
-SUMMARY_WORDS_MAX = 400
+SUMMARY_VARIABLES: Mapping[str, Any] = {
+    "first": True,
+    "sections": [{"name": section.name, "about": section.instruction} for section in SECTIONS],
+    "max_words": 400,
+    "links": True,
+    "types": [],
+    "forget": False,
+    "instructions": False,
+}
+"""Variables of a summary prompt. first: there is no summary yet. links to instructions: what else the answer has."""
 _VARIABLES: dict[str, Mapping[str, Any]] = {
     **{name: {} for name in ("system", "memory", "profile", "overview", "feedback", "consolidation")},
     "repair": {"problem": "It is not JSON."},
 }
-
-
-def summary_variables(
-    *, first: bool, links: bool = True, types: Sequence[str] = (), forget: bool = False, instructions: bool = False
-) -> dict[str, Any]:
-    """Return the variables of a summary prompt.
-
-    first: the conversation has no summary yet. links, types, forget, instructions: what else the answer has.
-    """
-    return {
-        "first": first,
-        "sections": [{"name": section.name, "about": section.instruction} for section in SECTIONS],
-        "max_words": SUMMARY_WORDS_MAX,
-        "links": links,
-        "types": list(types),
-        "forget": forget,
-        "instructions": instructions,
-    }
 
 
 @dataclass(frozen=True)
@@ -139,8 +130,8 @@ class Prompts:
             raise sandbox.bad_prompt("A prompt needs some text.")
         if len(text) > PROMPT_CHARS_MAX:
             raise sandbox.bad_prompt(f"A prompt may have {PROMPT_CHARS_MAX:,} characters.")
-        samples = [_VARIABLES[name]] if name in _VARIABLES else [summary_variables(first=it) for it in (True, False)]
-        for variables in samples:
+        of_summary = SUMMARY_VARIABLES, {**SUMMARY_VARIABLES, "first": False}
+        for variables in [_VARIABLES[name]] if name in _VARIABLES else of_summary:
             sandbox.render(name, text, variables)
 
     # -- for the engine's own transactions
