@@ -1,1 +1,1 @@
-"""From files to passages, and from passages to rows."""
+"""Read documents as text, cut them into passages, and store these."""

@@ -1,4 +1,4 @@
-"""From messages that were found to excerpts as a prompt shows them: windows, merged, within a token budget.
+"""Make excerpts of the messages that a search found, as a prompt shows them: windows, merged, within a token budget.
 
 The best hits fill the budget, short ones before long ones that are little better; a window gives up its edges before
 its hit.  What is found of one session is one excerpt, since its tags cost as much as a message.

@@ -1,4 +1,4 @@
-"""Keeping the search index in step with the rows.
+"""Keep the search index in step with the rows.
 
 The rows are the truth.  Each message names the generation of its owner's index that has it (`indexed_in`).  If an index
 is lost or replaced, its generation changes, so no message counts as indexed: searches read them from the rows, and the

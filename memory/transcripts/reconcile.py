@@ -1,4 +1,4 @@
-"""Reconciling what a client sends with what is stored: one pure function, `reconcile`.
+"""Reconcile the messages that a client sends with the stored ones: one pure function, `reconcile`.
 
 A client of the OpenAI protocol keeps its own copy of the conversation.  A request brings all of it, or the newest
 message alone, or what is left after older messages were dropped, or a conversation in which the person edited a message
@@ -7,7 +7,7 @@ nothing twice.  The rules, in the order they are tried:
 
     carried on   The line is how the list begins: what comes after it is new.
     results      The list ends with results of tools, and what it has before them is how the line ends: they are new.
-    unanswered   The list is how the line ends: the same request is_retry, which got no answer.
+    unanswered   The list is how the line ends: the same request again, which got no answer.
     only new     A list without an answer of the assistant's, which does not begin as the line does, is no history: its
                  messages are new.  Unless they are the ones that were answered last: then it is the same request again
                  if they are all that was ever asked, if they hold a tool's result, or if the caller knows it
@@ -96,7 +96,7 @@ class MessageKey:
 class MergePlan:
     """Steps to merge a line: keep its first `keep` messages, let a branch have the others, append `sent[new:]`.
 
-    `places` says where in the list each of the kept ones stands that was sent is_retry: {place in line: place in list}.
+    `places` says where in the list each kept message stands that was sent again: {place in line: place in list}.
     """
 
     keep: int

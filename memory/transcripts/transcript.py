@@ -1,4 +1,4 @@
-"""Conversation as a client of the OpenAI protocol sends it: each message as it came, and as it is stored.
+"""Read the conversation that a client sends: each message as it came, and as it is stored.
 
 As it came, a message goes on to the model.  Stored are its words, with `[image]` where an image stood, and in `extra`
 what it takes to recognise the message and to send it again:
