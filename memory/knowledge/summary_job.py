@@ -207,16 +207,14 @@ def run(engine: Engine, job: Job) -> bool:
     Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
     Idempotent. Raises ModelError.
     """
-    default = engine.settings.summary_prompt  # also for a prompt that was deleted since
-    payload = job.payload or {}
+    payload, default = job.payload or {}, engine.settings.summary_prompt
+    names = payload.get("prompt") or default, default  # the second for a prompt that was deleted since
     with engine.database.read() as tx:
-        rows = _read(engine, tx, job.session_id, job.owner_id, job.tenant, payload.get("prompt") or default, default)
+        rows = _read(engine, tx, job.session_id, job.owner_id, job.tenant, *names)
         if not rows:
             return False
-        prompts, previous = _stored_prompts(rows), rows[0]
-        prompt = engine.prompts.choose(tx, Caller(job.tenant), prompts, payload.get("prompt") or default, default)
-        start = previous.sections, previous.through or 0
-        batch = _make_batch(engine, tx, rows, prompt, start, payload.get(_MOST, BATCH_MESSAGES))
+        prompt = engine.prompts.choose(tx, Caller(job.tenant), _stored_prompts(rows), *names)
+        batch = _make_batch(engine, tx, rows, prompt, rows[0], payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
     spent = list[Usage]()
@@ -248,8 +246,7 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
             instruction = Prompt(GIVEN, 0, text, source="given")
         since = _starting_point(tx, row)
         rows = _read(engine, tx, row.id, row.owner_id, row.tenant)
-        start = (since.sections, since.through) if since else (None, 0)
-        batch = _make_batch(engine, tx, rows, instruction, start, BATCH_MESSAGES)
+        batch = _make_batch(engine, tx, rows, instruction, since, BATCH_MESSAGES)
     if batch is None:
         raise InvalidRequest(
             "nothing_to_summarise",
@@ -284,15 +281,16 @@ def _make_batch(
     tx: Transaction,
     rows: Sequence[Row[Any]],
     prompt: Prompt,
-    start: tuple[Mapping[str, Any] | None, int],
+    since: Row[Any] | SummaryRow | None,
     most: int,
 ) -> Batch | None:
     """Return a batch of the next messages, at most `most`; None if there are none.
 
-    start: sections of the summary to continue, and the position of the last message that it covers.
+    since: has the `sections` and `through` of the summary to continue. None, or a row of _READ without: there is none.
     """
-    session, rules, (sections, through) = rows[0], rules_in_force(rows[0]), start
-    messages, last = _read_messages(tx, session.id, through, most), session.message_count
+    session, rules = rows[0], rules_in_force(rows[0])
+    sections, through = (since.sections, since.through) if since is not None else (None, 0)
+    messages, last = _read_messages(tx, session.id, through or 0, most), session.message_count
     if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > engine.now():
         last = messages.pop().position - 1  # a turn is about to answer it
     if not messages:
