@@ -1,7 +1,5 @@
 """POST /api/chat: send a message, get a reply that remembers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

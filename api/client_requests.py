@@ -5,8 +5,6 @@ counterpart in a chat completion is left out, and a header of the answer says so
 to every server, and work without.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

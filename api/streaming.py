@@ -1,7 +1,5 @@
 """Answer a turn in one piece or as server-sent events, for every protocol (`ReplyEncoder`)."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,10 +4,8 @@ Invariants:
 - A key goes only to the origin of the address that it was set for [test_a_key_goes_only_to_its_own_server].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from config.environment import SettingsError
@@ -65,7 +63,7 @@ class Servers:
     cache_key: str
 
     @classmethod
-    def of(cls, settings: Settings) -> Servers:
+    def of(cls, settings: "Settings") -> Self:
         """Return the servers that settings name."""
         cache_key = settings.prompt_cache_key
         main = _with_cache_key(Server(settings.openai_base_url, settings.openai_api_key), cache_key)

@@ -5,12 +5,10 @@ what it does and why it has its default; docs/settings.md says the same. A value
 with a sentence that names the variable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -352,7 +350,7 @@ class Settings(BaseModel):
         return {str(item.validation_alias): name for name, item in cls.model_fields.items()}
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Settings:
+    def from_env(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> Self:
         """Return the settings of `environ` (default: the process's) and, where it has none, of the file `dotenv`.
 
         An empty variable counts as not set. Raises SettingsError for a value that cannot be used.

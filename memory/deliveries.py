@@ -12,8 +12,6 @@ Invariants [test_webhooks]:
 - No redirect is followed, no proxy is taken, no body is read, and nothing lasts longer than DELIVERY_SECONDS.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

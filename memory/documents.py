@@ -9,8 +9,6 @@ Invariants:
 - A document is read before anything is stored; no transaction is open meanwhile (test_documents).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Knowledge, recall, turns, erasing, transfer, users and the handlers of jobs are functions over an engine.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading
@@ -55,7 +53,7 @@ class Engine:
         database_engine: DatabaseEngine,
         now: Callable[[], datetime] = utc_now,
         *,
-        model: Model | None = None,
+        model: "Model | None" = None,
     ) -> None:
         self.settings = settings
         self.now = now

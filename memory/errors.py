@@ -3,8 +3,6 @@
 Messages are for people: what happened, what it means for their data, what to do. api/errors turns them into responses.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from models.database_faults import DatabaseFault, fault_of, message_of
@@ -143,7 +141,7 @@ class ModelError(RecapError):
         if self.upstream is not None:
             self.upstream = replace(self.upstream, message=self.upstream.message + sentence)
 
-    def again(self, retry_after: float) -> ModelError:
+    def again(self, retry_after: float) -> "ModelError":
         """Return the same error for a later request."""
         error = ModelError(self.code, str(self), status=self.status, quoted=self.quoted)
         error.upstream, error.retry_after = self.upstream, max(1.0, retry_after)

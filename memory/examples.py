@@ -5,8 +5,6 @@ Invariants:
 - An example made from an exchange goes when one of its messages is erased or replaced (test_examples).
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

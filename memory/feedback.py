@@ -11,8 +11,6 @@ Invariants:
 - Feedback, and what was made of it, goes when a message of the exchange is erased or replaced (test_instructions).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

@@ -13,8 +13,6 @@ Invariants:
   (test_hiding).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime

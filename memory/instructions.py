@@ -7,8 +7,6 @@ Invariant: every version is kept until the instruction is deleted. A version mad
 that exchange is erased or replaced, and so do the later versions made from it (test_instructions).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 A caller sees the jobs of its own owners alone. No caller (None) is the operator, who sees all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

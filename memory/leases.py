@@ -15,8 +15,6 @@ Invariants:
   (test_turn_serialisation).
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

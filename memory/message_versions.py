@@ -15,8 +15,6 @@ Invariants:
 - Restored messages are read again for the summary and for facts (test_branches).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

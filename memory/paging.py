@@ -3,8 +3,6 @@
 A cursor holds the last row's sort key, so a page stays right while rows are added before it.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Callable, Sequence

@@ -11,8 +11,6 @@ of scripts that join.  Selectors of other letters are removed too: each could ca
 letter without it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -4,8 +4,6 @@ UTF-8 bytes / 4 plus a small margin is a little more than tokenizers count for E
 estimates keep budgets; reports of what was spent come from the provider's own `usage`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 MESSAGE_OVERHEAD = 4  # tokens a chat format spends around each message

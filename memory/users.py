@@ -1,7 +1,5 @@
 """Count what is stored of a person."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

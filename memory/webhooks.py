@@ -3,8 +3,6 @@
 Invariant: a secret is stored encrypted or not at all, and shown once [test_webhooks].
 """
 
-from __future__ import annotations
-
 import base64
 import secrets
 from collections.abc import Mapping, Sequence

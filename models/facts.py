@@ -1,7 +1,5 @@
 """Store facts and their revisions, and hold them as values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -158,7 +156,7 @@ class Fact:
     expires_at: datetime | None = None
     waiting: bool = False
     score: FactScore = FactScore()
-    merged_facts: tuple[Fact, ...] = ()
+    merged_facts: tuple["Fact", ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,9 @@
 """Store messages, and hold them as values."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import (
     JSON,
@@ -91,7 +89,7 @@ class Message(NamedTuple):
     refused: Refusal | None = None
 
     @classmethod
-    def of_person(cls, content: str, at: datetime) -> Message:
+    def of_person(cls, content: str, at: datetime) -> Self:
         """Return words of the person as a message that is not stored, the first of its session."""
         return cls(0, "", 1, "user", content, at, 0)
 
@@ -194,10 +192,10 @@ class MessageDraft:
     hidden_at: datetime | None = None
     refused: Refusal | None = None
 
-    def unremembered(self) -> MessageDraft:
+    def unremembered(self) -> Self:
         """Return the draft as a message that its chat alone remembers."""
         return replace(self, extra={**UNREMEMBERED, **(self.extra or {})})
 
-    def kept_out(self) -> MessageDraft:
+    def kept_out(self) -> Self:
         """Return the draft as a message that the person asked not to remember."""
         return replace(self, extra={**(self.extra or {}), **KEPT_OUT})

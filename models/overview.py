@@ -1,11 +1,9 @@
 """Values of overviews, which are documents of the store."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from models.store import MODEL, ItemVersion
 
@@ -23,7 +21,7 @@ class Sentence:
     author: str = MODEL
 
     @classmethod
-    def of(cls, value: Mapping[str, Any]) -> Sentence:
+    def of(cls, value: Mapping[str, Any]) -> Self:
         summaries = tuple((session_id, version) for session_id, version in value["summaries"])
         return cls(value["text"], tuple(value["facts"]), summaries, value["author"])
 
@@ -52,7 +50,7 @@ class Overview:
     created_at: datetime | None = None
 
     @classmethod
-    def of(cls, stored: ItemVersion) -> Overview:
+    def of(cls, stored: ItemVersion) -> Self:
         sentences, removed = (tuple(map(Sentence.of, stored.value[name])) for name in ("sentences", "removed"))
         return cls(stored.version, sentences, removed, stored.value["read"], stored.author, stored.created_at)
 

@@ -1,7 +1,5 @@
 """Store who owns what is remembered, and the tokens a day of each owner."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -48,7 +46,7 @@ class OwnerRow(Base):
         return self.kind in ("user", "space")
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> "Caller":
         """Return the caller who means this owner: a user, a space, or the tenant."""
         return Caller(self.tenant, self.user_id, self.space)
 
@@ -110,7 +108,7 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,

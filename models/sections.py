@@ -5,11 +5,9 @@ of the API, the prompts and the page all read `SECTIONS`.  The table is in order
 long loses items of its last sections first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 ITEM_CHARS_MAX = 400
 ITEMS_MAX = 40  # in one section
@@ -57,12 +55,12 @@ class Sections:
         return {section.name: _stored(section.kind, getattr(self, section.name)) for section in SECTIONS}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Sections:
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read well-formed data, as `as_dict` returns it; `knowledge.summary_update` reads the answers of models."""
         present = [section for section in SECTIONS if section.name in data]
         return cls(**{section.name: _value(section.kind, data[section.name]) for section in present})
 
-    def map_texts(self, change: Callable[[str], str]) -> Sections:
+    def map_texts(self, change: Callable[[str], str]) -> Self:
         """Return the summary with each text changed, and without items that are empty then."""
         changed: dict[str, Any] = {}
         for name, value in vars(self).items():
@@ -73,7 +71,7 @@ class Sections:
                 changed[name] = tuple(item for item in options if item.option)
             else:
                 changed[name] = tuple(filter(None, map(change, value)))
-        return Sections(**changed)
+        return type(self)(**changed)
 
     def lines(self, first: Collection[str] = ()) -> list[str]:
         """Return the summary as lines for models and people: a line for each text, below the title of its section.

@@ -1,9 +1,7 @@
 """Store sessions, and hold what a turn reads of one."""
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, false, true
 from sqlalchemy.orm import Mapped, mapped_column, relationship
@@ -99,7 +97,7 @@ class SessionState(NamedTuple):
     index_key: str
 
     @classmethod
-    def of(cls, row: SessionRow) -> SessionState:
+    def of(cls, row: SessionRow) -> Self:
         columns = {name: getattr(row, name) for name in STATE_COLUMNS}
         columns |= {"id": row.id or 0, "owner_id": row.owner_id or 0}
         return cls(**columns, index_key=row.owner.index_key)

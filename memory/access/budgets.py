@@ -10,8 +10,6 @@ Invariants:
 - If a budget cannot be read, nothing begins (test_budgets).
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Sequence

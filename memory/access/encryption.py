@@ -6,8 +6,6 @@ Invariants:
 - No file is made for PostgreSQL: another node could not decrypt what this one stored (test_model_server).
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from tempfile import NamedTemporaryFile

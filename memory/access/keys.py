@@ -9,8 +9,6 @@ Invariants:
 - Once a key exists, one is required: revoking the last one does not open the service (test_keys).
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import hmac

@@ -10,8 +10,6 @@ Invariants:
 - A token of a revoked or erased key opens nothing, from the commit on (test_oauth).
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

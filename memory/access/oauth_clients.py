@@ -5,8 +5,6 @@ client_id holds what was registered. Or a client_id is the https address of the 
 Metadata Document), which is fetched when somebody signs in, from public addresses alone.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -8,8 +8,6 @@ Invariants:
 - In a write transaction they lock the rows, so one write of an owner runs at a time (test_postgres).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

@@ -12,8 +12,6 @@ Invariants:
   the search index or this process's caches (test_erasing, test_erasing_clients).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ Invariants:
   (test_erasing).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 

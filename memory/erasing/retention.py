@@ -11,8 +11,6 @@ Invariants:
 - Restoring an archive twice, or again after a kill, stores nothing twice (test_retention).
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import logging

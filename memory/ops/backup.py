@@ -9,8 +9,6 @@ Invariants:
   drops the search index, which is made again from the rows (test_backup).
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Health: what serving needs, looked up without changing anything."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -11,8 +11,6 @@ Invariants:
   appears only at LOG_LEVEL=debug (test_secrets_in_logs).
 """
 
-from __future__ import annotations
-
 import contextlib
 import hmac
 import logging
@@ -22,7 +20,7 @@ import traceback
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import structlog
 
@@ -80,7 +78,7 @@ class Pseudonymizer:
         self._salt = salt
 
     @classmethod
-    def of(cls, data_dir: Path) -> Pseudonymizer:
+    def of(cls, data_dir: Path) -> Self:
         """Use the installation's salt. Make it if there is none, for this process alone where it can't be kept."""
         path = data_dir / SALT_FILE
         with contextlib.suppress(OSError):

@@ -8,8 +8,6 @@ Invariants:
 - Where processes share a folder, any of them answers for all, and counts outlive the worker (test_metrics).
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterator, Mapping

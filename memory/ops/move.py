@@ -9,8 +9,6 @@ Invariants:
 - New rows get numbers that no row of the source ever had (test_moving).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

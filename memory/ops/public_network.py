@@ -5,8 +5,6 @@ Invariants [test_webhooks]:
 - Nothing lasts longer than the deadline, however slowly the other side sends.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import time

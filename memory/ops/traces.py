@@ -8,8 +8,6 @@ Invariants:
   outcomes, and the id of the request, under which the log has hashes (test_otlp).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from pathlib import Path

@@ -6,14 +6,12 @@ equal. Numbers compare as numbers, texts by code points; values of two kinds are
 number. A missing key counts as null. Integers have at most 64 bits, and every number is finite.
 """
 
-from __future__ import annotations
-
 import json
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import BigInteger, ColumnElement, Numeric, and_, case, cast, false, func, literal, not_, or_, true
 
@@ -34,9 +32,9 @@ class _OnSQLite:
 
     path: str = "$"
 
-    def at(self, step: str | int) -> _OnSQLite:
+    def at(self, step: str | int) -> Self:
         # A key is written as in the stored text, with which older versions of SQLite compare it.
-        return _OnSQLite(self.path + (f"[{step}]" if isinstance(step, int) else f".{json.dumps(step)}"))
+        return replace(self, path=self.path + (f"[{step}]" if isinstance(step, int) else f".{json.dumps(step)}"))
 
     def kind(self) -> ColumnElement[str]:
         return func.json_type(ItemRow.value, self.path)
@@ -54,8 +52,8 @@ class _OnPostgreSQL:
 
     value: Any
 
-    def at(self, step: str | int) -> _OnPostgreSQL:
-        return _OnPostgreSQL(self.value[step])
+    def at(self, step: str | int) -> Self:
+        return replace(self, value=self.value[step])
 
     def kind(self) -> ColumnElement[str]:
         return func.json_typeof(self.value)

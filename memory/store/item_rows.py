@@ -7,8 +7,6 @@ kind rewrites it and removes the source in the same transaction.
 Invariant: an expired item is not found, and another one may take its place from version 1 on (test_store).
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Invariant: the operations of a call run in one transaction, in their order, all 
 of those before it (test_store, test_store_api).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
