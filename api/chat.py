@@ -9,7 +9,7 @@ from flask import Response
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.errors import error_body
 from api.identity import idempotency_key
-from api.permissions import others_read
+from api.permissions import other_memories_to_read
 from api.streaming import answer_turn
 from memory.errors import RecapError
 from memory.llm import TextDelta, Thought, Waiting
@@ -46,7 +46,7 @@ def chat(caller: Caller, body: dict[str, Any]) -> Response:
     an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced messages
     are kept, but no longer shown, recalled or summarised.
     """
-    also = others_read(caller, body.pop("spaces"), body.pop("person"))
+    also = other_memories_to_read(caller, body.pop("spaces"), body.pop("person"))
     message = _message(body.pop("message"))
     request = TurnRequest(caller, **message, **body, also=also, idempotency_key=idempotency_key(caller))
     notice = current_engine().model_server.models.notice

@@ -19,7 +19,7 @@ from marshmallow import ValidationError, fields, validate
 from api.blueprint import LIMITED
 from api.identity import idempotency_key
 from api.named_person import client_caller, header, others_in_headers, storable, text_of_name
-from api.permissions import others_read
+from api.permissions import other_memories_to_read
 from api.streaming import ReplyEncoder, answer_turn
 from memory import tokens
 from memory.llm import RawChunk, ToolCall
@@ -232,7 +232,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         owner,
         message=conversation.asked,
         session_id=session_id,
-        also=others_read(owner, *others_in_headers()),
+        also=other_memories_to_read(owner, *others_in_headers()),
         recall="tools" if has_memory_tools() else None,
         stream=stream,
         model=text_of_name(parameters.get("model")) or None,

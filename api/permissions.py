@@ -22,10 +22,11 @@ def need_right_for_call(principal: Principal, space: str) -> None:
     principal.require_right(space, READ if reads else WRITE)
 
 
-def others_read(caller: Caller, spaces: Sequence[str] | None, person: bool | None) -> tuple[Caller, ...]:  # noqa: FBT001
-    """Return whose memory a turn reads beside its own: these `spaces`, and in a space the `person` who acts.
+def other_memories_to_read(caller: Caller, spaces: Sequence[str] | None, person: bool | None) -> tuple[Caller, ...]:  # noqa: FBT001
+    """Return the owners whose memory a turn reads beside its own: these `spaces`, and in a space the `person`.
 
-    Without them, a person's own key says: outside of spaces all that it names are read, in one the person is.
+    Where the request names none, a person's own key decides: outside of spaces the turn reads all spaces that the key
+    names, and in a space it reads the person's memory.
     Raises NotFound for a space that the key does not open, Forbidden and InvalidRequest where no person can be read.
     """
     principal: Principal = g.principal

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.permissions import others_read
+from api.permissions import other_memories_to_read
 from memory.erasing import erasing
 from memory.recall import unhelpful
 from memory.recall.search import search_memory
@@ -27,7 +27,7 @@ def recall(caller: Caller, body: dict[str, Any]) -> Any:
     conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not in it. The
     session may be one that begins with this message.
     """
-    also = others_read(caller, body.pop("spaces"), body.pop("person"))
+    also = other_memories_to_read(caller, body.pop("spaces"), body.pop("person"))
     return memory_block(current_engine(), TurnRequest(caller, **body, also=also, temporary=True))
 
 

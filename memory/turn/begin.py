@@ -48,7 +48,7 @@ from models.turns import INTERRUPTED
 SURE_TO_FIT = 0.25  # of the prompt's limit; a larger message is checked before it is stored
 
 _S, _M = SessionRow.__table__, MessageRow.__table__.c
-_TAKE_BACK = (
+_UNCOUNT = (
     update(_S)
     .where(_S.c.id == bindparam("session"))
     .values(message_count=_S.c.message_count - 1, tokens=_S.c.tokens - bindparam("size"))
@@ -87,12 +87,12 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
                 return _begin(tx, engine, taken, arrived_at, window)
     while True:  # in new transactions: the first one may have locked the session, and rows of owners are locked first
         with transaction() as tx:
-            turn = _find_and_begin(tx, engine, request, arrived_at, window)
-        if turn is None:
+            begun = _find_and_begin(tx, engine, request, arrived_at, window)
+        if begun is None:
             return bypass(engine, request)
-        if isinstance(turn, Turn):
-            return turn
-        engine.leases.wait_until_free(turn, waited_since, "This message was not stored; send it again later.")
+        if isinstance(begun, Turn):
+            return begun
+        engine.leases.wait_until_free(begun, waited_since, "This message was not stored; send it again later.")
 
 
 def bypass(engine: Engine, request: TurnRequest) -> Turn:
@@ -136,12 +136,12 @@ def _find_and_begin(
 
     Returns the session's row while another turn has its lease, and None for a client's auxiliary request.
     """
-    transcript, keyed = request.transcript, None
+    transcript, keyed = request.transcript, None  # keyed: the turn that began with the request's Idempotency-Key
     with engine.database.orm(tx) as rows:
         if request.idempotency_key is not None:
             keyed = turns.find_keyed(rows, request)
             if keyed is not None and keyed.finished_at is not None:
-                return Turn(request, finished=turns.replay(rows, keyed))
+                return Turn(request, earlier_answer=turns.read_answer(rows, keyed))
         if transcript is not None:
             if is_auxiliary_request(rows, request.caller, request.session_id, transcript):
                 return None
@@ -150,8 +150,8 @@ def _find_and_begin(
         if keyed is not None:
             row: SessionRow | None = rows.get_one(SessionRow, keyed.session_id)
         elif request.session_id is not None:
-            find = get_session if request.replaces is not None else find_session  # a new one has nothing to replace
-            row = find(rows, request.caller, request.session_id)
+            read = get_session if request.replaces is not None else find_session  # a new one has nothing to replace
+            row = read(rows, request.caller, request.session_id)
         elif transcript is not None:
             row = find_session_of(rows, request.caller, transcript, engine.leases, arrived_at)
         else:
@@ -187,7 +187,7 @@ def _begin(
     else:
         synced = _sync(tx, engine, taken, request.transcript, keyed, arrived_at)
         if isinstance(synced, TurnFinished):
-            return Turn(request, finished=synced)
+            return Turn(request, earlier_answer=synced)
         stored = synced
     if is_compaction_due(stored.session, engine.settings, stored.new_messages):
         compacted = compact(tx, stored.session, engine.settings, stored.new_messages)
@@ -203,7 +203,7 @@ def _begin(
 
 def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | None) -> _Stored:
     """Store a person's message, or find the same message that a turn which broke off has stored."""
-    request, session, values, repeated_id = taken.request, taken.session, taken.message, taken.repeated_id
+    request, session, values, repeated_id = taken.request, taken.session, taken.values, taken.repeated_id
     require_message_size(request.message, "message")
     if keyed is not None:
         message = find(tx, keyed.user_message_id)
@@ -228,9 +228,9 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
                 param="replaces",
             )
         return _replace(tx, engine, taken, position)
-    if repeated is not None:
+    if repeated is not None:  # `take_session` has counted the message, which is stored already
         size = values["tokens"]
-        tx.execute(_TAKE_BACK, {"session": session.id, "size": size})
+        tx.execute(_UNCOUNT, {"session": session.id, "size": size})
         counts = {"message_count": session.message_count - 1, "tokens": session.tokens - size}
         return _Stored(session._replace(**counts), (repeated,))
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
@@ -245,7 +245,7 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
 
 def _replace(tx: Connection, engine: Engine, taken: TakenSession, position: int) -> _Stored:
     """Replace the message at `position`, and all after it, by the new message."""
-    values = taken.message
+    values = taken.values
     draft = MessageDraft("user", values["content"], values["name"], extra=values["extra"])
     with engine.database.orm(tx) as rows:
         row = rows.get_one(SessionRow, taken.session.id)
@@ -288,7 +288,7 @@ def _sync(
         resumed = keyed or find_resumable(rows, row, transcript, arrived_at)
         if resumed is not None and transcript.is_declared_retry and resumed.finish_reason not in (None, INTERRUPTED):
             row.lease_token = row.lease_until = None
-            return turns.replay(rows, resumed)
+            return turns.read_answer(rows, resumed)
         is_retry = resumed is not None
         last, as_sent = sync_transcript(rows, row, transcript, engine.settings, engine.now(), is_retry=is_retry)
         rows.flush()
@@ -307,9 +307,9 @@ def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     A memory block may be for the first message of a session that does not exist yet.
     """
     drafts = (*request.history, request.draft)
-    find = get_session if request.block_tokens is None else find_session
+    read = get_session if request.block_tokens is None else find_session
     with engine.database.read() as tx:
-        stored = find(tx, request.caller, request.session_id) if request.session_id is not None else None
+        stored = read(tx, request.caller, request.session_id) if request.session_id is not None else None
         row = stored or engine.sessions.unstored(tx, request.caller)
         session, request = SessionState.of(row), request if row.is_remembered else unremembered(request)
         engine.budgets.check(tx, session.owner_id)

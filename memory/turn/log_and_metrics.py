@@ -51,7 +51,7 @@ def count_turn(
         first_word = reply.first_word_at - watch.started_at
     engine.metrics.count_turn(api, outcome, watch.seconds, first_word, seconds)
     reported: dict[str, Any] = {"code": logs.safe_message(error) if finished is None and error is not None else None}
-    if finished is not None and turn.finished is None:
+    if finished is not None and turn.earlier_answer is None:
         memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem
         excerpts = len(memory.recalled.excerpts) + sum(call.excerpts for call in memory.calls)
         full, mode = usage.full_history_tokens, memory.recalled.mode
@@ -74,7 +74,7 @@ def count_turn(
 
 def _outcome(turn: Turn, finished: TurnFinished | None, error: BaseException | None) -> str:
     """Return how the turn ended, as one of `metrics.TURN_OUTCOMES`."""
-    if turn.finished is not None:
+    if turn.earlier_answer is not None:
         return "replayed"
     if finished is not None:
         return "interrupted" if finished.finish_reason in (INTERRUPTED, CUT_OFF) else "answered"

@@ -28,7 +28,7 @@ ATTACHMENT_TOKENS = 800  # estimated for an image that a client sends; models co
 class TurnRequest:
     """Message to answer, on behalf of `caller`.
 
-    message: the text. sent: the message with its images and text files, which the model gets beside the text.
+    message: the text. sent: the same message with its images and text files, as the model gets it; None: text alone.
     recall: the mode; None: the setting RECALL. model: its name; None: the main model.
     remember: False: no fact is taken from the turn, and no other session recalls it.
     summary_prompt: the name of the prompt for this turn's summary.
@@ -68,9 +68,9 @@ class TurnRequest:
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
     def opening(self, *replies: MessageDraft) -> str | None:
-        """Return the fingerprint of a client's conversation after these replies; None if the request names a session.
+        """Return the fingerprint by which the client's next request finds this session.
 
-        By it the client's next request finds the session.
+        It covers the client's conversation and these replies.  None: the request names its session, or is a person's.
         """
         if self.transcript is None or self.session_id is not None:
             return None
@@ -123,7 +123,7 @@ class Turn:
     answers.
     lease: on the session. turn_id: of the turn's row. Both are None if the turn stores nothing.
     is_appended: this turn stored its message at the end of the session. is_new_session: it created the session too.
-    finished: the answer, if the request is a retry of one that was answered.
+    earlier_answer: the end of the turn that answered this request before, if the request is a retry.
     """
 
     request: TurnRequest
@@ -137,7 +137,7 @@ class Turn:
     turn_id: int | None = None
     is_appended: bool = False
     is_new_session: bool = False
-    finished: TurnFinished | None = None
+    earlier_answer: TurnFinished | None = None
 
 
 class PrefixChoice(NamedTuple):

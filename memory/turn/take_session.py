@@ -61,14 +61,14 @@ class TakenSession(NamedTuple):
     """Session whose lease this turn has taken.
 
     request: the request; `unremembered` if the session or its person has turned memory off.
-    message: the columns of the new message. title: of the session; empty before its first message.
+    values: the columns of the new message, with their values. title: of the session; empty before its first message.
     repeated_id: the id of the session's last message, if it has the words of this request and no reply.
     """
 
     request: TurnRequest
     session: SessionState
     lease: Lease
-    message: Mapping[str, Any]
+    values: Mapping[str, Any]
     title: str
     repeated_id: int | None
 

@@ -5,7 +5,7 @@
     prompt   build the messages to send                                prompt.py
     answer   call the model, pass its events on                        answer.py
     record   one write: reply, usage, jobs, lease                      record.py
-    outcome  what is counted and logged of the end                     outcome.py
+    count    metrics, and one line in the log                          log_and_metrics.py
 
 Jobs then update the summary and the index; with SUMMARY_MODE=inline the summary is updated before the turn ends.
 
@@ -63,9 +63,9 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     error: BaseException | None = None
     try:
         begun, problem = fail_open(request, lambda: begin_turn(engine, request, model.window))
-        turn = begun or bypass(engine, request)
-        if turn.finished is not None:  # a retry of a request that was answered
-            finished = turn.finished
+        turn = begun or bypass(engine, request)  # nothing has begun where memory fails, and `problem` says why
+        if turn.earlier_answer is not None:
+            finished = turn.earlier_answer
             yield from replay(request, finished)
             return
         watch.mark("admit")
@@ -201,7 +201,7 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
 
 
 def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> TurnStarted:
-    """Return the event that begins a reply, with what the turn has used and spent so far."""
+    """Return the event that begins a reply.  Its memory report has the calls of Recap's tools so far."""
     return TurnStarted(
         completion_id=reply.id,
         session_id=turn.session_id,

@@ -124,8 +124,8 @@ def _started(turn: TurnRow, session_id: str, memory: MemoryReport) -> TurnStarte
     )
 
 
-def replay(tx: Transaction, turn: TurnRow) -> TurnFinished:
-    """Return the answer that a finished turn gave."""
+def read_answer(tx: Transaction, turn: TurnRow) -> TurnFinished:
+    """Return the answer that a finished turn gave, for a retry of its request."""
     session = tx.get_one(SessionRow, turn.session_id)
     reply = tx.get_one(MessageRow, turn.reply_message_id)
     return TurnFinished(
@@ -201,7 +201,7 @@ class TurnHistory:
             turn, _ = _find_turn(tx, get_session(tx, caller, session_id), message_id)
             if turn.reply_message_id is None or find(tx, turn.reply_message_id) is None:
                 raise _turn_not_found(session_id, message_id)
-            return replay(tx, turn)
+            return read_answer(tx, turn)
 
     def read_input(self, caller: Caller, session_id: str, message_id: int) -> list[Message]:
         """Return the messages that a turn answers: those after the reply before.  Raises NotFound."""
