@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
-from tests.browser.page import ME, box, chat, deed, fits, messages, session_shown, state, talk
-from tests.browser.windows import PHONE, USUAL
-from tests.http import append, said
+from tests.browser.page import ME, box, chat, deed, fits, messages, send, session_shown, state, talk
+from tests.browser.windows import PHONE, USUAL, watch_of
+from tests.http import append, good, said
 from tests.knowledge import digest_of
 from tests.live import Live
 from tests.model_server import ModelServer
@@ -96,7 +96,7 @@ def test_chats_are_archived_and_come_back(page, live):
     expect(listed(page)).to_have_text(["No fuel", "The roses need water"])
 
 
-def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page, live):
+def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page, live, model_server):
     three(live)
     talk(live.client, "cellar", "The lamp flickers", "Noted.")
     page.goto("/#/cellar")
@@ -123,6 +123,17 @@ def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page, live)
     )
     left = live.client.get(f"/api/sessions?user_id={ME}").json["items"]
     assert [session["id"] for session in left] == ["car"]
+
+    watch_of(page).expect(r"status of 404")
+    page.goto("/#/garden")  # a link to it that was kept
+    expect(page.get_by_role("alert")).to_contain_text("This chat does not exist any more")
+    page.goto("/#/car")
+    expect(messages(page)).to_have_count(2)
+    good(live.client.delete(f"/api/sessions/car?user_id={ME}"))  # on another device
+    model_server.main.queue("Which car?")
+    send(page, "And the car?")
+    expect(page.get_by_role("alert")).to_contain_text("Only that message and its reply are stored now.")
+    expect(messages(page)).to_have_count(2)
 
 
 def test_chats_of_programs_and_other_people_are_read_and_lead_to_their_memory(page, live):

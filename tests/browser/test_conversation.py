@@ -99,6 +99,13 @@ def test_words_are_shown_as_they_were_typed(page, live):
     )
     assert own.locator("pre > code").text_content() == "if a:\n    b()"
     assert stored(live, session_shown(page))[0] == ("user", text)
+    send(page, "\n".join(map(str, range(100))))
+    expect(messages(page)).to_have_count(4)
+    done(page)
+    long = messages(page).nth(2)
+    low = long.bounding_box()["height"]
+    long.get_by_role("button", name="Show all of it").click()
+    assert long.bounding_box()["height"] > 3 * low
 
 
 def test_a_text_that_is_too_long_stays_whole_and_is_explained(page):

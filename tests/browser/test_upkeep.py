@@ -26,7 +26,7 @@ def test_work_that_failed_is_listed_and_tried_again(page, live, model_server, mo
     settings = open_settings(page, "Upkeep")
     failed = settings.locator(".part", has=page.get_by_role("heading", name="Work that failed"))
     expect(failed.get_by_role("listitem")).to_have_count(1)
-    expect(failed.get_by_role("listitem")).to_contain_text(re.compile("^summary.*HTTP 500"))
+    expect(failed.get_by_role("listitem")).to_contain_text(re.compile("^Summary and facts of a chat.*HTTP 500"))
     expect(failed).to_contain_text("Messages are safe")
     fits(page)
     model_server.mini.default = working

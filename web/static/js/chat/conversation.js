@@ -17,11 +17,13 @@ import { Scroll, bringIntoView, follow } from "./scrolling.js";
 import { Thread, saveChat } from "./thread.js";
 import { followTurn, forgetPart, heardOf, liveTurn, takeTurn } from "./turns.js";
 
+const AWAY = 10_000; // milliseconds after which what is shown may be old
 let thread = null; // null: not loaded yet; a new or temporary chat has a thread without a session
 let failure = null; // {message, told, again?}: of the last turn, or of loading the chat
 let editing = null; // the id of the message being edited
 let facts = new Map(); // that apply to the chat, by the message that they were taken from
 let pressed = null; // a text submitted before the page or the thread was loaded; it is sent afterwards
+let left = 0; // when the page was last hidden
 let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 
 /** What the person can do with messages. */
@@ -53,6 +55,12 @@ export function startConversation() {
   });
   on("person", () => newChat());
   window.addEventListener("hashchange", followAddress);
+  document.addEventListener("visibilitychange", comeBack);
+  window.addEventListener("online", () => {
+    composer.edited(); // its complaint was that the server can't be reached
+    left = 0;
+    comeBack();
+  });
   followAddress();
 }
 
@@ -111,7 +119,7 @@ async function load(sessionId, read, { end = true } = {}) {
     if (mine === opening) accept(loaded, end);
   } catch (error) {
     if (mine !== opening) return;
-    if (error.status === 404) return startFresh(sessionId); // the first message was never stored; its draft may exist
+    if (error.status === 404) return draftOf(sessionId) ? startFresh(sessionId) : lose(sessionId); // the first message was never stored
     failure = { message: error.message, told: error.told, again: () => openSession(sessionId) };
     accept(new Thread(sessionId));
   }
@@ -177,13 +185,31 @@ function leave(gone) {
   if (words) composer.write([draftOf("new"), words].filter(Boolean).join("\n"));
 }
 
+/** Leave the chat on display, which was deleted elsewhere, and say so. */
+function lose(sessionId) {
+  history.replaceState(null, "", "#/"); // so that Back does not lead to it
+  leave([sessionId]);
+  complain({ message: text("chat.thread.gone") });
+}
+
+/** Show what has changed while nobody looked: on another device, or before this one woke up. */
+function comeBack() {
+  if (document.hidden) left = Date.now();
+  else if (Date.now() - left > AWAY) {
+    emit("turn", { sessionId: shown.sessionId });
+    emit("memory");
+  }
+}
+
 /** Show what has changed in the chat on display without this tab. */
 async function refresh({ sessionId }) {
   const shows = () => sessionId && sessionId === thread?.sessionId && !thread.newer;
   const waits = () => !shows() || liveTurn(sessionId) || editing;
   if (waits()) return;
-  const loaded = await Thread.latest(sessionId).catch(() => null);
-  if (loaded && !waits()) show(loaded.after(thread));
+  const loaded = await Thread.latest(sessionId).catch((error) => ({ gone: error.status === 404 }));
+  if (waits()) return;
+  if (loaded instanceof Thread) show(loaded.after(thread));
+  else if (loaded.gone && thread.session) lose(sessionId);
 }
 
 function edit(id) {
@@ -278,6 +304,16 @@ async function turnEnded({ sessionId, turn }) {
   } else if (turn.temporary) giveBack(turn);
   else await afterFailure(turn, mine);
   if (mine === opening) draw();
+  if (mine === opening && !turn.error) await noticeNewBeginning(thread);
+}
+
+/** Show only what is stored, and say so, when the chat was deleted elsewhere and has begun anew with this turn. */
+async function noticeNewBeginning(mine) {
+  const { sessionId, session: before } = mine;
+  await (sessionId && mine.readSession().catch(() => null));
+  if (mine !== thread || !before || before.created_at === mine.session.created_at) return;
+  await openSession(sessionId);
+  complain({ message: text("chat.thread.began_anew") });
 }
 
 /** Check whether the server stored the message.  If it did not, put the text back into the box. */

@@ -12,6 +12,8 @@ import { clock, modelName, moment, speaker, text, textParts } from "../page/word
 import { Attached, cameWith, wordsOf } from "./attachments.js";
 import { Why } from "./why.js";
 
+const LONG = 3000; // characters, or LINES, from which on a message of the person is folded
+const LINES = 40;
 const ENDS = ["interrupted", "length", "cut_off"]; // reasons that are told under a reply
 
 /**
@@ -71,10 +73,11 @@ export class Message extends Component {
       const [state, value] = pressed[name] ?? [];
       const looks = ["edit", "retry"].includes(name) ? "icon when-free" : "icon";
       return html`<button class=${looks} aria-label=${label} title=${label} ...${state && { [state]: String(Boolean(value)) }} onClick=${act}>
-        <${Icon} name=${name === "copy" && copied ? "done" : name} />
+        <${Icon} name=${name === "copy" && copied ? "done" : name} />${name === "why" && ` ${label}`}
       </button>`;
     };
-    const entries = (PHONE ? [...icons, ...others] : others).map(([name, act]) => [text(`chat.message.${name}`), act]);
+    const shown = PHONE ? icons.filter(([name]) => name === "why") : icons; // a phone has no room for all
+    const entries = [...icons.filter((one) => !shown.includes(one)), ...others].map(([name, act]) => [text(`chat.message.${name}`), act]);
     return html`<article
         class="message ${own ? role : "other"} ${hidden ? "left-out" : ""}"
         data-id=${id}
@@ -82,7 +85,7 @@ export class Message extends Component {
       >
         ${(!own || message.name) && html`<div class="who">${speaker(message)}</div>`}
         ${turn?.thought && html`<${Thought} thought=${turn.thought} />`}
-        <${Body} role=${role} words=${wordsOf(message)} />
+        <${Body} role=${role} words=${wordsOf(message)} folded=${role === "user"} />
         ${came.length > 0 && html`<${Attached} list=${came} />`}
         ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
         ${hidden && html`<p class="remembered">${text("chat.message.hidden")}</p>`}
@@ -92,7 +95,7 @@ export class Message extends Component {
           ${ENDS.includes(turn?.finish_reason) && html`<span class="badge warn">${text(`chat.message.ends.${turn.finish_reason}`)}</span>`}
           ${versions && html`<${Versions} ids=${versions} shown=${id} show=${acts.showVersion} />`}
           <span class="deeds">
-            ${!PHONE && icons.map(icon)}
+            ${shown.map(icon)}
             ${entries.length > 0 && html`<${Menu} label=${text("chat.message.more")} items=${entries} />`}
             <time datetime=${at} title=${moment(at)}>${clock(at)}</time>
             ${turn?.model && html`<span class="cut" title=${text("chat.message.model")}>${modelName(turn.model)}</span>`}
@@ -161,10 +164,16 @@ export function Thought({ thought }) {
     </details>`;
 }
 
-/** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code. */
-export function Body({ role, words }) {
-  const reply = role === "assistant";
-  return html`<${Filled} class="body ${reply ? "md" : "typed"}" dir=${reply ? null : "auto"} of=${words} make=${reply ? formatted : typed} />`;
+/** The text: replies are rendered as Markdown.  All other messages are shown as typed, with their blocks of code; `folded` shows the beginning of a long one. */
+export class Body extends Component {
+  unfold = () => this.setState({ whole: true });
+
+  render({ role, words, folded }, { whole }) {
+    const reply = role === "assistant";
+    const cut = folded && !whole && (words.length > LONG || words.split("\n", LINES + 1).length > LINES);
+    return html`<${Filled} class="body ${reply ? "md" : "typed"} ${cut ? "folded" : ""}" dir=${reply ? null : "auto"} of=${words} make=${reply ? formatted : typed} />
+      ${cut && html`<button class="link small" onClick=${this.unfold}>${text("chat.message.whole")}</button>`}`;
+  }
 }
 
 function formatted(words) {

@@ -42,7 +42,7 @@ async function send(work) {
     finished(name, answers);
   } catch ({ message, told, status }) {
     const kept = work.stored ? `${text("dialogs.import.stopped", { stored: work.stored, count })} ` : "";
-    const goOn = status !== 422 && (() => run(() => send(work))); // what the file has, it has the next time too
+    const goOn = ![400, 422].includes(status) && (() => run(() => send(work))); // what the file has, it has the next time too
     show(html`<${Trouble} message=${kept + message} told=${told} action=${text("dialogs.import.go_on")} again=${goOn} />`);
   }
   if (answers.length) for (const event of ["sessions", "memory"]) emit(event);

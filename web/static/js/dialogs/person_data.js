@@ -6,7 +6,7 @@ import { confirmed, openDialog } from "../page/dialog.js";
 import { chooseFiles, saveFile } from "../page/dom.js";
 import { Component, Trouble, createRef, html } from "../page/html.js";
 import { closePanel } from "../page/panels.js";
-import { emit, whose } from "../page/state.js";
+import { emit, space, whose } from "../page/state.js";
 import { date, moment, number, text, textParts } from "../page/words.js";
 import { backlogElement, showBacklog } from "./backlog.js";
 import { importElement, importFiles } from "./import.js";
@@ -17,6 +17,7 @@ const COUNTED = [
   ...["items", "item_versions", "archives", "jobs", "index_documents"],
 ];
 
+const isUnnamed = () => whose() === "me" && !space();
 const label = (key) => text(`dialogs.person_data.labels.${key}`);
 
 /** `leave()` closes the dialog around it. */
@@ -51,7 +52,7 @@ export class PersonData extends Component {
     if (!kept) return text("dialogs.person_data.nothing", { user });
     const count = (kind) => text(`dialogs.import.counts.${kind}`, { count: kept[kind] });
     const counts = ["sessions", "messages", "facts"].map(count).join(", ");
-    const means = text("dialogs.person_data.erase_means", { user, counts });
+    const means = text(`dialogs.person_data.erase_${isUnnamed() ? "yours" : "means"}`, { user, counts });
     const typed = text("dialogs.person_data.erase_typed");
     const title = text("dialogs.person_data.erase_title");
     if (!(await confirmed(title, means, text("dialogs.person_data.erase"), { typed }))) return "";
@@ -66,7 +67,7 @@ export class PersonData extends Component {
   choose = async () => importFiles(await chooseFiles(".json,.jsonl,.md,.html,.af,.zip,application/json,application/zip"));
 
   render(_, { busy, note, trouble }) {
-    const told = textParts("dialogs.person_data.whose", { user: html`<strong>${whose()}</strong>` });
+    const told = isUnnamed() ? text("dialogs.person_data.yours") : textParts("dialogs.person_data.whose", { user: html`<strong>${whose()}</strong>` });
     return html`<div class="person">
         <div class="row wrap">
           <p class="grow">${told}</p>

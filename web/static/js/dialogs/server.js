@@ -2,9 +2,9 @@
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
 import { saveFile } from "../page/dom.js";
-import { Component, Trouble, html } from "../page/html.js";
+import { Component, Told, Trouble, html } from "../page/html.js";
 import { emit, holder } from "../page/state.js";
-import { date, moment, text } from "../page/words.js";
+import { date, hasText, moment, text } from "../page/words.js";
 import { Webhooks } from "./webhooks.js";
 
 const archivePath = ({ id }) => `/api/archives/${id}`;
@@ -71,8 +71,9 @@ export class Server extends Component {
   }
 
   job = (job) => html`<li class="row" key=${job.id}>
-      <span class="grow"><strong>${job.kind}</strong> <span class="muted small">${moment(job.updated_at)}</span>
-        <span class="small" lang="en"> ${job.error}</span></span>
+      <div class="grow"><strong>${text(`dialogs.server.kinds.${hasText(`dialogs.server.kinds.${job.kind}`) ? job.kind : "any"}`)}</strong>
+        <span class="muted small">${moment(job.updated_at)}</span>
+        <${Told} words=${`${job.kind}: ${job.error}`} /></div>
       <button onClick=${() => this.retry(job)}>${text("page.try_again")}</button>
     </li>`;
 

@@ -1,7 +1,7 @@
 // Webhooks: addresses that events are posted to, each with its last deliveries.  A secret is shown once.
 import * as api from "../page/api.js";
 import { confirmed } from "../page/dialog.js";
-import { Component, Trouble, html } from "../page/html.js";
+import { Component, Told, Trouble, html } from "../page/html.js";
 import { moment, text } from "../page/words.js";
 
 const PATH = "/api/webhooks";
@@ -58,15 +58,15 @@ export class Webhooks extends Component {
         <button onClick=${() => this.test(hook)}>${text("dialogs.webhooks.test")}</button>
         <button class="danger" onClick=${() => this.erase(hook)}>${text("page.delete")}</button>
       </div>
-      ${hook.problem && html`<p class="notice error" lang="en">${hook.problem}</p>`}
+      <${Trouble} message=${hook.problem && text("dialogs.webhooks.disabled")} told=${hook.problem} />
       <details>
         <summary>${text("dialogs.webhooks.deliveries")}</summary>
         ${!hook.deliveries.length && html`<p class="muted small">${text("dialogs.webhooks.none_yet")}</p>`}
         <ul class="small">
           ${hook.deliveries.map(
             ({ at, type, status, error }) => html`<li>${moment(at)} · ${type} · ${
-              error ? html`<span lang="en">${error}</span>` : text("dialogs.webhooks.delivered", { status: String(status) })
-            }</li>`,
+              text(error ? "dialogs.webhooks.failed" : "dialogs.webhooks.delivered", { status: String(status) })
+            }<${Told} words=${error} /></li>`,
           )}
         </ul>
       </details>

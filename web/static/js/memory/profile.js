@@ -55,6 +55,7 @@ export default class Profile extends Component {
       <${Rows} hint=${text("memory.summary.keys")}>
         ${groups.map(([title, values]) => html`<${Items} key=${title} title=${title}>${values.map(this.item)}<//>`)}
       <//>
+      ${!groups.length && html`<p class="muted small">${text("memory.profile.none")}</p>`}
       ${form === "add" ? this.addForm() : this.tools(profile)}
     `;
   }

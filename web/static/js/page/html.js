@@ -52,6 +52,9 @@ export class Component extends PreactComponent {
   }
 }
 
+/** What the server said, in English, for whoever runs it. */
+export const Told = ({ words }) => words && html`<details class="small"><summary>${text("page.for_operators")}</summary><p lang="en">${words}</p></details>`;
+
 /**
  * A notice that screen readers read out.  `told`: what the server said, for whoever runs it.  With `again` there is a
  * button to try again.  `kind`: what the notice looks like.
@@ -59,7 +62,7 @@ export class Component extends PreactComponent {
 export const Trouble = ({ message, told, again, action = text("page.try_again"), kind = "error" }) => message &&
   html`<div class="notice ${kind}" role="alert">
       <p>${message}</p>
-      ${told && html`<details><summary>${text("page.for_operators")}</summary><p lang="en">${told}</p></details>`}
+      <${Told} words=${told} />
       ${again && html`<button type="button" onClick=${again}>${action}</button>`}
     </div>`;
 
