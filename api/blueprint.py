@@ -204,7 +204,7 @@ def _about_space(view_func: Any) -> Any:
     def of_space(*args: Any, **path: Any) -> Any:
         return view_func(*args, **path)
 
-    name, about = view_func.__name__, view_func.__doc__.replace("a person", "a space")
+    name, about = view_func.__name__, (view_func.__doc__ or "").replace("a person", "a space")
     of_space.__name__ = name.replace("user", "space") if "user" in name else f"{name}_of_space"
     of_space.__doc__ = about.replace("the person", "the space").replace(" person ", " space ")
     return of_space

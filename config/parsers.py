@@ -8,6 +8,7 @@ import ipaddress
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import Literal, cast
 from urllib.parse import urlsplit
 
@@ -101,16 +102,26 @@ def rate_limit_storage(raw: str) -> str:
 
 def database_url(raw: str) -> str:
     """Return a URL of SQLAlchemy, or nothing. It may hold a password, so an error does not repeat it."""
+    raw = re.sub(r"^postgres://", "postgresql://", raw)  # as many services hand it out
     if raw and not re.match(r"(sqlite|postgresql)(\+\w+)?://", raw):
         raise ValueError("it takes sqlite:////srv/recap/recap.db or postgresql+psycopg://user:password@host/name")
     if raw.startswith("postgresql"):
         from sqlalchemy import make_url  # not at the top: gunicorn's first process does without
 
         try:
-            if "@" in (make_url(raw).host or ""):
+            url = make_url(raw)
+            if "@" in (url.host or ""):
                 raise ValueError
         except ValueError:  # of a port that is no number
-            raise ValueError("no host and port follow the password: write an @ within it as %40") from None
+            raise ValueError(
+                "no host and port follow the password: write an @ within it as %40, several hosts as "
+                "?host=a:5432&host=b:5432"
+            ) from None
+        if find_spec(driver := url.get_driver_name()) is None:
+            raise ValueError(
+                f"it needs the package {driver}, which is not installed: `pip install '.[postgres]'` in Recap's folder "
+                "installs psycopg, for postgresql+psycopg://"
+            )
     return raw
 
 
@@ -155,7 +166,7 @@ def host(raw: str) -> str:
 
 def server_url(raw: str) -> str:
     """`http://127.0.0.1:11434/v1`, or nothing.  It may hold a password, so an error does not repeat it."""
-    if raw and not re.match(r"https?://[^/]", raw, re.IGNORECASE):
+    if raw and not re.match(r"https?://([^/]*@)?(\[[^]/]+\]|[^]/:\[]+)(:\d+)?(/|$)", raw, re.IGNORECASE):
         raise ValueError("it takes an address that begins with http:// or https://, as http://127.0.0.1:11434/v1")
     return raw
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import quote
 
 from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -337,7 +338,7 @@ class Settings(BaseModel):
     log_level: Choice[Literal["debug", "info", "warning", "error"]] = "info"
     """The least level that is logged. `info` has one line for each turn and for each other request."""
 
-    otel_exporter_otlp_endpoint: str = ""
+    otel_exporter_otlp_endpoint: Annotated[str, AfterValidator(parsers.server_url)] = ""
     """The address of an OpenTelemetry collector, as `http://127.0.0.1:4318`, which gets traces over HTTP. Needs
     `requirements-traces.txt`. Empty: no traces."""
 
@@ -376,7 +377,9 @@ class Settings(BaseModel):
         """Return a sentence for each former setting that is still set, and for each name that is nearly a setting's."""
         names, sentences = [*cls.variables(), *(f"{name}{environment.FILE_SUFFIX}" for name in KEY_FILES)], []
         for name in environment.read_all(environ, dotenv).keys() - set(names):
-            near = get_close_matches(name.upper(), names, 1, 0.85) if len(name) >= SIMILAR_CHARS_MIN else ()
+            near = get_close_matches(name.upper(), names, 1, 0.85) if len(name) >= SIMILAR_CHARS_MIN else []
+            if name.removeprefix("RECAP_") in names:
+                near = [name.removeprefix("RECAP_")]
             if name in REMOVED:
                 sentences.append(f"{name} is no setting any more: its value is the constant {REMOVED[name]}.")
             elif near:
@@ -409,7 +412,7 @@ class Settings(BaseModel):
     def sqlalchemy_url(self) -> str:
         if self.is_in_memory:
             return "sqlite:///file:/recap?mode=memory&uri=true"  # Flask-SQLAlchemy would let threads share :memory:
-        return self.database_url or f"sqlite:///{self.data_dir.resolve() / 'recap.db'}"
+        return self.database_url or f"sqlite:///{quote(str(self.data_dir.resolve() / 'recap.db'))}"
 
     @property
     def is_in_memory(self) -> bool:

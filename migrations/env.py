@@ -11,12 +11,12 @@ lock as well, behind the migration.  So it gives up before they do, and where it
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from alembic import context
 from flask import current_app
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from models import Base, retry_on_conflict
@@ -27,6 +27,7 @@ from models.sqlite import is_in_memory
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way
 HELD = "55P03"  # lock_not_available
+NOT_ALLOWED = ("42501", "3F000")  # insufficient_privilege, invalid_schema_name where the user may use no schema
 
 if context.is_offline_mode():
     raise SystemExit("Migrations look at the database they change: run them online, with `recap db upgrade`.")
@@ -49,8 +50,9 @@ def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
             if broken:
                 raise RuntimeError(f"The migration would leave rows that refer to nothing; undone: {broken[:5]}")
     finally:
-        raw.execute("PRAGMA foreign_keys = ON")
-        raw.close()
+        with suppress(sqlite3.ProgrammingError):  # it is closed, because the database failed
+            raw.execute("PRAGMA foreign_keys = ON")
+            raw.close()
 
 
 engine = current_app.extensions["migrate"].db.engine
@@ -60,6 +62,15 @@ def make_file() -> None:
     if engine.dialect.name == "sqlite" and not is_in_memory(engine.url) and not Path(engine.url.database).exists():
         with closing(sqlite3.connect(engine.url.database)) as new:
             new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
+
+
+def require_unicode(connection: Connection) -> None:
+    encoding = connection.scalar(text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise RuntimeError(
+            f"The database's encoding is {encoding}, which does not hold all characters. Nothing was changed. Make the "
+            "database anew with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0, and run this again."
+        )
 
 
 @retry_on_conflict
@@ -76,6 +87,8 @@ def migrate() -> None:
             render_as_batch=connection.dialect.name == "sqlite",  # SQLite can't alter most things in place
         )
         revision = revision_of(connection)
+        if engine.dialect.name == "postgresql" and revision is None:
+            require_unicode(connection)
         if revision is not None and revision not in revisions():
             raise RuntimeError(f"The database can't be upgraded: {schema_differs(revision)}. Nothing was changed.")
         context.run_migrations()
@@ -85,8 +98,17 @@ try:
     make_file()
     migrate()
 except (SQLAlchemyError, sqlite3.Error) as error:
-    if getattr(getattr(error, "orig", None), "sqlstate", None) == HELD:
+    original = getattr(error, "orig", None)
+    state = getattr(original, "sqlstate", None)
+    if state in NOT_ALLOWED:
+        reason = str(original).partition("\n")[0]
         message: str | None = (
+            f"The user {engine.url.username} of the database {engine.url.database} may not change its tables, says "
+            f"PostgreSQL: {reason}. Nothing was changed. Have its superuser run, in that database, GRANT ALL ON SCHEMA "
+            "public to that user, or make it the owner of the tables if there are some; then run this again."
+        )
+    elif state == HELD:
+        message = (
             "Another transaction, such as pg_dump's, holds a table that the migration changes. Nothing was changed. "
             "Run this again when it has ended."
         )

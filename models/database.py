@@ -39,9 +39,10 @@ _MET = {"40001", "40P01", "23503", "23505"}  # not serializable, deadlock, a row
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 _OF_CONNECTION = {
     "lock_timeout": int(LOCK_TIMEOUT_SECONDS * 1000),
+    "default_transaction_isolation": "'read committed'",  # whatever the server or the role has
     **{f"tcp_{name}": value for name, value in _KEEPALIVE.items()},
 }
-_PSYCOPG = {"connect_timeout": 5, "tcp_user_timeout": 15_000, **_KEEPALIVE}
+_PSYCOPG = {"client_encoding": "utf8", "connect_timeout": 5, "tcp_user_timeout": 15_000, **_KEEPALIVE}
 
 Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
 Given = ParamSpec("Given")

@@ -39,6 +39,8 @@ _FAULTS = {
     sqlite3.SQLITE_IOERR_SHMSIZE: DatabaseFault.FULL,  # the index of the log, which grows with it
     sqlite3.SQLITE_READONLY: DatabaseFault.READ_ONLY,
 }
+# psycopg's, which is imported only where it is used.  Prepared statements get lost behind a pooler of transactions.
+_REFUSED = ("InsufficientPrivilege", "ReadOnlySqlTransaction", "DuplicatePreparedStatement", "InvalidSqlStatementName")
 _UNDEFINED = ("no such table", "no such column", "has no column named")  # which have no code of their own
 
 
@@ -52,11 +54,11 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
     code: int = getattr(original, "sqlite_errorcode", sqlite3.SQLITE_OK)
     if code == sqlite3.SQLITE_ERROR:
         return DatabaseFault.SCHEMA if any(text in str(original) for text in _UNDEFINED) else None
-    if type(original).__name__ in ("UndefinedTable", "UndefinedColumn"):  # psycopg's; imported only where it is used
+    if type(original).__name__ in ("UndefinedTable", "UndefinedColumn"):
         return DatabaseFault.SCHEMA
     fault = _FAULTS.get(code) or _FAULTS.get(code & 0xFF)  # the upper bits of a code tell more than is needed
     passing = isinstance(error, (OperationalError, InterfaceError, sqlite3.OperationalError))
-    return fault or (DatabaseFault.UNAVAILABLE if passing else None)
+    return fault or (DatabaseFault.UNAVAILABLE if passing or type(original).__name__ in _REFUSED else None)
 
 
 def on_read_only_disk(file: Path) -> bool:
@@ -96,9 +98,9 @@ _MESSAGES = {
     ),
     DatabaseFault.MISSING: (
         "database_missing",
-        f"The database file is missing, empty, or another one. {{0}} {_PUT_BACK}, then {{1}}. For a new database run "
-        f"{UPGRADE}.",
-        f"the file is missing, empty, or another one. {_PUT_BACK}. For a new database run {UPGRADE}",
+        f"The database file is missing, empty, or another one. {{0}} {_PUT_BACK}, then {{1}}. For a new database "
+        f"move the file away, if there is one, and run {UPGRADE}.",
+        f"the file is missing, empty, or another one. {_PUT_BACK}. For a new database move it away, and run {UPGRADE}",
     ),
     DatabaseFault.LOG_MISSING: (
         "database_log_missing",
@@ -135,6 +137,8 @@ def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | No
     if fault is DatabaseFault.UNAVAILABLE:
         reason = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0]
         consequence += f' It says: "{reason}".'
+        if url.get_backend_name() == "sqlite":
+            consequence += " Another program may hold the file, this account may not open it, or it lies on a network."
     return message_of(fault, consequence, "run this again")[1]
 
 

@@ -144,7 +144,10 @@ def test_what_was_being_done_is_nobodys_after_a_restore(stopped, make_app, run, 
     chat(restored.test_client(), "And where does it sleep?", session_id="before", user_id="ada")
 
 
-def test_a_damaged_backup_is_refused(stopped, run, backup, tmp_path):
+def test_a_damaged_backup_and_one_with_a_log_is_refused(stopped, run, backup, tmp_path):
+    (log := Path(f"{backup}-wal")).write_bytes(b"changes")
+    _refused(run("restore", backup), tmp_path, "whose changes would be lost")
+    log.unlink()
     _damage(backup)
     _refused(run("restore", backup), tmp_path, "damaged")
 

@@ -114,7 +114,8 @@ BAD = [
     ("PROFILE_MODE", "0 0 30 2 *", "has to come round"),
     ("PORT", "eighty", "valid integer"),
     ("PORT", "80000", "65535"),
-    ("DATABASE_URL", "postgres://recap:secret@db/recap", "postgresql+psycopg://"),
+    ("DATABASE_URL", "mysql://recap:secret@db/recap", "postgresql+psycopg://"),
+    ("DATABASE_URL", "postgresql+psycopg0://recap:secret@db/recap", "psycopg0, which is not installed"),
     ("DATABASE_URL", "postgresql+psycopg://recap:se@cret@db/recap", "write an @ within it as %40"),
     ("DATABASE_URL", "postgresql+psycopg://recap:secret@db:5x/recap", "no host and port"),
     ("RATE_LIMIT", "often", "120 per minute"),
@@ -150,12 +151,20 @@ BAD = [
     ("HOST", "http://localhost", "a name alone"),
     ("OPENAI_BASE_URL", "localhost:11434/v1", "begins with http://"),
     ("EMBEDDING_BASE_URL", "127.0.0.1:8080", "begins with http://"),
+    ("OPENAI_BASE_URL", "http://user:pass@host:port/v1", "begins with http://"),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317", "begins with http://"),
     ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
 ]
 
 
 def from_env(dotenv: Path | None = None, **environ: str) -> Settings:
     return Settings.from_env(environ, dotenv)
+
+
+def test_an_address_that_a_service_hands_out_is_taken():
+    assert (
+        from_env(DATABASE_URL="postgres://recap:secret@db/recap").database_url == "postgresql://recap:secret@db/recap"
+    )
 
 
 def test_every_setting_has_a_variable_and_a_word_about_it():
@@ -362,9 +371,12 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path, written, why):
 
 
 def test_a_name_that_is_nearly_a_settings_is_said(tmp_path):
-    (tmp_path / ".env").write_text("OPENAI_MODLE=gpt-5\nopenai_api_key=sk-secret\nPORTS=1\nOPENAI_API_KEY_FILE=x\n")
+    (tmp_path / ".env").write_text(
+        "OPENAI_MODLE=gpt-5\nopenai_api_key=sk-secret\nPORTS=1\nOPENAI_API_KEY_FILE=x\nRECAP_PORT=1"
+    )
     assert Settings.unread({"POSTGRES_PASSWORD": "x", "OPENAI_MODELS": "a"}, tmp_path / ".env") == [
         "OPENAI_MODLE is no setting, and was not read: is it OPENAI_MODEL?",
+        "RECAP_PORT is no setting, and was not read: is it PORT?",
         "openai_api_key is no setting, and was not read: is it OPENAI_API_KEY?",
     ]
 

@@ -151,12 +151,13 @@ def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence
     with an_app(tmp_path, database_url=nowhere) as app, pytest.raises(SystemExit):
         upgrade_schema(app)
     assert nowhere in caplog.text and "unable to open database file" in caplog.text
-    with an_app(tmp_path / "new") as app:
+    assert "this account may not open it" in caplog.text
+    with an_app(tmp_path / "new?a%20b") as app:  # what stands for something else in an address is a letter of a path
         register_commands(app)
         run = app.test_cli_runner().invoke
-        assert f"There is no database {tmp_path}/new/recap.db" in run(args=["backup", str(tmp_path / "b")]).output
+        assert f"There is no database {tmp_path}/new?a%20b/recap.db" in run(args=["backup", str(tmp_path / "b")]).output
         refused = run(args=["keys", "list"])
         assert refused.exit_code == 1 and "Nothing was changed" in refused.output and UPGRADE in refused.output
         assert run(args=["keys", "create"]).exit_code == 0, "as README.md begins"
         assert engine_of(app).health.check().ready
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "new?a%20b").stat().st_mode) == 0o700

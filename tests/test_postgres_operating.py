@@ -19,10 +19,11 @@ from flask_migrate import upgrade
 from sqlalchemy import create_engine, inspect, make_url, text
 from sqlalchemy.pool import NullPool
 
-from app import build_app, engine_of
+from app import build_app, engine_of, upgrade_schema
 from benchmarks.serving import ROOT, Server
 from memory.recall import indexing
 from models.schema import MIGRATIONS, revisions
+from tests.application import an_app
 from tests.conftest import empty
 from tests.http import append, ask, chat, failed, good, read_all, said, stored
 from tests.processes import eventually
@@ -86,6 +87,25 @@ def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres, t
         starting = [Server(tmp_path / str(number), DATABASE_URL=postgres) for number in range(3)]
         ended = list(pool.map(lambda node: node.flask("db", "upgrade"), starting))
     assert [one.returncode for one in ended] == [0, 0, 0], ended
+
+
+def test_a_database_without_unicode_or_without_rights_is_refused_with_what_to_do(postgres, tmp_path, caplog):
+    empty(postgres)
+    make = "CREATE DATABASE {0} ENCODING '{0}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    refused = {"latin1": "encoding is LATIN1", "sql_ascii": "encoding is SQL_ASCII", "guest": "GRANT ALL ON SCHEMA"}
+    with create_engine(postgres, isolation_level="AUTOCOMMIT").connect() as admin:
+        admin.execute(text("DROP ROLE IF EXISTS guest"))
+        admin.execute(text("CREATE ROLE guest LOGIN"))
+        for name in ("latin1", "sql_ascii"):
+            admin.execute(text(f"DROP DATABASE IF EXISTS {name}"))
+            admin.execute(text(make.format(name)))
+        for name, told in refused.items():
+            address = make_url(postgres).set(**{"username" if name == "guest" else "database": name})
+            with an_app(tmp_path, database_url=address.render_as_string(False)) as app, pytest.raises(SystemExit):
+                upgrade_schema(app)
+            assert told in caplog.text and caplog.text.count("Nothing was changed") >= len(caplog.records) > 0
+            caplog.clear()
+        admin.execute(text("DROP ROLE guest"))
 
 
 def test_a_migration_runs_while_clients_chat_or_gives_way_to_who_holds_a_table(nodes, postgres, tmp_path, caplog):
@@ -219,6 +239,7 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(nodes, postgres_se
         for statement in (
             "DROP ROLE IF EXISTS few",
             "CREATE ROLE few LOGIN CONNECTION LIMIT 1",
+            "ALTER ROLE few SET client_encoding = 'LATIN1'",
             "GRANT USAGE ON SCHEMA public TO few",
             "GRANT ALL ON ALL TABLES IN SCHEMA public TO few",
             "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO few",
@@ -229,7 +250,10 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(nodes, postgres_se
     app = build_app(settings.model_copy(update={"database_url": str(few), "search": "whoosh"}))
     with create_engine(few, poolclass=NullPool).connect():
         unavailable(app.test_client())
-    chat(app.test_client(), "Hello once more.", session_id="s")
+    chat(app.test_client(), "Hello once more, 猫.", session_id="s")
+    with engine.begin() as admin:
+        admin.execute(text("REVOKE ALL ON sessions FROM few"))
+    unavailable(app.test_client())
     engine_of(app).database.close()
     with engine.begin() as admin:
         admin.execute(text("DROP OWNED BY few"))

@@ -122,6 +122,12 @@ def examine(file: Path) -> Backup:
     """Check the backup `file` and say what it holds.  Raises InvalidRequest when it is damaged or no backup."""
     if not file.is_file():
         raise InvalidRequest("backup_unusable", f"There is no file {file}. Nothing was changed.")
+    if (wal := Path(f"{file}-wal")).exists() and wal.stat().st_size:
+        raise InvalidRequest(
+            "backup_unusable",
+            f"{file} is no backup but a database with a log, {wal.name}, whose changes would be lost. Nothing was "
+            "changed. Make a backup of it: RECAP_DATA_DIR=<its folder> recap backup FILE.",
+        )
     try:
         with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
             problems = [row[0] for row in database.execute("PRAGMA integrity_check(5)")]
