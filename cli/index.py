@@ -1,5 +1,6 @@
 """`recap index`: the search index, derived data that is made from the messages."""
 
+import os
 import sys
 
 import click
@@ -31,7 +32,11 @@ def verify() -> None:
 @index.command("rebuild")
 def rebuild() -> None:
     """Make every index again from the messages.  Searches go on meanwhile."""
-    count = 0
+    settings, count = current_engine().settings, 0
+    place = (settings.index_dir if settings.index_dir.exists() else settings.data_dir).stat()
+    if os.geteuid() == 0:  # the server's account has to write what root makes
+        os.setegid(place.st_gid)
+        os.seteuid(place.st_uid)
     for owner, messages in indexing.rebuild(current_engine()):
         count += messages
         click.echo(f"{owner}: {messages} messages")

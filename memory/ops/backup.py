@@ -112,6 +112,8 @@ def restore(
             upgrade(part)
             with closing(sqlite3.connect(part)) as database:
                 database.executescript(_NOBODY_AT_WORK)
+            if os.geteuid() == 0:  # the server's account has to open what root restores
+                os.chown(part, data_dir.stat().st_uid, data_dir.stat().st_gid)
             if (index := data_dir / "index").exists():
                 shutil.rmtree(index)
             former = _move_away(place, now) if place.exists() else None
