@@ -19,7 +19,7 @@ from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.current_request import request_id
 from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
-from memory.errors import RecapError
+from memory.errors import NotFound, RecapError
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.llm.openai_form import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
@@ -64,6 +64,10 @@ class MessagesRequest(CountRequest):
     stop_sequences = chat.passed_on()
     temperature = chat.passed_on()
     top_p = chat.passed_on()
+    thread = fields.Dict(
+        load_default=None,
+        about="Recap holds no threads: `create` is ignored, `continue` is answered with the error thread_not_found.",
+    )
     top_k = chat.ignored()
     thinking = chat.ignored()
     cache_control = chat.ignored()
@@ -74,6 +78,9 @@ class MessagesRequest(CountRequest):
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ChatBody:
         for name in body.keys() - self.fields.keys():
             chat.leave_out(name)
+        if (body["thread"] or {}).get("type") == "continue":  # Anthropic's packages then send the whole conversation
+            text = "This server holds no threads. Nothing was stored. Send the whole conversation in `messages`."
+            raise NotFound("thread_not_found", text, param="thread")
         metadata, output = body["metadata"] or {}, body["output_config"] or {}
         person, session = _person_and_session(metadata.get("user_id"))
         effort = output.get("effort")
@@ -423,7 +430,8 @@ def anthropic_error(error: RecapError) -> tuple[Body, int]:
     """Return an error in Anthropic's shape, and its status."""
     body, status = openai_error(error)
     kind = _ANTHROPIC_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    detail = {"type": kind, "message": body["error"]["message"], "code": body["error"]["code"]}
+    detail = {"type": kind, "message": body["error"]["message"], "code": (code := body["error"]["code"])}
+    detail |= {"details": {"error_code": code}} if code else {}
     return {"type": "error", "error": detail, "request_id": request_id()}, status
 
 

@@ -4,12 +4,13 @@ Under the paths in RENDERERS, errors have the shape of the protocol that is spok
 """
 
 import logging
+import re
 from collections.abc import Callable
 from itertools import islice
 from json import JSONDecodeError
-from typing import Any
+from typing import Any, cast
 
-from flask import Flask, Response, jsonify, request
+from flask import Flask, Response, current_app, jsonify, redirect, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
 from api.current_request import failed
@@ -67,6 +68,9 @@ Renderer = Callable[[RecapError], tuple[Body, int]]
 RENDERERS: dict[str, Renderer] = {}
 CHALLENGES: dict[str, Callable[[RecapError], str]] = {}  # by a path: WWW-Authenticate, where it says more than Bearer
 
+# What a wrong base URL puts before the path of a call: /v1 twice, an Azure deployment, a whole address of a call.
+_BASE = re.compile(r"(/v1|/openai|/deployments/[^/]+|/chat/completions(?=/))*")
+
 log = logging.getLogger(__name__)
 
 
@@ -97,6 +101,8 @@ def _respond(error: RecapError, **more: Any) -> Response:
 def _refused(error: HTTPException) -> Response:
     """Answer a refusal of Flask, werkzeug or a schema."""
     status = 408 if isinstance(error, ClientDisconnected) else error.code or 500
+    if status == 404 and (meant := _meant()) is not None:
+        return cast(Response, redirect(meant, 308))  # with method and body; programs follow it
     code, message = REFUSALS.get(status, (error.name.lower().replace(" ", "_"), error.description or error.name))
     message = message.replace(" Nothing was stored.", _NOTHING.get(request.method, " Nothing was stored."))
     problems = getattr(error, "data", {}).get("messages")  # webargs': marshmallow's messages by location
@@ -114,6 +120,15 @@ def _refused(error: HTTPException) -> Response:
         if name in ("Allow", "Retry-After"):
             response.headers[name] = value
     return response
+
+
+def _meant() -> str | None:
+    """Return the address of the call that a program with a wrong base URL, or a slash too many, meant."""
+    adapter, path = current_app.create_url_adapter(request), f"/{request.path.strip('/')}"
+    for found in (path, f"/v1{_BASE.sub('', path, count=1)}"):
+        if adapter is not None and found != request.path and adapter.test(found, request.method):
+            return request.script_root + found + (f"?{query}" if (query := request.query_string.decode()) else "")
+    return None
 
 
 def _unexpected(error: Exception) -> Response:

@@ -23,7 +23,8 @@ from models.keys import ADMIN
 from models.owners import Caller
 from models.turns import IDEMPOTENCY_KEY_CHARS
 
-ANTHROPIC_KEY = "x-api-key"  # where Anthropic's clients send their key
+# Of WSGI: the headers in which programs send their key. The last two are those of Anthropic's and of Azure's clients.
+KEY_VARIABLES = ("HTTP_AUTHORIZATION", "HTTP_X_API_KEY", "HTTP_API_KEY")
 METRICS = "/metrics"  # it covers all tenants, so no tenant's key opens it
 
 
@@ -47,12 +48,12 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
             "The metrics cover all tenants, so no API key opens them. Send the server's METRICS_KEY as "
             "`Authorization: Bearer <METRICS_KEY>`.",
         )
-    key = _bearer() or request.headers.get(ANTHROPIC_KEY, "").strip()
+    key = _bearer() or next((key for name in KEY_VARIABLES[1:] if (key := request.environ.get(name, "").strip())), "")
     if not key:
         raise Unauthenticated(
             "api_key_missing",
             "This server asks for an API key. Nothing was done. Send it as `Authorization: Bearer <key>`, or in "
-            "the header x-api-key.",
+            "the header x-api-key or api-key.",
         )
     if key.startswith(TOKEN_PREFIX):
         principal = token_principal(key)

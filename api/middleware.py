@@ -34,7 +34,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from api.bodies import WholeRequest
 from api.current_request import AT_END, RequestInfo, with_end
 from api.errors import REFUSALS, REFUSED, unreadable
-from api.identity import ANTHROPIC_KEY, authenticate
+from api.identity import KEY_VARIABLES, authenticate
 from api.limits import CONCURRENCY, RATE_LIMITER, ConcurrencyLimiter, RateLimiter
 from memory.access.keys import ANONYMOUS
 from memory.engine import Engine
@@ -133,8 +133,8 @@ def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: Concurre
     """Raise RecapError for a request without the right key, or above a limit."""
     settings = engine.settings
     keyless = request.blueprint == SIGN_IN
-    keys = request.headers.get("Authorization"), request.headers.get(ANTHROPIC_KEY)
-    with limits.limit_key_guesses(*() if keyless else keys) if any(keys) else nullcontext():
+    keys = [request.environ[name] for name in KEY_VARIABLES if name in request.environ]
+    with limits.limit_key_guesses(*() if keyless else keys) if keys else nullcontext():
         principal = None if keyless else authenticate(view, engine.keys, settings)
     # Without a key, the caller is this machine itself, which is limited only if the settings say so.
     limited = settings.rate_limit or settings.allow_anonymous or principal is not ANONYMOUS

@@ -41,12 +41,14 @@ class CompletionRequest(OpenRequest):
     """
 
     messages = fields.Items(fields.Dict(), MESSAGES_MAX, least=1, required=True)
-    model = fields.String(about="Passed on. Without it, and with the built-in model, the main model answers.")
+    model = fields.String(
+        allow_none=True, about="Passed on. Without it, and with the built-in model, the main model answers."
+    )
     stream = STREAM
-    user = fields.Raw(about="The person, unless a header or `safety_identifier` names one.")
-    safety_identifier = fields.Raw(about="The person, unless a header names one.")
-    metadata = fields.Raw(about="Its `session_id` names the session, unless a header does.")
-    n = fields.Raw(about="Of several choices, the first is stored.")
+    user = fields.Raw(allow_none=True, about="The person, unless a header or `safety_identifier` names one.")
+    safety_identifier = fields.Raw(allow_none=True, about="The person, unless a header names one.")
+    metadata = fields.Raw(allow_none=True, about="Its `session_id` names the session, unless a header does.")
+    n = fields.Raw(allow_none=True, about="Of several choices, the first is stored.")
 
     @validates("messages")
     def _few_parts(self, messages: list[dict[str, Any]], data_key: str) -> None:

@@ -16,12 +16,11 @@ from api import client_requests as chat
 from api.client_requests import Object
 from api.openai import MESSAGES_MAX
 from memory.sessions.sessions import SessionInfo
-from memory.transcripts.transcript import answered, calls_of
+from memory.transcripts.transcript import INSTRUCTING, answered, calls_of
 from models.messages import ListedMessage, Message
 from schemas import fields
 from schemas.shapes import Open
 
-INSTRUCTING = ("system", "developer")
 _ROLES = ("user", "assistant", *INSTRUCTING)
 _WORDS = ("text", "input_text", "output_text")
 CONVERSATION = "conv_"  # begins the id of a session that was made as a conversation

@@ -20,7 +20,6 @@ from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.named_person import header
 from api.openai import STREAM, OpenRequest, openai_error
 from api.response_items import (
-    INSTRUCTING,
     conversation_in,
     message_item,
     messages_of,
@@ -30,6 +29,7 @@ from api.response_sessions import in_session
 from memory.errors import RecapError
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.llm.openai_form import is_object
+from memory.transcripts.transcript import INSTRUCTING
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted, TurnUsage
 from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields

@@ -19,8 +19,8 @@ from cronsim import CronSim, CronSimError
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _API_KEY = re.compile(r"[!-~]{16,}")  # what a header can carry; a shorter one can be found by trying
-# Browsers write names in lower case, and leave the usual port out.
-_ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+# Browsers write names in lower case, and leave the usual port out. Apps and extensions have schemes of their own.
+_ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)[a-z][a-z0-9.+-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 Mode = Literal["off", "manual", "background", "inline", "schedule"]
 
 FORMS = "off, manual, background, inline, `every 30 minutes`, or a cron expression such as `0 4 * * *` (UTC)"
@@ -185,8 +185,8 @@ def origins(raw: str) -> tuple[str, ...]:
     for item in found:
         if not _ORIGIN.fullmatch(item):
             raise ValueError(
-                "it takes origins as a browser sends them, https://app.example.com or http://localhost:3000, "
-                f"without a path and never *; it does not take {item!r}"
+                "it takes origins as a browser sends them, https://app.example.com, http://localhost:3000 or "
+                f"app://obsidian.md, without a path and never *; it does not take {item!r}"
             )
     return found
 

@@ -123,8 +123,8 @@ class Settings(BaseModel):
     worker. 0: no limit. With 32 threads, 24 turns run at once in a worker, so 16 leave room for other keys."""
 
     cors_origins: Annotated[tuple[str, ...], _from_text(parsers.origins)] = ()
-    """Web sites whose pages may call Recap from a browser, as `https://app.example.com,http://localhost:3000`. Empty:
-    only Recap's own page."""
+    """Web sites, apps and browser extensions whose pages may call Recap, as
+    `https://app.example.com,http://localhost:3000,app://obsidian.md`. Empty: only Recap's own page."""
 
     trusted_proxies: int = Field(0, ge=0)
     """The number of proxies in front of Recap that set X-Forwarded-For: 1 behind nginx. With 0 Recap ignores the

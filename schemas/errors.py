@@ -26,6 +26,9 @@ class AnthropicErrorDetail(Schema):
     type = fields.String(required=True)
     message = fields.String(required=True)
     code = fields.String(allow_none=True, about="For programs: stable between releases.")
+    details = fields.Dict(
+        about="`error_code` is the code again, where Anthropic's packages look for it.", sometimes=True
+    )
 
 
 class AnthropicError(Schema):

@@ -103,6 +103,7 @@ def test_a_key_that_does_not_open(client, header, code):
         ("Authorization", f"bearer {ADAS_SECOND}"),
         ("Authorization", f"BEARER  {BOB}"),
         ("x-api-key", ADA),
+        ("api-key", ADA),
     ],
 )
 def test_each_key_opens(client, header, sent):

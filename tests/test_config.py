@@ -38,8 +38,8 @@ GOOD: dict[str, tuple[str, Any]] = {
     "TURNS_PER_PERSON": ("0", 0),
     "TURNS_PER_KEY": ("40", 40),
     "CORS_ORIGINS": (
-        "https://app.example.com, http://localhost:3000",
-        ("https://app.example.com", "http://localhost:3000"),
+        "https://app.example.com, http://localhost:3000, app://obsidian.md",
+        ("https://app.example.com", "http://localhost:3000", "app://obsidian.md"),
     ),
     "TRUSTED_PROXIES": ("1", 1),
     "OPENAI_API_KEY": ("sk-secret", "sk-secret"),

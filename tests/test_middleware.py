@@ -121,7 +121,7 @@ def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app):
     guesser = "203.0.113.7"
     for number in range(20):
         path, guess = "/api/sessions" if number % 2 else "/api/nothing", f"key-of-acme-{number:010}"
-        sent = bearer(guess) if number % 3 else {"x-api-key": guess}
+        sent = (bearer(guess), {"x-api-key": guess}, {"api-key": guess})[number % 3]
         error(client.get(path, **from_address(guesser, **sent)), 401)
     answer = client.get("/api/nothing", **from_address(guesser, **bearer(ADA)))
     failed(answer, 429, "too_many_wrong_keys")

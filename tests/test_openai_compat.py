@@ -210,6 +210,34 @@ def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client):
     assert failed(client.post(ADDRESS, data=deep, content_type="application/json"), 400)["code"] == "invalid_json"
 
 
+@pytest.mark.parametrize(
+    ("address", "leads_to"),
+    [
+        ("/chat/completions", ADDRESS),
+        ("/v1/v1/chat/completions", ADDRESS),
+        ("/v1/chat/completions/?stream=1", f"{ADDRESS}?stream=1"),
+        ("/v1/chat/completions/chat/completions", ADDRESS),
+        ("/openai/v1/responses", "/v1/responses"),
+        ("/openai/deployments/gpt-9/chat/completions?api-version=2024-10-21", f"{ADDRESS}?api-version=2024-10-21"),
+        ("/v1/v1/messages", "/v1/messages"),
+        ("/mcp/", "/mcp"),
+        ("/v1/threads/t/messages", None),
+        ("/api/v0/models", None),
+    ],
+)
+def test_a_wrong_base_url_leads_to_the_call_that_is_meant(client, address, leads_to):
+    answer = client.post(address, json={})
+    assert (answer.status_code, answer.headers.get("Location")) == (308 if leads_to else 404, leads_to)
+    assert client.get(address, follow_redirects=True).status_code in (404, 405)
+
+
+def test_what_a_client_leaves_null_is_as_if_it_were_left_out(client, model_server):
+    nulls = dict.fromkeys(["user", "safety_identifier", "metadata", "n", "model", "stream"])
+    answer = client.post(ADDRESS, json={**nulls, "messages": [user("Hello")]}, headers={"X-Session-Id": "s"})
+    assert answer.status_code == 200, answer.text
+    assert history(client, "s")[0] == ("user", "Hello") and sent(model_server)[0]["n"] is None
+
+
 # -- the other calls
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.http import history, meanwhile, sessions, stored
 from tests.knowledge import digest_of
-from tests.model_server import Delay, Status, ToolCalls, at
+from tests.model_server import Delay, Dictation, Status, ToolCalls, at
 from tests.openai import BODIES, Person, answered, assistant, complete, failed, post, result, sent, talk, user
 
 
@@ -137,6 +137,33 @@ def test_a_first_question_repeated_at_once_or_by_a_retry_is_the_same(client, mod
     assert history(client, session["id"]) == ada.said and len(sent(model_server)) == 3
 
 
+@pytest.mark.parametrize(("seconds", "sessions_made"), [(3600.0, 1), (-1.0, 2)])
+def test_another_answer_to_a_first_question_takes_the_place_of_the_one_just_given(
+    client, model_server, monkeypatch, seconds, sessions_made
+):
+    monkeypatch.setattr("memory.transcripts.matching.AGAIN_SECONDS", -1.0)
+    monkeypatch.setattr("memory.transcripts.matching.REGENERATED_SECONDS", seconds)
+    ada = Person(client, None, user="ada")
+    ada.says("Tell me a tale.")
+    ada.regenerates()
+    ada.says("And then?")
+    assert len(sessions(client)) == sessions_made and history(client, session_of(ada)) == ada.said
+
+
+def test_a_conversation_whose_first_answer_was_stopped_goes_on(client, model_server):
+    """The client shows less of the answer than is stored."""
+    model_server.main.queue(dictation := Dictation())
+    for piece in ("One ", "two "):
+        dictation.say(piece)
+    with post(client, talk("Count."), None, user="ada", stream=True) as answer:
+        next(chunk for chunk in answer.iter_encoded() if b"two" in chunk)
+    dictation.end()
+    complete(client, talk("Count.", "One", "Why?"), None, user="ada")
+    (session,) = sessions(client)
+    said = [("user", "Count."), ("assistant", "One two "), ("user", "Why?"), ("assistant", "Answer 1.")]
+    assert history(client, session["id"]) == said
+
+
 @pytest.mark.parametrize(("headers", "sessions_made"), [(RETRY, 1), ({}, 2)])
 def test_while_a_first_question_is_being_answered_only_a_retry_waits_for_the_answer(
     client, model_server, headers, sessions_made
@@ -224,6 +251,52 @@ def system(text: str) -> dict[str, str]:
 
 
 TITLES = {
+    "VS Code": [
+        system("You are an expert in crafting pithy titles for chatbot conversations. You get a chat request."),
+        user("Please write a brief title for the following request:\n\nTell me of tea."),
+    ],
+    "Zed": [
+        *talk("Tell me of tea.", "A drink."),
+        user(
+            "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the title."
+        ),
+    ],
+    "Hugging Face": [
+        system("You are a titling assistant.\nSummarize the user's request into a short title of at most 4 words."),
+        user('Prompt to summarize: "Tell me of tea."'),
+    ],
+    "Vercel": [
+        system("\n\n  - you will generate a short title based on the first message a user begins a conversation with"),
+        user("Tell me of tea."),
+    ],
+    "Continue": [
+        user(
+            "Given the following... please reply with a short summary that is 4-12 words in length, you should "
+            "summarize what the user is asking for.\n\nA drink."
+        )
+    ],
+    "big-AGI": [
+        system("You are an AI conversation titles assistant who specializes in expressive yet few-words chat titles."),
+        user("Analyze the given short conversation and extract a concise chat title.\n```\n- You: tea\n```"),
+    ],
+    "Goose": [
+        system("Generate a short title (four words or less) for this conversation."),
+        user("Here are the first few user messages:\nTell me of tea."),
+    ],
+    "Goose, earlier": [
+        system("Reply with only a description in four words or less"),
+        user("Here are the first few user messages:\nTell me of tea."),
+    ],
+    "questions of Dify": [
+        user(
+            "Human: Tell me of tea.\nAssistant: A drink.\nPlease help me predict the three most likely questions that "
+            "human would ask, and keep each question under 20 characters."
+        )
+    ],
+    "a summary of SillyTavern": [
+        *talk("Tell me of tea.", "A drink."),
+        system("Ignore previous instructions. Summarize the most important facts and events in the story so far."),
+    ],
     "Open WebUI": [
         user(
             "### Task:\nGenerate a concise title summarizing the chat history.\n### Chat History:\n"
@@ -251,7 +324,10 @@ TITLES = {
         )
     ],
     "LobeChat": [
-        system("You are a professional conversation summarizer. Generate a concise title that captures it."),
+        system(
+            "You are a professional conversation summarizer. Generate a concise title that captures "
+            "the essence of the conversation."
+        ),
         user("user: Tell me of tea.\nassistant: A drink."),
     ],
     "Cherry Studio": [
@@ -293,6 +369,22 @@ def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the
     ada.says("Green tea.")
     assert history(client, "c") == ada.said and history(client, "c", branch=1) == []
     assert [session["id"] for session in sessions(client)] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "words"),
+    [
+        ("Be brief.", "Give me a short title for my blog post about conversations with my grandmother."),
+        ("Be brief.", "Write a short summary of the chat with my boss: she said no."),
+        ("Be brief.", "My favourite book's title is Conversations with Friends."),
+        ("Be brief.", "Please summarize our conversation so far."),
+        ("You write titles and short blurbs for her stories. Keep the conversation friendly.", "Hello"),
+        ("You are a conversational assistant. Generate a concise title for an article when asked.", "Hello"),
+    ],
+)
+def test_what_sounds_like_a_frontends_own_request_is_stored(client, instruction, words):
+    complete(client, [system(instruction), user(words)], None, user="ada")
+    assert len(sessions(client)) == 1
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,20 @@ def test_anthropics_package_raises_its_own_errors(claude, client, model_server):
         list(stream)
 
 
+def test_anthropics_threads_are_sent_whole_since_nobody_holds_them(client, model_server):
+    """Its packages begin one where they run tools, and send the whole conversation after this error."""
+    body: Any = {"model": MODEL, "max_tokens": 9, "messages": [user("Hello")], "metadata": {"user_id": "ada"}}
+    first = client.post("/v1/messages", json={**body, "thread": {"type": "create"}})
+    assert first.status_code == 200
+    new = {**body, "messages": [user("And now?")]}
+    answer = client.post(
+        "/v1/messages", json={**new, "thread": {"type": "continue", "previous_message_id": first.json["id"]}}
+    )
+    assert answer.status_code == 404 and answer.json["error"]["type"] == "not_found_error"
+    assert answer.json["error"]["details"] == {"error_code": "thread_not_found"}
+    assert [role for role, _ in history(client, first.headers["X-Memory-Session-Id"])] == ["user", "assistant"]
+
+
 # -- Responses
 
 

@@ -27,23 +27,29 @@ _RULES = re.compile(
     r"\n\n+(?=To suggest changes to a file you MUST|# \*SEARCH/REPLACE block\* Rules|# File editing rules"
     r"|# V4A Diff Format Rules)"
 )
-AUXILIARY = (  # how the instruction or the last message of an auxiliary request begins, and what it contains
+TITLE_CHARS = 200  # in which a request for a title says so
+_TITLE = re.compile(
+    r"\btitl(es?|ing)\b[^.!?]*\b((an?|this|the|our|chatbot) (conversation|chat|thread|session)|(first|user's) message)"
+    r"|\b(conversation|chat|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b",
+    re.IGNORECASE,
+)
+_BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|title generator)\b", re.IGNORECASE)
+AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
     ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
     ("Create a concise, 3-5 word phrase as a header for the following query", ""),
-    ("Provide a concise, 5-word-or-less title for the conversation", " User: "),  # of LibreChat
-    ("Analyze this conversation and provide:", " User: "),
-    ("You are a professional conversation summarizer. Generate a concise title", ""),  # of LobeChat
+    ("Analyze this conversation and provide:", " User: "),  # of LibreChat
+    ("", "predict the three most likely questions that human would ask"),  # of Dify and Flowise
+    ("Given the following... please reply with a short summary", "words in length"),  # of Continue
+    ("Reply with only a description in four words or less", ""),  # of Goose
+    ("Summarize in a 10-word Title.", ""),  # of Jan
+    ("Analyze *only* the content and structure of your immediately preceding response", ""),  # of Gemini CLI
     ("你是一名擅长会话的助理，你需要将用户的会话总结为", ""),  # of LobeChat and Cherry Studio
-    ("Summarize the conversation into a title in ", ""),
-    ("Based on the chat history, give this conversation a name.", ""),  # of Chatbox
-    ("Please generate a four to five word title summarizing our conversation", ""),  # of NextChat
-    ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),
+    ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),  # of NextChat
     ("使用四到五个字直接返回这句话的简要主题", ""),
     ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
     ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
 )
-TITLE_FOR = "Generate a title for this conversation:"  # OpenCode sends it before the conversation itself
 
 
 def words_of_person(content: Any) -> Any:
@@ -83,7 +89,10 @@ def without_aiders(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] |
 def is_auxiliary_text(text: str) -> bool:
     """Return whether a frontend's request for a title, tags or the next question begins so."""
     text = " ".join(text.split())
-    return any(text.startswith(beginning) and inside in text for beginning, inside in AUXILIARY)
+    beginning = text[:TITLE_CHARS]
+    if _TITLE.search(beginning) and _BRIEF.search(beginning):
+        return True
+    return any(text.startswith(begins) and inside in text for begins, inside in AUXILIARY)
 
 
 def _begins(message: Mapping[str, Any], role: str, words: str | tuple[str, ...]) -> bool:

@@ -3,8 +3,9 @@
 A request that names no session is known by its conversation (`find_session_of`).  What was sent is reconciled with
 what is stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
 
-Frontends also send auxiliary requests: for a title, for tags, for the next question.  One has a known form, or is
-a single message that quotes the last exchange.  It is answered without memory, and nothing of it is stored.
+Frontends also send auxiliary requests: for a title, for tags, for the next question.  One asks briefly for a title of
+the conversation, has another known form, gives instructions after the assistant's last words, or is a single message
+that quotes the last exchange.  It is answered without memory, and nothing of it is stored.
 
 All of this happens in the transaction that begins the turn, under the session's lease.
 """
@@ -24,30 +25,40 @@ from memory.access.owners import find_session, visible_to
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
-from memory.transcripts.frontends import TITLE_FOR, is_auxiliary_text
+from memory.transcripts.frontends import is_auxiliary_text
 from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
-from memory.transcripts.transcript import Transcript, TranscriptMessage, TranscriptRequest, message_key, text_of
+from memory.transcripts.transcript import (
+    INSTRUCTING,
+    Transcript,
+    TranscriptMessage,
+    TranscriptRequest,
+    message_key,
+    text_of,
+)
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
 from models.messages import ListedMessage, Message, MessageDraft
 from models.owners import Caller
 from models.turns import INTERRUPTED
 
 AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this time: it is a program or a double click
+REGENERATED_SECONDS = 3600.0  # in which the same first question asks for another answer to it
 LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
 
 
-def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey]) -> str | None:
-    """Hash the person, their first question and the answer to it; None while there is no answer.
+def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey], *, answered: bool = True) -> str | None:
+    """Hash the person, their first question and the answer to it.
 
-    The question alone would mix the conversations of people who begin with the same greeting.
+    answered: there is a whole answer. Without one, the question alone is hashed if somebody is named: it would mix the
+    conversations of strangers who begin with the same greeting. None if there is nothing to hash.
     """
     asked = next((place for place, key in enumerate(sent) if key.role == "user"), len(sent))
-    answer = next((key for key in sent[asked:] if key.role == "assistant"), None)
-    if answer is None:
+    answer = next((key for key in sent[asked:] if key.role == "assistant"), None) if answered else None
+    if asked == len(sent) or (answer is None and (answered or caller.owner is None)):
         return None
-    parts = [caller.tenant, caller.user_id, sent[asked].words, answer.words, answer.calls]
+    parts: list[Any] = [caller.tenant, caller.user_id, sent[asked].words]
+    parts += [] if answer is None else [answer.words, answer.calls]
     parts += [] if caller.space is None else [caller.space]  # stored fingerprints stay as they are
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -57,7 +68,8 @@ def find_session_of(
 ) -> SessionRow | None:
     """Find the session that a request without a session id carries on; None if it begins a new conversation.
 
-    It is looked up by its opening, or, while the client has no answer yet, as a retry of the request that began it.
+    It is looked up by its opening, whose answer may have been interrupted or be on its way, or, while the client has no
+    answer yet, as the request that began it: as a retry, or to get another answer.
     Of several sessions with one opening the one that has most in common is meant.  Where no owner is named, two
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
     being answered is meant only by the same request sent again.
@@ -66,13 +78,15 @@ def find_session_of(
     begun = conversation_fingerprint(caller, sent)
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     if begun is not None:
-        query = sessions.where(SessionRow.opening == begun).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
+        openings = filter(None, (begun, conversation_fingerprint(caller, sent, answered=False)))
+        query = sessions.where(SessionRow.opening.in_(openings)).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
         rows = tx.scalars(for_update(tx, query, OwnerRow, SessionRow)).unique().all()
     else:
         query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
         query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
         query = for_update(tx, query, OwnerRow, SessionRow, TurnRow)
-        rows = [row for row, turn in tx.execute(query).unique() if _is_again(turn, client, arrived_at)]
+        found = tx.execute(query).unique()
+        rows = [row for row, turn in found if _is_again(turn, client, arrived_at, _repeatable_seconds(row, sent))]
     best: tuple[bool, int] = (False, 0)
     match: SessionRow | None = None
     for row in rows:
@@ -89,16 +103,16 @@ def find_session_of(
 
 def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
     """Return whether a request is about a conversation and no part of it, or has nothing that may be stored."""
-    messages, raw = client.conversation.messages, client.conversation.raw
+    conversation, messages = client.conversation, client.conversation.messages
     if client.temporary or not messages:
         return True
-    if any(is_auxiliary_text(text_of(message)) for message in (*client.conversation.instructions[:1], raw[-1])):
+    if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
         return True
-    asked = messages[0].key.words
-    if asked.startswith(TITLE_FOR) and messages[-1].key.role == "user":
+    if any(is_auxiliary_text(text_of(message)) for message in (*conversation.instructions[:1], conversation.raw[-1])):
         return True
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
+    asked = messages[0].key.words
     row = find_session(tx, caller, session_id) if session_id is not None else None
     line = list(_line(tx, row, LATEST).values()) if row is not None else []
     if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
@@ -131,17 +145,22 @@ def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, 
         .order_by(TurnRow.user_message_id.desc())
         .limit(1)
     )
-    return turn if turn is not None and _is_again(turn, client, arrived_at) else None
+    return turn if turn is not None and _is_again(turn, client, arrived_at, AGAIN_SECONDS) else None
 
 
-def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime) -> bool:
-    """Return whether this request began the turn and is sent again: it says so, or came too soon for a person."""
+def _repeatable_seconds(row: SessionRow, sent: Sequence[MessageKey]) -> float:
+    """Return how long the request that began the session is no new conversation: longer with nothing but its answer."""
+    return REGENERATED_SECONDS if row.message_count == len(sent) + 1 else AGAIN_SECONDS
+
+
+def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime, seconds: float) -> bool:
+    """Return whether this request began the turn and is sent again: it says so, or came in so many `seconds`."""
     if turn.fingerprint != client.fingerprint:
         return False
     return (
         client.is_declared_retry
         or turn.finished_at is None
-        or turn.finished_at > arrived_at - timedelta(seconds=AGAIN_SECONDS)
+        or turn.finished_at > arrived_at - timedelta(seconds=seconds)
     )
 
 

@@ -39,6 +39,7 @@ from schemas.messages import MESSAGE_CHARS_MAX
 Raw = Mapping[str, Any]
 
 STORED_ROLES = ("user", "assistant", "tool")
+INSTRUCTING = ("system", "developer")
 KEPT = ("tool_calls", "tool_call_id")
 _TEXTS = ("text", "refusal", "input_text", "output_text")
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？")

@@ -101,7 +101,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
     values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
     with engine.database.begin(request.lock_timeout) as tx:
-        row = tx.execute(_END_TURN, {**params, "fingerprint": request.opening(draft)}).first()
+        opening = request.opening(draft, finished.finish_reason)
+        row = tx.execute(_END_TURN, {**params, "fingerprint": opening}).first()
         if row is None:
             raise Conflict(
                 "turn_lost",

@@ -19,6 +19,7 @@ from memory.turn.memory_report import MemoryReport
 from models.messages import Message, MessageDraft
 from models.owners import Caller, Usage
 from models.sessions import SessionState
+from models.turns import CUT_OFF, INTERRUPTED
 
 NAME_CHARS = 128  # of a message's `name`, at most
 ATTACHMENT_TOKENS = 800  # estimated for an image that a client sends; models count from 85 to 1,600
@@ -67,14 +68,19 @@ class TurnRequest:
     lock_timeout: float | None = None
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
-    def opening(self, *replies: MessageDraft) -> str | None:
+    def opening(self, reply: MessageDraft | None = None, reason: str = "") -> str | None:
         """Return the fingerprint by which the client's next request finds this session.
 
-        It covers the client's conversation and these replies.  None: the request names its session, or is a person's.
+        It covers the client's conversation and the reply, which ended for this `reason`: of one that broke off, nobody
+        knows how much the client shows.  None: the request names its session, or is a person's.
         """
         if self.transcript is None or self.session_id is not None:
             return None
-        return conversation_fingerprint(self.caller, [*self.transcript.keys, *map(message_key, replies)])
+        said = self.transcript.keys
+        if reply is not None and reason not in (INTERRUPTED, CUT_OFF):
+            said.append(message_key(reply))
+        whole = conversation_fingerprint(self.caller, said)
+        return whole or conversation_fingerprint(self.caller, said, answered=False)
 
     @property
     def appends(self) -> bool:
