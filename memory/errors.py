@@ -110,7 +110,7 @@ IMAGES_REFUSED = "model_images_refused"
 
 
 class ModelError(RecapError):
-    """Failure of the model server: 502 a bad answer, 503 busy, 504 too slow, 422 it refuses the prompt.
+    """Failure of the model server: 502 a bad answer, 503 busy or loading, 504 too slow, 422 it refuses the prompt.
 
     upstream: the server's own error, if it sent one. quoted: the part of the message that is the server's text; it may
     repeat the conversation, so it is not `kept`. window: tokens of a prompt that the model can read, with
@@ -132,7 +132,7 @@ class ModelError(RecapError):
     def is_away(self) -> bool:
         """Return whether the server does not work at the moment, whatever it is asked."""
         by_proxy = self.upstream is not None and self.upstream.status in (502, 503, 504)
-        return by_proxy or self.code in ("model_unreachable", "model_busy", "model_quota_exhausted")
+        return by_proxy or self.code in ("model_unreachable", "model_loading", "model_busy", "model_quota_exhausted")
 
     def add(self, sentence: str) -> None:
         """Append a sentence, also for a client that gets the server's own text."""

@@ -118,6 +118,17 @@ def test_what_is_no_summary_is_repaired_once_and_refused(talk, kind):
 
 
 @pytest.mark.parametrize(
+    "reply", [Text("{}"), digest_of(topic=""), Text("{\n" + "\n" * 300, finish="length")], ids=["{}", "empty", "blank"]
+)
+def test_a_small_model_that_writes_nothing_under_a_schema_is_asked_in_words(talk, reply):
+    talk.say(*SAID)
+    done = talk.digest(reply, GOOD)
+    assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Ada")
+    asked = [request.body for request in talk.server.requests if request.model == "mini"]
+    assert ["response_format" in body for body in asked] == [True, False]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "The user can't eat peanuts and is sorry that dinner can't be moved.",

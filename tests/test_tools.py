@@ -40,7 +40,70 @@ def remember(client: FlaskClient, *contents: str, session: str = "old", user: st
     append(client, session, [words(content, **more) for content in contents], user_id=user)
 
 
+QUERY = '{"query": "locker code"}'
+AS_TEXT = {
+    "hermes": '<tool_call>\n{"name": "conversation_search", "arguments": {"query": "locker code"}}\n</tool_call>',
+    "no end": '<tool_call>\n{"name": "conversation_search", "arguments": {"query": "locker code"}}',
+    "mistral": '[TOOL_CALLS][{"name": "conversation_search", "arguments": {"query": "locker code"}}]',
+    "mistral, newer": f"[TOOL_CALLS]conversation_search[ARGS]{QUERY}",
+    "llama": '<|python_tag|>{"name": "conversation_search", "parameters": {"query": "locker code"}}',
+    "json": '{"name": "conversation_search", "parameters": {"query": "locker code"}}',
+    "fence": '```json\n{"name": "conversation_search", "arguments": {"query": "locker code"}}\n```',
+    "python": '[conversation_search(query="locker code")]',
+    "function": f"<function=conversation_search>{QUERY}</function>",
+    "qwen": "<tool_call>\n<function=conversation_search>\n<parameter=query>\nlocker code\n</parameter>\n</function>",
+    "glm": "<tool_call>conversation_search\n<arg_key>query</arg_key>\n<arg_value>locker code</arg_value></tool_call>",
+    "deepseek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>conversation_search\n"
+    f"```json\n{QUERY}\n```<｜tool▁call▁end｜>",
+    "dsml": '<｜DSML｜tool_calls>\n<｜DSML｜invoke name="conversation_search">\n'
+    '<｜DSML｜parameter name="query" string="true">locker code</｜DSML｜parameter>\n</｜DSML｜invoke>',
+    "kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.conversation_search:0"
+    f"<|tool_call_argument_begin|>{QUERY}<|tool_call_end|>",
+    "minimax": '<minimax:tool_call>\n<invoke name="conversation_search">\n'
+    '<parameter name="query">locker code</parameter>\n</invoke>',
+    "harmony": f"<|channel|>commentary to=functions.conversation_search <|constrain|>json<|message|>{QUERY}<|call|>",
+}
+
+
 # -- one look back
+
+
+@both
+@pytest.mark.parametrize("kind", AS_TEXT)
+def test_a_call_that_is_written_as_text_is_run_and_not_shown(client, model_server, tell, kind):
+    remember(client, "My locker code is 7319.")
+    model_server.main.queue(f"Let me look.\n{AS_TEXT[kind]}" if kind == "hermes" else AS_TEXT[kind], "It is 7319.")
+    tell(client, "What was my code?", session_id="s", user_id="ann", recall="tools")
+    (made,) = bodies(model_server)[1]["messages"][-2]["tool_calls"]
+    assert json.loads(made["function"]["arguments"]) == {"query": "locker code"}
+    assert "7319" in told(bodies(model_server)[1])[0]
+    assert history(client, "s")[-1][1] == ("Let me look.\nIt is 7319." if kind == "hermes" else "It is 7319.")
+
+
+@both
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Your address:\n```json\n{"city": "Lyon"}\n```',
+        '```json\n{"name": "Ada"}\n```',
+        "[1] is a note, a < b and `<tool_call>` a mark",
+        "{",
+    ],
+)
+def test_words_that_are_no_call_are_shown(client, model_server, tell, text):
+    model_server.main.queue(text)
+    tell(client, "Where do I live?", session_id="s", user_id="ann", recall="tools")
+    assert history(client, "s")[-1] == ("assistant", text) and len(bodies(model_server)) == 1
+
+
+@both
+def test_a_text_that_calls_no_tool_that_there_is_or_comes_last_is_not_shown(client, model_server, tell):
+    model_server.main.queue('<tool_call>{"name": "web_search"}</tool_call>', "So be it.")
+    tell(client, "Where?", session_id="s", user_id="ann", recall="tools")
+    assert history(client, "s")[-1][1] == "So be it."
+    assert "there is no tool web_search" in told(bodies(model_server)[1])[0]
+    model_server.main.default = lambda body: AS_TEXT["hermes"]
+    failed(ask(client, "Where?", session_id="t", user_id="ann", recall="tools"), 502, "model_empty_answer")
 
 
 @both

@@ -124,12 +124,13 @@ def ask(
         try:
             return ParsedAnswer(read(text), finish.model, tuple(spent), cut_off=finish.reason == "length")
         except InvalidAnswer as error:
-            if finish.reason == "length":
+            if finish.reason == "length" and any(map(str.isalnum, text)):
                 raise CutOff from None
             if repair is None:
                 raise
             again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=str(error)))
-        request, repair = replace(request, messages=(*request.messages, *again)), None
+        # In words alone: under a schema, small models write the shortest JSON that it allows, or white space for ever.
+        request, repair = replace(request, schema=None, messages=(*request.messages, *again)), None
 
 
 def request_for(task: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:

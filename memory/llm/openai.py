@@ -8,7 +8,8 @@ Invariants (tests/model_client/test_client.py):
 - A client's request is sent as it came.  Only what its server refuses, and an answer can do without, is left out, in
   later requests at once.
 - One of our own requests takes at most three tries, none after its first part was yielded.  A client's takes one,
-  because clients try again themselves.  A server that fails for long is left alone for some seconds.
+  because clients try again themselves.  Both wait for a model that its server loads, for LOADING_SECONDS.  A server
+  that fails for long is left alone for some seconds.
 - MODEL_TIMEOUT bounds all tries together.  Of a stream it bounds the silence, and LASTING_MAX times as much the whole.
 """
 
@@ -209,6 +210,16 @@ class ProviderClient:
         return self._client.post(path, cast_to=httpx2.Response, stream=True, content=content, options=options)
 
 
+def _wait(seconds: float, request: ModelRequest) -> Iterator[Waiting]:
+    """Wait before another try, and tell the reader of a stream.  Raises Cancelled."""
+    while seconds > 0:
+        if request.cancel.wait(min(seconds, QUIET_SECONDS)):
+            raise Cancelled
+        seconds -= QUIET_SECONDS
+        if request.stream and seconds > 0:
+            yield Waiting()
+
+
 def _client(address: str, query: Mapping[str, str], key: str, http: httpx2.Client) -> tuple[openai.OpenAI, bool]:
     """Return the client for an address, and whether a request's path names the model.
 
@@ -242,6 +253,8 @@ def _shutdown_socket(response: httpx2.Response) -> None:
 REQUEST_TRIES = 3
 PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
 BUSY_SECONDS = 10.0  # what the caller is told to wait if a busy server does not say
+BACKOFF_SECONDS_MAX = 1.0
+LOADING_SECONDS = 60.0  # that an answer waits for a model that its server loads; at most half of MODEL_TIMEOUT
 LASTING_MAX = 10  # times MODEL_TIMEOUT that a stream may take in all
 LASTING = frozenset({"model_failed", "model_unreachable"})  # errors that tell of more than one request
 DOWN_SECONDS = {
@@ -299,9 +312,8 @@ class OpenAIModel:
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  Closing the iterator early closes the connection."""
         self._raise_while_resting()
-        silence = self.provider.timeout
-        deadline = time.monotonic() + silence * (LASTING_MAX if request.stream else 1)
-        last_try = time.monotonic() + silence
+        silence, began_at = self.provider.timeout, time.monotonic()
+        deadline = began_at + silence * (LASTING_MAX if request.stream else 1)
         form, tries, began, is_lesson = self.form, 0, False, True
         while True:
             try:
@@ -321,15 +333,23 @@ class OpenAIModel:
                 is_lesson &= error.upstream is None or error.upstream.code not in PASSING
                 continue
             tries += 1
-            # With jitter, so that callers who failed together do not return together.
-            backoff = self._backoff * 2 ** (tries - 1) * (1 + random.random() / 4)  # nosec B311 # a pause
-            pause = backoff if error.retry_after is None else error.retry_after
+            pause = self._pause(error, request, tries, time.monotonic() - began_at)
             self._failed(error, request, began=began)
-            final = began or error.code not in WORTH_ANOTHER_TRY or request.client is not None
-            if final or tries == REQUEST_TRIES or pause > PAUSE_SECONDS_MAX or time.monotonic() + pause >= last_try:
+            if began or pause is None:
                 raise error
-            if request.cancel.wait(pause):
-                raise Cancelled
+            if tries == REQUEST_TRIES - 1 and error.code == "model_failed":  # perhaps at its own calls or JSON
+                form, is_lesson = replace(form, tools=False, json_mode="text"), False
+            yield from _wait(pause, request)
+
+    def _pause(self, error: ModelError, request: ModelRequest, tries: int, seconds: float) -> float | None:
+        """Return how long to wait before another try; None: there is none.  seconds: since the first try began."""
+        # With jitter, so that callers who failed together do not return together.
+        backoff = min(self._backoff * 2 ** (tries - 1), BACKOFF_SECONDS_MAX) * (1 + random.random() / 4)  # nosec B311
+        pause = backoff if error.retry_after is None else error.retry_after
+        if error.code == "model_loading":
+            return pause if seconds + pause < min(LOADING_SECONDS, self.provider.timeout / 2) else None
+        final = error.code not in WORTH_ANOTHER_TRY or request.client is not None or tries >= REQUEST_TRIES
+        return pause if not final and pause <= min(PAUSE_SECONDS_MAX, self.provider.timeout - seconds) else None
 
     def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:
         """Yield the answer of one try."""
@@ -357,7 +377,7 @@ class OpenAIModel:
             share = int(estimate_prompt(request) * WINDOW_SHARE)
             error.window = error.window or max(WINDOW_TOKENS_MIN, share)
             self.form = replace(self.form, window=error.window)
-        if error.code == "model_busy" and error.retry_after is None:
+        if error.code in ("model_busy", "model_loading") and error.retry_after is None:
             error.retry_after = BUSY_SECONDS
         if not began and error.code in DOWN_SECONDS:
             self._lasting_failures += error.code in LASTING
@@ -419,7 +439,7 @@ class OpenAIEmbedder:
             self._paused_until = time.monotonic() + PAUSE_SECONDS
             self._metrics.count_embedding(use, "failed")
             raise EmbeddingUnavailable(why) from None
-        self.dimensions = vectors.shape[1]
+        self.dimensions, self._paused_until = vectors.shape[1], 0.0
         self._failed.pop(use, None)
         self._metrics.count_embedding(use, "answered")
         return vectors

@@ -19,7 +19,7 @@ from typing import Any
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
 from memory.llm import dict_in, list_in
 
-WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off"})
+WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off", "model_loading"})
 """The codes of failures that another try a moment later may avoid."""
 
 _SENTENCES = {
@@ -34,6 +34,7 @@ _SENTENCES = {
     "model_quota_exhausted": "The account at the model server {address} has no credit left{why}. "
     "Add credit there, or set OPENAI_API_KEY to another account's key.",
     "model_busy": "The model server takes no more requests at the moment{why}. Try again a little later.",
+    "model_loading": "The model server at {address} is still loading the model {model}{why}. Try again in a moment.",
     "model_not_found": "The model server at {address} does not know the model {model} or has no chat completions "
     "there{why}. Check {setting} and OPENAI_BASE_URL, which usually ends in /v1.",
     "model_key_refused": "The model server at {address} refused the key (HTTP {status}){why}. Check OPENAI_API_KEY.",
@@ -51,6 +52,7 @@ _OWN_STATUS = {
     "model_timeout": 504,
     "model_quota_exhausted": 503,
     "model_busy": 503,
+    "model_loading": 503,
     CONTENT_REFUSED: 422,
     IMAGES_REFUSED: 422,
 }
@@ -66,7 +68,14 @@ _REFUSED_WORDS = re.compile(
     re.I,
 )
 _NO_CREDIT = re.compile(
-    r"credit balance is too low|insufficient (?:balance|credits|quota)|balance is insufficient|余额不足", re.I
+    r"credit balance is too low|insufficient (?:balance|credits|quota)|balance is insufficient|余额不足"
+    r"|(?:usage|spending|budget) limits?\b|budget has been exceeded|have any credits|arrearage|in good standing",
+    re.I,
+)
+_LOADING = re.compile(
+    r"^loading model|model .{0,200}\b(?:currently|still|being) load|model (?:\S+ )?is (?:loading|starting|unloaded)"
+    r"|model (?:\S+ )?is not (?:yet )?ready|waiting for \w+ runner to start",
+    re.I,
 )
 _NO_IMAGES = re.compile(  # as OpenAI, llama.cpp, Ollama, LM Studio, vLLM, OpenRouter, Mistral and DeepSeek say it
     r"image.?(?:input|url|content)?s?\b.{0,20}(?:\bnot (?:supported|enabled)|only supported|unsupported)"
@@ -76,13 +85,14 @@ _NO_IMAGES = re.compile(  # as OpenAI, llama.cpp, Ollama, LM Studio, vLLM, OpenR
 )
 _NO_MODEL = re.compile(
     r"model not exist|not supported by any provider|(?:invalid|unknown|unsupported|no such) model\b|not a valid model"
-    r"|^model: \S+$|\bmodels?\b.{0,200}?\b(?:does not exist|not found|is not found|not supported for generateContent)",
+    r"|^model: \S+$|unable to access model|\bmodels?\b.{0,200}?\b(?:does not exist|not found|is not found"
+    r"|not supported for generateContent|decommissioned|no longer (?:supported|available))",
     re.I | re.S,
 )
 _BAD_KEY = re.compile(r"api key not valid|invalid api.?key|incorrect api.?key|API_KEY_INVALID", re.I)
 _TOO_LONG = re.compile(
     r"context (?:length|window|size|limit)|maximum context|max_new_tokens`? must be <="
-    r"|(?:prompt|input|request|message) (?:is |are )?too (?:long|large)"
+    r"|(?:prompt|input|request|message)(?: \([^)]{0,40}\))? (?:is |are )?too (?:long|large)"
     r"|maximum number of (?:input )?tokens|too many (?:input )?tokens|tokens per min\w*|exceed_context_size",
     re.I,
 )
@@ -94,6 +104,7 @@ _WINDOW = re.compile(
 )
 _WAIT = re.compile(r"(?:retry|try again) (?:in|after) (?:(\d{1,3})m)?(\d{1,5}(?:\.\d+)?)(ms| ?s(?:econds)?\b)", re.I)
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})</title>", re.I)
+_MARKUP = re.compile(r"\s*<[!?/a-z]", re.I)  # and not DashScope's "<400> InternalError"
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
 _LONGEST_MESSAGE = 4000  # of the server's own words to an OpenAI client
@@ -137,6 +148,8 @@ class ProviderErrors:
         """Return the error for an answer without a word. thought: there were thoughts in it."""
         if reason == "content_filter":
             return self._error(CONTENT_REFUSED, ", or the answer to it")
+        if reason == "load":
+            return self._error("model_loading")
         kind = " ".join(filter(None, ("thoughts" if thought else "", "length" if reason == "length" else "")))
         return self._error("model_empty_answer", _WHY_EMPTY.get(kind, "it ended at once. Try again"))
 
@@ -158,11 +171,11 @@ class ProviderErrors:
     def _refusal(self, status: int, detail: Any, headers: Mapping[str, str]) -> ModelError:
         named = dict_in(detail)
         whole = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
-        message = named.get("message") or named.get("error") or "" if named else detail
+        message = named.get("message") or named.get("error") or named.get("msg") or "" if named else detail
         message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
         if relayed := dict_in(named.get("metadata")).get("raw"):  # what OpenRouter was told by the model's provider
             message = f"{message}: {relayed}"
-        message = _page(message) or ("" if message.lstrip().startswith("<") else message.strip())
+        message = _page(message) or ("" if _MARKUP.match(message) else message.strip())
         quoted = self._quote(message.rstrip(".。"), _LONGEST_REASON)
         code = _code(status, named, message, whole)
         error = self._error(code, status=status, quoted=quoted)
@@ -228,8 +241,9 @@ def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> st
         "model_quota_exhausted": status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(message),
         CONTEXT_EXCEEDED: "context_length_exceeded" in theirs or too_long,
         IMAGES_REFUSED: status not in (401, 403, 429) and _NO_IMAGES.search(message),
+        "model_loading": status not in (401, 403, 404) and _LOADING.search(message),
         "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in theirs,
-        "model_not_found": status == 404 or no_endpoint or no_model,
+        "model_not_found": status in (404, 410) or no_endpoint or no_model,
         "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),
         # 408 and 409 are its own timeout or lock. Ollama fails for good at a text whose embedding is no number.
         "model_failed": (status >= 500 and "value: NaN" not in message) or status in (408, 409),

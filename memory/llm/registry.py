@@ -160,8 +160,10 @@ class ModelRegistry:
             answer = json.loads(self.provider.get("/models", seconds=LIST_TIMEOUT))
         except ValueError:
             return []
-        models = list_in(answer) or list_in(dict_in(answer).get("data"))  # Together sends a list
-        return [{**model, "id": str(model["id"])} for model in map(dict_in, models) if "id" in model]
+        lists = (answer, *(dict_in(answer).get(name) for name in ("data", "models", "result")))  # Together sends a list
+        models = [dict_in(model) or {"id": model} for model in next(filter(None, map(list_in, lists)), ())]
+        named = [{**model, "id": model.get("id") or model.get("name")} for model in models]
+        return [model for model in named if isinstance(model["id"], str)]
 
     # -- for clients of the OpenAI protocol
 

@@ -34,6 +34,7 @@ from memory.llm import (
 )
 from memory.llm.openai_form import as_completion, for_client, is_object
 from memory.llm.provider_errors import ProviderErrors
+from memory.llm.text_calls import TextCalls
 from memory.llm.thoughts import ThoughtSplitter
 from models.owners import Usage
 
@@ -54,6 +55,7 @@ _REASONS = {
         "spii",
         "sensitive",
     ),
+    "load": ("load",),  # Ollama's, of a request that only loaded the model
     "error": ("error", "abort", "insufficient_system_resource", "network_error", "malformed_function_call"),
 }
 """What servers call the ends of an answer that is not whole."""
@@ -96,6 +98,9 @@ class Completion:
         self.error: ModelError | None = None
         self.thoughts: dict[str, Any] = {}
         self._request, self._errors, self._splitter = request, errors, splitter
+        after_calls = request.messages[-1].role == "tool"  # of the last round, in which no tool is offered
+        has_text_calls = request.client is None and (request.tools or after_calls)
+        self._text_calls = TextCalls(request.tools) if has_text_calls else None
         self._has_begun = False
         self._calls: list[ToolCallDelta] = []
         self._usage: Usage | None = None
@@ -125,9 +130,17 @@ class Completion:
             raise self.error
         if not self._has_begun:
             raise self._errors.bad_answer("it holds no message", json.dumps(self._last, ensure_ascii=False))
-        yield from self._splitter.end()
+        if self._text_calls is None:
+            yield from self._splitter.end()
+        else:
+            yield from self._text_calls.without_calls(self._splitter.end())
+            words, found = self._text_calls.end()
+            self._calls += [ToolCallDelta(None, name=name, arguments=[given]) for name, given in found]
+            if words:
+                yield TextDelta(words)
         calls = _whole(self._calls) if request.tools or client is not None else []
-        if client is None and not calls and not self._splitter.has_words:
+        has_words = self._splitter.has_words and (self._text_calls is None or self._text_calls.has_words)
+        if client is None and not calls and not has_words:
             yield self._misplaced()
         # Many servers say "stop" beside calls.
         reason = "tool_calls" if calls else self.reason if self.reason in ("length", "content_filter") else "stop"
@@ -159,7 +172,8 @@ class Completion:
             yield Thought(thought)
         if content := _content(message):
             self.content += content
-            yield from self._splitter.feed(content)
+            events = self._splitter.feed(content)
+            yield from events if self._text_calls is None else self._text_calls.without_calls(events)
 
     def _misplaced(self) -> TextDelta:
         """Return JSON that was asked for, where the server took it for thoughts or for the arguments of a call."""

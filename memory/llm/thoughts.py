@@ -17,19 +17,25 @@ from memory.llm import TextDelta, Thought, text_of
 _MARKS = {
     **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")},
     "[think]": "[/think]",  # Magistral
+    "◁think▷": "◁/think▷",  # Kimi-VL
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",  # gpt-oss, where the server reads no harmony
 }
 """What stands before and after a thought, in lower case."""
 _OF_JSON = "<|channel|>final json<|message|>", "<|channel|>final <|constrain|>json<|message|>"
 _CLOSING = (*_MARKS.values(), *_OF_JSON)
 CLOSING_TAG = re.compile("|".join(map(re.escape, _CLOSING)), re.I)
+_ENDS = ("</s>", "<end_of_turn>", *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "end", "return")))
+_ENDS = (*_ENDS, "<|endoftext|>", "<|end_of_text|>")
+"""What ends an answer where the server takes it for text; a model that was not stopped there writes another turn."""
+_END = re.compile(rf"(?:{'|'.join(map(re.escape, _ENDS))})(?=[ \t]*(?:\n|<\|))", re.I)
+_CLOSING_OR_END = re.compile("|".join(map(re.escape, (*_CLOSING, *_ENDS))), re.I)
 _BARE_OPENING = re.compile("analysis[A-Z]")  # of an answer of gpt-oss, where the server drops the marks
 _IMPLICIT_END = re.compile(f"{CLOSING_TAG.pattern}|assistantfinal", re.I)
 _OPENING_TAG = re.compile(rf" {{0,3}}(?:{'|'.join(map(re.escape, _MARKS))})", re.I)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _LINE_BEGINNINGS = (*_MARKS, *_CLOSING, "analysis", "```", "~~~")
 _BEGINNING_CHARS = max(map(len, _LINE_BEGINNINGS))
-_MAYBE_MARKUP = re.compile(r"[<\[`~]| \Z")
+_MAYBE_MARKUP = re.compile(r"[<\[`~◁]| \Z")
 _HELD_CHARS = _BEGINNING_CHARS + 13  # of a line's end that may be a closing tag with blanks after it
 
 
@@ -46,6 +52,7 @@ class ThoughtSplitter:
         self.has_words = self.has_thought = False
         """What the answer has so far."""
         self._implicit = self._thinking = implicit
+        self._is_over = False
         self._at_line_start = True
         self._ticks = 0  # in the line so far: an odd number opens code
         self._fence = ""
@@ -56,6 +63,8 @@ class ThoughtSplitter:
 
         A `Thought` that `withdraws` tells that every word before it belongs to the thought.
         """
+        if self._is_over:
+            return
         if self.has_words and text and not (self._held or self._thinking or _MAYBE_MARKUP.search(text)):
             self._at_line_start = text.endswith("\n")
             self._ticks = 0 if "\n" in text else self._ticks
@@ -76,8 +85,8 @@ class ThoughtSplitter:
         held, self._held = self._held, ""
         if self._thinking and not self._implicit:
             part: TextDelta | Thought | None = self._thought_of(held)
-        elif not self._thinking and not self._fence and not self._ticks % 2 and CLOSING_TAG.match(held.strip()):
-            part = self._withdraw()
+        elif not self._thinking and not self._fence and not self._ticks % 2 and _CLOSING_OR_END.match(held.strip()):
+            part = self._withdraw() if CLOSING_TAG.match(held.strip()) else None
         else:
             self._thinking = False
             part = self._words(held if self.has_words else held.lstrip("\r\n"))
@@ -106,6 +115,10 @@ class ThoughtSplitter:
                 return taken
             self._at_line_start = False
         line, newline, rest = text.partition("\n")
+        end = None if self._fence else _END.search(line + newline)
+        if end is not None and (self._ticks + line[: end.start()].count("`")) % 2 == 0:
+            self._is_over = True
+            return self._words(line[: end.start()]), ""
         tag = None if self._fence or not newline else _closing_tag_at_end(line)
         if tag is not None and (self._ticks + line[: tag.start()].count("`")) % 2 == 0:
             return self._withdraw(line[: tag.start()]), rest
@@ -156,12 +169,16 @@ def _closing_tag_at_end(line: str) -> re.Match[str] | None:
 
 
 def _partial_tag(text: str, longest: int) -> int:
-    """Return where a closing tag may begin that is cut off by the end of the text; the text's length if nowhere."""
+    """Return where a tag that closes a thought or ends the answer may begin, cut off by the end of the text.
+
+    It is the text's length if that is nowhere.
+    """
     for start in range(max(0, len(text) - longest), len(text)):
-        if text[start] in "<[":
+        if text[start] in "<[◁":
             tail = text[start:].lower()
-            complete = CLOSING_TAG.match(tail)
-            if not tail[complete.end() :].strip() if complete else any(tag.startswith(tail) for tag in _CLOSING):
+            complete = _CLOSING_OR_END.match(tail)
+            may_end = tail[complete.end() :].strip() in ("", "<") if complete else False
+            if may_end or any(tag.startswith(tail) for tag in (*_CLOSING, *_ENDS)):
                 return start
     return len(text)
 

@@ -4,12 +4,13 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from config import Server, Settings, SettingsError
-from memory.llm import complete
+from memory.llm import Waiting, complete
 from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, ProviderClient
 from tests import model_server as replies
 from tests.llm import KEY, SCHEMA, ask, both, chunk, data, failure
@@ -136,6 +137,41 @@ def test_a_short_retry_after_is_waited_for(server, model):
     first, second, third = (request.at for request in server.requests)
     assert second - first >= 0.2
     assert third - second >= 0.2
+
+
+LOADING = [
+    Status(503, {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}),
+    Status(503, {"error": "Model meta-llama/Llama-3-8B is currently loading", "estimated_time": 20.0}),
+    Status(500, {"error": {"message": "timed out waiting for llama runner to start - progress 0.45 - "}}),
+    Status(400, {"error": "Model is unloaded."}),
+    Status(429, {"message": "Model is not ready for inference. Please wait and try your request again."}),
+    Text("", finish="load"),
+]
+
+
+@both
+@pytest.mark.parametrize("client", [None, {"model": "gpt-4o"}], ids=["ours", "client's"])
+def test_a_model_that_loads_is_waited_for(server, model, stream, client):
+    server.main.queue(*LOADING[:-1], TEXT)
+    assert complete(model, replace(ask(stream), client=client))[0] == TEXT
+    assert len(server.requests) == len(LOADING)
+
+
+@both
+@pytest.mark.parametrize("reply", LOADING)
+def test_the_wait_for_a_model_that_loads_ends_and_says_so(server, make, stream, reply):
+    server.main.default = lambda body: reply
+    error = failure(make(model_timeout=0.4), ask(stream))
+    assert (error.code, error.status, error.retry_after) == ("model_loading", 503, BUSY_SECONDS)
+    assert "is still loading the model gpt-4o" in error.kept and error.is_away
+    assert 3 < len(server.requests) < 9
+
+
+def test_a_pause_that_a_loading_server_asks_for_is_kept_and_the_reader_told(server, model):
+    server.main.queue(replace(LOADING[0], headers={"Retry-After": "1.2"}), TEXT)
+    assert Waiting() in list(model.answer(ask(stream=True)))
+    first, second = (request.at for request in server.requests)
+    assert second - first >= 1.2
 
 
 @pytest.mark.parametrize("value", ["soon", "", "nan", "inf", "1e12", "-1", "Wed, 99 Foo 2026 00:00:00 GMT"])

@@ -65,6 +65,9 @@ TPM_KIND = {"type": "tokens", "code": "rate_limit_exceeded"}
 QUOTA = "You exceeded your current quota, please check your plan and billing details. Please retry in 34.2s."
 RETRY_INFO = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}]
 NO_MODEL = "models/x is not found for API version v1main"
+USED_UP = "You have reached your specified API usage limits. You will regain access on 2026-12-01."
+NO_CREDITS = "Your newly created team doesn't have any credits or licenses yet."
+DECOMMISSIONED = "The model `llama3-70b-8192` has been decommissioned and is no longer supported."
 FILTERED, QUOTA_SPENT, UNKNOWN_MODEL = CONTENT_REFUSED, "model_quota_exhausted", "model_not_found"
 
 SENSITIVE = Status(400, {"contentFilter": [{"level": 1}], "error": {"code": "1301", "message": "系统检测到不安全内容"}})
@@ -111,6 +114,13 @@ ERRORS: dict[str, tuple[Status, str, str]] = {
     "ollama address": (Status(404, "404 page not found"), UNKNOWN_MODEL, "ends in /v1"),
     "openrouter relays": (relayed("This model is not a multimodal model"), "model_images_refused", "multimodal"),
     "groq flex": (refusal("Flex tier capacity exceeded", 498), "model_busy", "capacity exceeded"),
+    "anthropic usage limit": (refusal(USED_UP), QUOTA_SPENT, "regain access"),
+    "litellm budget": (refusal("Budget has been exceeded! Current cost: 14.2, Max budget: 10.0"), QUOTA_SPENT, "14.2"),
+    "xai without credits": (Status(403, {"code": "No.", "error": NO_CREDITS}), QUOTA_SPENT, "any credits"),
+    "dashscope arrears": (refusal("Make sure your account is in good standing."), QUOTA_SPENT, "in good standing"),
+    "groq decommissioned": (refusal(DECOMMISSIONED, code="model_decommissioned"), UNKNOWN_MODEL, "OPENAI_MODEL"),
+    "hugging face gone": (Status(410, {"error": "The model is gone."}), UNKNOWN_MODEL, "The model is gone"),
+    "koboldcpp busy": (Status(503, {"detail": {"msg": "Server is busy.", "type": "x"}}), "model_failed", "is busy"),
     "anthropic overloaded": (refusal("Overloaded", 529, type="overloaded_error"), "model_busy", "Overloaded"),
     "gemini overloaded": (Json(gemini_error(503, "It is overloaded.", "UNAVAILABLE")), "model_failed", "overloaded"),
 }
@@ -240,6 +250,7 @@ def test_the_limit_of_tokens_goes_by_the_name_that_the_server_knows(server, mode
         "This response_format type is unavailable now",
         "The specified schema produces a constraint that has too many states for serving.",
         "Failed to parse grammar",
+        "<400> InternalError.Algo.InvalidParameter: 'response_format.type' json_schema is not supported",
         "litellm.UnsupportedParamsError: ollama does not support parameters: ['response_format'], for model=llama3.",
         relayed("This model does not support response_format json_schema"),
         refusal("No endpoints found that can handle the requested parameters.", 404),
@@ -280,6 +291,23 @@ def test_json_is_found_where_a_server_puts_it(server, model, message):
     """Cloudflare parses it, vLLM takes it for thoughts, and proxies of Anthropic ask for it as the call of a tool."""
     server.main.queue(Json({"choices": [{"message": message, "finish_reason": "stop"}]}))
     assert complete(model, ask(schema=SCHEMA))[0] == '{"topic": "tea"}'
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Status(500, "Internal Server Error"),
+        refusal("Failed to parse input at pos 12: </tool_call>", 500),
+        refusal('unexpected tokens remaining in message header: Some("to=functions.look")', 500),
+        Text("", finish="function_call_filter: MALFORMED_FUNCTION_CALL"),
+    ],
+)
+@pytest.mark.parametrize("asked", [replace(ask(), tools=(LOOK,)), ask(schema=SCHEMA)], ids=["tools", "schema"])
+def test_a_server_that_fails_twice_at_tools_or_a_schema_is_asked_without_them(server, model, reply, asked):
+    server.main.default = lambda body: reply if {"tools", "response_format"} & set(body) else '{"topic": "tea"}'
+    for _ in range(2):  # another answer may not fail: nothing is learned of it
+        assert complete(model, asked)[0] == '{"topic": "tea"}'
+    assert len(server.requests) == 6 and model.supports_tools
 
 
 def test_tools_are_left_out_where_llama_cpp_fails_at_them(server, model):

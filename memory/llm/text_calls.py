@@ -1,0 +1,123 @@
+"""Find calls of tools that a model writes as text, where its server does not read them.
+
+Models have marks of their own for calls, as `<tool_call>`, `[TOOL_CALLS]` or `<｜DSML｜invoke name="...">`, and some
+write nothing but JSON.  What they share is read: the name of a tool that was offered, and its arguments as a JSON
+object or as pairs of names and values.
+
+Guarantee: what begins with such a mark is no part of the reply.  JSON alone is one only if it names a tool that was
+offered.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from memory.llm import TextDelta, Thought, Tool
+
+_MARK = re.compile(
+    r"(?<!`)(?:<\|?(?:tool_call|python_tag\|>)|\[TOOL_CALLS\]|<(?:minimax:)?(?:function(?:_call|=)|tool_call|invoke\s)"
+    r"|<[|｜‖ ]{1,3}(?:DSML|tool▁call)|<\|channel\|>commentary)"
+)
+_MAYBE_MARK = re.compile(r"[<\[][^>\]\n]{0,20}\Z")
+_ALONE = re.compile(r"\s*(?:```|[{\[])")  # how an answer begins that may be a call and nothing else
+_ALONE_CHARS = 120  # in which such an answer names its tool
+_NAMES, _ARGUMENTS = ("name", "tool", "function"), ("arguments", "parameters", "args", "input")
+_PAIR = re.compile(
+    r"""<[^<>]*?parameter(?:=|[^<>]*?\bname=")(\w+)"?[^<>]*>\s*(.*?)\s*</|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>"""
+    r"""(.*?)</arg_value>|(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
+    re.S,
+)
+_WRITTEN_NAME = re.compile(r"""(?:"name"\s*:\s*"|=\s*"?|sep｜>)([A-Za-z_][\w.-]{1,63})""")  # of no tool that is offered
+_DECODER = json.JSONDecoder(strict=False)
+
+
+class TextCalls:
+    """Calls in the text of one answer, which comes in any pieces.  tools: those that were offered."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._names = "|".join(re.escape(tool.name) for tool in tools) or r"\b\B"  # which is nowhere
+        self._call = list[str]()  # the text from the first mark on
+        self._has_mark = False  # or it is JSON alone
+        self._held = ""  # the end of what came, which may begin a call
+        self.has_words = False
+        """Whether the answer has text that is no call."""
+
+    def without_calls(self, events: Iterable[TextDelta | Thought]) -> Iterator[TextDelta | Thought]:
+        """Yield the events of an answer, without the text that is a call or may become one."""
+        for event in events:
+            if isinstance(event, Thought):
+                if event.withdraws:
+                    self._held, self.has_words = "", False
+                yield event
+            elif self._call:
+                self._call.append(event.text)
+            else:
+                text = self._held + event.text
+                words, self._held = self._split(text)
+                if words:
+                    self.has_words = self.has_words or bool(words.strip())
+                    yield TextDelta(words)
+
+    def _split(self, text: str) -> tuple[str, str]:
+        """Return the words that begin a text, and what is held back of it."""
+        if mark := _MARK.search(text):
+            self._call, self._has_mark = [text[mark.start() :]], True
+            return text[: mark.start()], ""
+        if not self.has_words and _ALONE.match(text):
+            if re.search(self._names, text):
+                self._call = [text]
+                return "", ""
+            if len(text) < _ALONE_CHARS:
+                return "", text
+        maybe = _MAYBE_MARK.search(text)
+        start = maybe.start() if maybe else len(text)
+        return text[:start], text[start:]
+
+    def end(self) -> tuple[str, list[tuple[str, str]]]:
+        """Return the rest of the words, and the name and arguments of each call."""
+        text = "".join(self._call)
+        calls = list(self._calls(text))
+        if self._has_mark and not calls and (name := _WRITTEN_NAME.search(text)):
+            calls = [(name[1], "{}")]
+        words = self._held if self._has_mark or calls else text + self._held
+        self.has_words = self.has_words or bool(words.strip())
+        return words, calls
+
+    def _calls(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield the calls in a text: each name that is known, with the arguments around or after it."""
+        found, end = list(re.finditer(rf"(?<![\w-])(?:{self._names})(?![\w-])", text)), 0
+        given: Any
+        for place, name in enumerate(found):
+            if name.start() < end:  # inside the arguments of the call before
+                continue
+            whole, whole_end = _object(text, text.rfind("{", end, name.start()))
+            if any(whole.get(key) == name[0] for key in _NAMES):
+                given, end = next((whole[key] for key in _ARGUMENTS if key in whole), {}), whole_end
+                yield name[0], given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+                continue
+            end = found[place + 1].start() if place + 1 < len(found) else len(text)
+            rest = text[name.end() : end]
+            given, _ = _object(rest, rest.find("{"))
+            given = given or {a or c or e: _value(b or d or f) for a, b, c, d, e, f in _PAIR.findall(rest)}
+            if self._has_mark or given or rest.startswith("()"):
+                yield name[0], json.dumps(given, ensure_ascii=False)
+
+
+def _object(text: str, start: int) -> tuple[dict[str, Any], int]:
+    """Return the JSON object that begins at `start`, and its end; an empty one where none does."""
+    try:
+        value, end = _DECODER.raw_decode(text, start) if start >= 0 else ({}, 0)
+    except (ValueError, RecursionError):
+        return {}, 0
+    return (value, end) if isinstance(value, dict) else ({}, 0)
+
+
+def _value(text: str) -> Any:
+    """Return a value as JSON, or as the text that it is."""
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return text
