@@ -56,13 +56,13 @@ def add_document() -> Any:
 @blueprint.get("/documents", query=schema.DocumentQuery, page_of=schema.Document)
 def list_documents(caller: Caller, query: dict[str, Any]) -> Any:
     """List a person's documents, newest first"""
-    return passages.list_documents(current_engine(), caller, **query)
+    return documents.list_documents(current_engine(), caller, **query)
 
 
 @blueprint.get("/documents/<document_id>", returns=schema.Document)
 def get_document(caller: Caller, document_id: str) -> Any:
     """Read what is known of a document"""
-    return passages.get_document(current_engine(), caller, document_id)
+    return documents.get_document(current_engine(), caller, document_id)
 
 
 @blueprint.get("/documents/<document_id>/passages", query=PageQuery, page_of=schema.Passage)

@@ -13,7 +13,7 @@ from apispec.ext.marshmallow import OpenAPIConverter
 from marshmallow import Schema, ValidationError, validate, validates_schema
 from mcp_types import Tool, ToolAnnotations
 
-from memory import tokens
+from memory import documents, tokens
 from memory.engine import Engine
 from memory.erasing import erasing
 from memory.errors import InvalidRequest, NotFound
@@ -352,7 +352,7 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     limit, cursor = params["limit"], params["cursor"]
     around = int(message_id) if message_id and cursor is None else None
     with suppress(NotFound):
-        document = passages.get_document(engine, caller, session_id)
+        document = documents.get_document(engine, caller, session_id)
         page = passages.read_passages(engine, caller, session_id, cursor, limit, around)
         return {"id": params["id"], "title": document.title, "url": place_uri(page.items[0]), "page": page}
     title, url = engine.sessions.get(caller, session_id).title, session_uri(session_id)

@@ -1,4 +1,4 @@
-"""Documents: add, replace and erase them.
+"""Documents: add, replace, list, read and erase them.
 
 What a document says is quoted as such wherever it is recalled.  Nobody said it, so no fact, summary or profile comes of
 it: it has passages, and no turn is ever taken in it.
@@ -14,14 +14,15 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from memory.access.owners import find_or_make_owner, owner_and_session
+from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
 from memory.engine import Engine
 from memory.erasing import erasing
 from memory.events import tell
+from memory.paging import Page, page_of, rows_of_page
 from memory.passages import passages
 from memory.passages.extraction import extract, media_type_of, problem
 from memory.quoting import one_line
-from models import retry_on_conflict
+from models import DocumentRow, OwnerRow, SessionRow, as_value, retry_on_conflict
 from models.documents import Document, DocumentRecord
 from models.owners import Caller
 from schemas.documents import PDF, PLAIN, TITLE_CHARS
@@ -58,7 +59,7 @@ def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str
         owner = owner_and_session(tx, caller, session_id)[0]
         known = passages.find(tx, owner.id, upload.external_id, digest) if owner is not None else None
         if known is not None and known[1].digest == digest:
-            return passages.as_document(*known, state="unchanged")
+            return _as_document(*known, state="unchanged")
     text = extract(upload.data, media_type, upload.charset)
     parts = passages.split(text.pages, markdown=media_type not in (PDF, PLAIN), numbered=media_type == PDF)
     if not parts:
@@ -87,16 +88,35 @@ def _store(engine: Engine, caller: Caller, session_id: str | None, record: Docum
         if known is not None:
             row, document = known
             if document.digest == record.digest:  # another request has just stored it
-                return passages.as_document(row, document, state="unchanged")
+                return _as_document(row, document, state="unchanged")
             id, record = row.public_id, replace(record, created_at=row.created_at)
             erased = erasing.erase_rows(engine, tx, row)
         stored = passages.store(engine, tx, owner, record, id)
         tell(tx, "document.stored", [(owner.id, {"document_id": stored[0].public_id})], record.updated_at)
-        shown = passages.as_document(*stored, state="created" if erased is None else "replaced")
+        shown = _as_document(*stored, state="created" if erased is None else "replaced")
     if erased is not None:
         engine.job_queue.run_now("unindex", erased.index_key)
         engine.index.clear_caches()
     return shown
+
+
+def list_documents(
+    engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
+) -> Page[Document]:
+    """Return the caller's documents, or those of a session's owner, the newest first."""
+    query = visible_to(passages.DOCUMENTS, caller)
+    with engine.database.read() as tx:
+        if session_id is not None:
+            query = query.where(OwnerRow.id == get_session(tx, caller, session_id).owner_id)
+        rows = tx.execute(rows_of_page(query, SessionRow.id, cursor, limit)).all()
+        page = page_of(rows, limit, lambda row: (row[0].id,))
+        return Page(tuple(_as_document(*row) for row in page.items), page.next_cursor)
+
+
+def get_document(engine: Engine, caller: Caller, document_id: str) -> Document:
+    """Return a document. Raises NotFound."""
+    with engine.database.read() as tx:
+        return _as_document(*passages.get(tx, caller, document_id))
 
 
 def _title(upload: Upload, own: str, text: str) -> str:
@@ -117,3 +137,11 @@ def _erase(engine: Engine, caller: Caller, document_id: str) -> erasing.Erased:
 def erase_document(engine: Engine, caller: Caller, document_id: str) -> erasing.Receipt:
     """Erase a document with its passages. Raises NotFound."""
     return erasing.finish_now(engine, _erase(engine, caller, document_id), document_id=document_id)
+
+
+def _as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> Document:
+    owner = {"user_id": row.owner.user_id, "space": row.owner.space}
+    of_session = {name: getattr(row, name) for name in ("title", "tokens", "created_at", "updated_at")}
+    return as_value(
+        Document, document, id=row.public_id, passages=row.message_count, state=state, **owner, **of_session
+    )

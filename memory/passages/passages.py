@@ -1,4 +1,4 @@
-"""Cut documents into passages, by headings and pages; store, list and read them.
+"""Cut documents into passages, by headings and pages; store and read them.
 
 A passage is what an excerpt shows of it: longer ones would be cut there.  It begins with the headings that it stands
 under, so that it is found by their words and understood without its neighbours.
@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import contains_eager
 
-from memory.access.owners import get_row, get_session, visible_to
+from memory.access.owners import get_row, visible_to
 from memory.engine import Engine
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
-from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, as_value, columns_of
-from models.documents import Document, DocumentRecord, Passage
+from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, columns_of
+from models.documents import DocumentRecord, Passage
 from models.messages import PASSAGE, Message, MessageDraft
 from models.owners import Caller
 
@@ -38,7 +38,6 @@ DOCUMENTS = (
     .join(SessionRow.owner)
     .options(contains_eager(SessionRow.owner))
 )
-ORDER = SessionRow.id
 Stored = tuple[SessionRow, DocumentRow]
 
 
@@ -104,7 +103,7 @@ def _parts(paragraph: str, size: int) -> Iterator[str]:
 def find(tx: Transaction, owner_id: int, external_id: str | None, digest: str) -> Stored | None:
     """Return the owner's document of this external id or, without one, of the same content."""
     same = DocumentRow.external_id == external_id if external_id else DocumentRow.digest == digest
-    row = tx.execute(DOCUMENTS.where(DocumentRow.owner_id == owner_id, same).order_by(ORDER).limit(1)).first()
+    row = tx.execute(DOCUMENTS.where(DocumentRow.owner_id == owner_id, same).order_by(SessionRow.id).limit(1)).first()
     return None if row is None else (row[0], row[1])
 
 
@@ -114,14 +113,6 @@ def get(tx: Transaction, caller: Caller, document_id: str) -> Stored:
     query = visible_to(DOCUMENTS.where(SessionRow.public_id == document_id), caller)
     row, document = get_row(tx, query, missing, OwnerRow, SessionRow)
     return row, document
-
-
-def as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> Document:
-    owner = {"user_id": row.owner.user_id, "space": row.owner.space}
-    of_session = {name: getattr(row, name) for name in ("title", "tokens", "created_at", "updated_at")}
-    return as_value(
-        Document, document, id=row.public_id, passages=row.message_count, state=state, **owner, **of_session
-    )
 
 
 def store(engine: Engine, tx: Transaction, owner: OwnerRow, record: DocumentRecord, id: str | None = None) -> Stored:
@@ -155,28 +146,6 @@ def store(engine: Engine, tx: Transaction, owner: OwnerRow, record: DocumentReco
 def _extra(passage: Passage, record: DocumentRecord) -> dict[str, object] | None:
     named = {"page": passage.page, "uri": record.uri}
     return {name: value for name, value in named.items() if value is not None} or None
-
-
-# -- for callers
-
-
-def list_documents(
-    engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
-) -> Page[Document]:
-    """Return the caller's documents, or those of a session's owner, the newest first."""
-    query = visible_to(DOCUMENTS, caller)
-    with engine.database.read() as tx:
-        if session_id is not None:
-            query = query.where(OwnerRow.id == get_session(tx, caller, session_id).owner_id)
-        rows = tx.execute(rows_of_page(query, ORDER, cursor, limit)).all()
-        page = page_of(rows, limit, lambda row: (row[0].id,))
-        return Page(tuple(as_document(*row) for row in page.items), page.next_cursor)
-
-
-def get_document(engine: Engine, caller: Caller, document_id: str) -> Document:
-    """Return a document. Raises NotFound."""
-    with engine.database.read() as tx:
-        return as_document(*get(tx, caller, document_id))
 
 
 def read_passages(
