@@ -215,7 +215,9 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
             continue
         draft = replace(draft, links=grounding.links(draft, source), category=decision.category)
         superseded = find_superseded(tx, draft, source, valid.values())
-        columns = _columns_of(draft, source, superseded, decision.expires_at, now)
+        columns = {name: getattr(draft, name) for name in _DRAFTED} | {"expires_at": decision.expires_at}
+        columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
+        columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays
         row = {**columns, "owner_id": session.owner_id, "session_id": session.id, "links": draft.links}
         row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
         fact_id = tx.execute(_INSERT, row).scalar_one()
@@ -236,15 +238,6 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
     counts |= {"waiting": len(waiting)} if waiting else {}
     return counts, corrected, [*added, *waiting]
-
-
-def _columns_of(
-    draft: FactDraft, source: Message, superseded: Sequence[Fact], expires_at: datetime | None, now: datetime
-) -> dict[str, Any]:
-    """Return the columns of a fact that a draft becomes. The person's pin stays when a fact is corrected."""
-    columns = {name: getattr(draft, name) for name in _DRAFTED}
-    columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
-    return columns | {"pinned": any(old.pinned for old in superseded), "expires_at": expires_at}
 
 
 def _record(tx: Transaction, owner_id: int, changed: Mapping[str, Sequence[Fact]], now: datetime) -> None:
