@@ -35,16 +35,11 @@ def ready() -> tuple[dict[str, Any], int]:
     limits: RateLimiter = current_app.extensions[RATE_LIMITER]
     body = {
         "status": "ready" if report.ready else "unready",
-        "database": report.database,
-        "data_dir": report.data_dir,
+        **vars(report),
         "model": {"main": models.main.name, "mini": models.mini.name, "builtin": models.builtin},
         "notice": models.notice,
         "recall": engine.settings.recall,
         "summary_prompt": engine.settings.summary_prompt,
-        "jobs": report.jobs,
-        "jobs_late": report.late,
-        "embeddings": report.embeddings,
-        "webhooks": report.webhooks,
         "rate_limits": limits.storage_down(),
     }
     return {name: value for name, value in body.items() if value is not None}, 200 if report.ready else 503

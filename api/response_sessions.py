@@ -21,17 +21,12 @@ def in_session(turn: TurnRequest, previous: str | None, conversation: str | None
     if previous is not None:
         return _following(previous, turn)
     if conversation is not None:
-        return _going_on(conversation, turn)
+        session = find_conversation(turn.caller, conversation, param="conversation")
+        transcript = turn.transcript and replace(turn.transcript, is_complete=False)  # it has new messages alone
+        return replace(turn, session_id=session.id, transcript=transcript)
     if turn.session_id is None and (read := listed or _begun(turn)) is not None:
         return _reading(read, turn)
     return turn
-
-
-def _going_on(conversation_id: str, turn: TurnRequest) -> TurnRequest:
-    """Return the request in a conversation, with new messages alone. Raises NotFound."""
-    session = find_conversation(turn.caller, conversation_id, param="conversation")
-    transcript = turn.transcript and replace(turn.transcript, is_complete=False)
-    return replace(turn, session_id=session.id, transcript=transcript)
 
 
 def _begun(turn: TurnRequest) -> str | None:

@@ -18,7 +18,6 @@ import hmac
 import ssl
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -46,6 +45,9 @@ UNUSED_SECONDS = 10.0  # between looks for webhooks that other processes made, w
 GONE = 410  # of HTTP: by Standard Webhooks, the receiver wants no more
 USER_AGENT = "Recap-Webhooks/1"
 SECRET_PREFIX = "whsec_"  # nosec B105 # of Standard Webhooks
+
+Outcome = tuple[int | None, str | None]
+"""The status of HTTP, and why a delivery counts as failed; None: it does not."""
 
 _W, _O = WebhookRow.__table__.c, OwnerRow.__table__.c
 _LANES = Upsert(LaneRow, ("webhook_id", "owner_id"), lambda _: {"position": LaneRow.position})  # changes nothing
@@ -140,15 +142,12 @@ class Deliveries:
         """Post an event and store how it went; return that. owner_id: whose lane moves on by it."""
         began, at = time.monotonic(), self._now()
         try:
-            signing = self.secrets_of(row)
+            status, error = post(row.url, self.secrets_of(row), event, at, self._settings.webhook_networks)
         except Undecryptable:
-            answer = Answer(
-                None, "its secret can't be decrypted: ENCRYPTION_KEY, or the key file, is missing or another one"
-            )
-        else:
-            answer = post(row.url, signing, event, at, self._settings.webhook_networks)
-        delivery = {"event_id": event.id, "type": event.type, "at": at.isoformat(), **vars(answer)}
-        delivery["seconds"] = round(time.monotonic() - began, 3)
+            text = "its secret can't be decrypted: ENCRYPTION_KEY, or the key file, is missing or another one"
+            status, error = None, text
+        delivery: dict[str, Any] = {"event_id": event.id, "type": event.type, "at": at.isoformat()}
+        delivery |= {"status": status, "error": error, "seconds": round(time.monotonic() - began, 3)}
         self._note(row.id, delivery, event.position, owner_id)
         return delivery
 
@@ -180,14 +179,6 @@ class Deliveries:
         return [secret, *former[:1]] if former and self._now() < datetime.fromisoformat(former[1]) else [secret]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Result of a delivery. status: of HTTP. error: why it counts as failed."""
-
-    status: int | None
-    error: str | None
-
-
 def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     """Return the header webhook-signature, as Standard Webhooks defines it."""
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
@@ -195,7 +186,7 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(signed).decode()}"
 
 
-def post(url: str, secrets: Iterable[str], event: Event, at: datetime, networks: Iterable[Network]) -> Answer:
+def post(url: str, secrets: Iterable[str], event: Event, at: datetime, networks: Iterable[Network]) -> Outcome:
     """Post an event to an address, signed with each of the secrets; any answer of 2xx is a success."""
     is_encrypted, timestamp = url.lower().startswith("https:"), int(at.timestamp())
     content = EVENT.dumps(event).encode()
@@ -218,11 +209,11 @@ def post(url: str, secrets: Iterable[str], event: Event, at: datetime, networks:
             status = response.status
     except NotPublic:
         more = "" if is_encrypted else ", or without TLS"
-        return Answer(None, f"its address is not public{more}, and the server's WEBHOOK_NETWORKS does not name it")
+        return None, f"its address is not public{more}, and the server's WEBHOOK_NETWORKS does not name it"
     except httpcore2.TimeoutException:
-        return Answer(None, f"no answer in {DELIVERY_SECONDS:g} seconds")
+        return None, f"no answer in {DELIVERY_SECONDS:g} seconds"
     except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError, UnicodeError) as error:
-        return Answer(None, f"{type(error).__name__}: {error}"[:200])
+        return None, f"{type(error).__name__}: {error}"[:200]
     if 200 <= status < 300:
-        return Answer(status, None)
-    return Answer(status, "a redirect, which is not followed" if 300 <= status < 400 else f"it answered {status}")
+        return status, None
+    return status, "a redirect, which is not followed" if 300 <= status < 400 else f"it answered {status}"

@@ -33,7 +33,7 @@ from memory.prompts.prompts import Prompts
 from memory.sessions.sessions import Sessions
 from memory.store.store import Items
 from models import Database
-from search_index import RANKING_PROFILES, RankingProfile, SearchIndex
+from search_index import RANKING_PROFILES, SearchIndex
 from search_index.caches import ByteLRU
 
 log = logging.getLogger(__name__)
@@ -65,9 +65,12 @@ class Engine:
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
         self.embedder = embedder = embedder_of(settings, models.embedding_provider, metrics)
+        profile = RANKING_PROFILES[settings.ranking]
+        if settings.ranking == "context":
+            profile = replace(profile, fusion=settings.fusion)
         self.index = index = SearchIndex(
             database_engine if settings.searches_database else settings.index_dir,
-            profile=_ranking_profile(settings),
+            profile=profile,
             embedder=embedder,
             analysis=analysis_in(settings.search_language),
         )
@@ -119,11 +122,6 @@ class Engine:
         self.model_server.close()
         self.database.close()
         self.data_lock.release()
-
-
-def _ranking_profile(settings: Settings) -> RankingProfile:
-    profile = RANKING_PROFILES[settings.ranking]
-    return replace(profile, fusion=settings.fusion) if settings.ranking == "context" else profile
 
 
 def _metrics(collector: str) -> Metrics:

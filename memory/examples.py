@@ -164,16 +164,8 @@ def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
 
 
 def as_example(item: Item) -> Example:
-    value: Json = item.value
-    return Example(
-        item.id,
-        value["input"],
-        value["output"],
-        tuple(value["tags"]),
-        value["rating"],
-        item.created_at,
-        value.get("messages", ()),
-    )
+    value: Json = {**item.value, "tags": tuple(item.value["tags"])}
+    return Example(id=item.id, created_at=item.created_at, **value)
 
 
 def _value(messages: Sequence[Json], tags: Collection[str], rating: int) -> Json:

@@ -57,14 +57,11 @@ def _of_profile(others: Collection[Source], value: Any) -> Any:
     return asdict(profile) if profile.document else {}
 
 
-def _of_instruction(others: Collection[Source], value: Any) -> Any:
-    """Return the version if all of its sources are others, else None."""
-    return value if all(Source(*place) in others for place in value["sources"]) else None
-
-
 _STAYS: Mapping[Namespace, Callable[[Collection[Source], Any], Any]] = {
     PROFILE: _of_profile,
-    instructions.NAMESPACE: _of_instruction,
+    instructions.NAMESPACE: lambda others, value: (
+        value if all(Source(*place) in others for place in value["sources"]) else None
+    ),
 }
 
 

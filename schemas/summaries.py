@@ -5,18 +5,15 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
 
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
-from models.sections import Excluded as ExcludedValue
 from models.sections import Sections as SectionsValue
 from schemas import fields
 from schemas.fields import EXPECTED_VERSION, describe
-from schemas.shapes import CallerQuery, Input, ValueSchema
+from schemas.shapes import CallerQuery, Input
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
 
-class Excluded(ValueSchema):
-    value = ExcludedValue
-
+class Excluded(Input):
     option = fields.Text(required=True, validate=_ITEM)
     reason = fields.Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
 
@@ -33,8 +30,7 @@ class _Sections(Input):
 
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> SectionsValue:
-        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-        return SectionsValue(**values)
+        return SectionsValue.from_dict(data)
 
 
 Sections = _Sections.from_dict({section.name: _section(section) for section in SECTIONS}, name="Sections")

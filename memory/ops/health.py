@@ -31,7 +31,7 @@ class HealthReport:
     """State of the database and of the data directory: `ok`, or what is wrong.
 
     jobs: the number in each state, and `retried`, of the pending ones that failed and wait for another try.
-    late: why due jobs are not run. embeddings: why there are none. webhooks: how many are disabled because they
+    jobs_late: why due jobs are not run. embeddings: why there are none. webhooks: how many are disabled because they
     failed. Turns are taken in spite of all three.
     migrated: False if the database needs a command before any process can use it.
     """
@@ -39,7 +39,7 @@ class HealthReport:
     database: str
     data_dir: str
     jobs: dict[str, int]
-    late: str | None
+    jobs_late: str | None
     embeddings: str | None
     webhooks: str | None
     migrated: bool

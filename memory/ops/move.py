@@ -140,7 +140,8 @@ def last_numbers(tx: Transaction) -> dict[str, int]:
     if tx.get_bind().dialect.name == "sqlite":
         return {name: seq for name, seq in tx.execute(select(_COUNTED)) if name in Base.metadata.tables}
     sequences = {table.name: _sequence(tx, table) for table in Base.metadata.sorted_tables}
-    return {name: _last_value(tx, sequence) for name, sequence in sequences.items() if sequence}
+    given = {name: tx.scalar(select(func.pg_sequence_last_value(of))) for name, of in sequences.items() if of}
+    return {name: number or 0 for name, number in given.items()}
 
 
 def go_on_from(tx: Transaction, numbers: Mapping[str, int]) -> None:
@@ -163,8 +164,3 @@ def _sequence(tx: Transaction, of: Table) -> str | None:
         return None
     name: str | None = tx.scalar(select(func.pg_get_serial_sequence(of.name, "id")))
     return name
-
-
-def _last_value(tx: Transaction, sequence: str) -> int:
-    """0 while no number was given."""
-    return tx.scalar(select(func.coalesce(func.pg_sequence_last_value(sequence), 0))) or 0
