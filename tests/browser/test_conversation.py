@@ -384,7 +384,13 @@ def test_images_and_text_files_go_along_with_a_message(page, live, model_server,
     notes.write_text("The ferry leaves at 7:40")
     picture = tmp_path / "quay.png"
     picture.write_bytes(base64.b64decode(PIXEL))
+    program = tmp_path / "thing.exe"
+    program.write_bytes(b"MZ\0\0")
     page.goto("/")
+    box(page).fill("When does")
+    attach(page, program)
+    expect(page.get_by_role("alert")).to_contain_text("thing.exe can't be attached")
+    expect(messages(page)).to_have_count(0)  # what was typed before is not sent yet
     attach(page, notes, picture, notes)
     page.get_by_role("button", name="Remove notes.txt").first.click()
     expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(2)
@@ -398,6 +404,7 @@ def test_images_and_text_files_go_along_with_a_message(page, live, model_server,
         expect(first.locator(".attached")).to_contain_text("notes.txt")
         expect(first.locator(".attached")).to_contain_text("quay.png")
         expect(first.locator(".body")).to_have_text("When does it leave?")
+        expect(page.locator(".attached")).to_have_count(1)
         page.reload()
 
 

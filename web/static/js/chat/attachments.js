@@ -6,8 +6,18 @@ import { number, text } from "../page/words.js";
 export const FILES_MAX = 10; // of one message, as the server allows
 export const ACCEPTED = "image/png,image/jpeg,image/gif,image/webp,text/*,.md,.json,.csv,.py,.js,.toml,.yaml,.xml";
 
+const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
+
+/** Whether the server can hand a file to a model.  Of what is neither text nor an image, the first bytes have a zero, but in UTF-16. */
+async function isUsable(file) {
+  const start = new Uint8Array(await file.slice(0, 4096).arrayBuffer().catch(() => new ArrayBuffer(0))); // `read` tells why
+  const isUtf16 = ["255,254", "254,255"].includes(String(start.slice(0, 2)));
+  return IMAGE.test(file.type) || isUtf16 || !(start.includes(0) || file.type === "application/pdf");
+}
+
 /** Files of the browser as {name, size, url}; url: their data.  Throws Error in words. */
-export function readFiles(list) {
+export async function readFiles(list) {
+  for (const file of list) if (!(await isUsable(file))) throw new Error(text("chat.attach.unusable", file));
   const read = (file) =>
     new Promise((resolve, reject) => {
       const reader = new FileReader();
@@ -55,4 +65,4 @@ export function contentOf(words, list) {
 /** What came with a message, of which only this is kept. */
 export const Attached = ({ list }) => html`
   <p class="attached">${list.map(({ name, size, type }) => html`<span class="badge" title=${text("chat.attach.kept")}><${Icon} name="attach" />
-    ${name ?? text(`chat.attach.${type === "image" ? "image" : "file"}`)}${size ? ` · ${number(size / 1000)} kB` : ""}</span>`)}</p>`;
+    ${name ?? text(`chat.attach.${type === "image" ? "image" : "file"}`)}${size ? ` · ${number(Math.max(1, size / 1000))} kB` : ""}</span>`)}</p>`;

@@ -85,7 +85,7 @@ export class Message extends Component {
       >
         ${(!own || message.name) && html`<div class="who">${speaker(message)}</div>`}
         ${turn?.thought && html`<${Thought} thought=${turn.thought} />`}
-        <${Body} role=${role} words=${wordsOf(message)} folded=${role === "user"} />
+        ${(wordsOf(message) || !came.length) && html`<${Body} role=${role} words=${wordsOf(message)} folded=${role === "user"} />`}
         ${came.length > 0 && html`<${Attached} list=${came} />`}
         ${message.refused && html`<${Refused} reason=${message.refused.reason} />`}
         ${hidden && html`<p class="remembered">${text("chat.message.hidden")}</p>`}

@@ -81,9 +81,9 @@ export class Thread {
   /** Add a successful turn without reloading. */
   add(turn) {
     const { message_id: id = randomId(), user_message_id: asked = randomId() } = turn.told; // temporary ones have none
-    const said = { session_id: this.sessionId, name: null, extra: { attachments: turn.files } };
+    const said = { session_id: this.sessionId, name: null };
     if (!this.holds(asked)) {
-      const message = { ...said, role: "user", content: turn.text, created_at: turn.startedAt };
+      const message = { ...said, role: "user", content: turn.text, created_at: turn.startedAt, extra: { attachments: turn.files } };
       this.items.push({ ...message, id: asked });
     }
     this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });

@@ -38,7 +38,7 @@ export class Menu extends Component {
 
   render({ items, label, icon = "more" }, { open }) {
     const about = { "aria-label": label, title: label, "aria-haspopup": "menu", "aria-expanded": String(Boolean(open)) };
-    const item = ([words, act]) => html`<button role="menuitem" tabindex="-1" onClick=${() => this.choose(act)}>${words}</button>`;
+    const item = ([words, act]) => html`<button type="button" role="menuitem" tabindex="-1" onClick=${() => this.choose(act)}>${words}</button>`;
     return html`<span class="menu">
         <button type="button" class="icon" popovertarget=${this.id} ref=${this.button} ...${about}><${Icon} name=${icon} /></button>
         <div popover id=${this.id} role="menu" aria-label=${label} ref=${this.list}
