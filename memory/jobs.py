@@ -6,8 +6,8 @@ Invariants:
 - A job runs to its end at least once, whatever is killed meanwhile [test_kill]. Handlers are idempotent.
 - Two workers never run one job at a time [test_workers_of_many_processes_never_do_one_job_twice].
 - A job that fails, or whose process dies, is tried again after a growing pause. After ATTEMPTS tries it stays with
-  its error until somebody enqueues or retries it. A disk has a day, and a server all the time that it is away
-  [test_jobs].
+  its error until somebody enqueues or retries it. A job that fails at a disk is tried for a day, and one whose server
+  is unreachable until the server answers [test_jobs].
 - A clock that is put back makes jobs due, never later [test_clock_back].
 """
 
@@ -420,7 +420,7 @@ def _lease(job: Job) -> Lease:
 
 
 def _survive(work: Callable[[], Result]) -> Result | None:
-    """Return what `work` returns; None after any mistake, and where the database fails: the thread goes on."""
+    """Run `work` and return its result.  Log any error and return None, so that the thread goes on."""
     try:
         return work()
     except Exception as error:

@@ -113,6 +113,11 @@ def _cursive(character: str) -> str:
     return script if script in _CURSIVE and unicodedata.category(character)[0] in "LM" and not fixed else ""
 
 
+def plain_apostrophes(text: str) -> str:
+    """Replace typographic apostrophes; the length stays."""
+    return text.replace("’", "'").replace("‘", "'")
+
+
 def one_line(text: str) -> str:
     """Return normalized text on one line."""
     return " ".join(normalize(text).split())

@@ -31,12 +31,12 @@ from memory.errors import InvalidRequest, NotFound
 from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import end_of, invalidate, merge, revalidate
-from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, plain_apostrophes, stems, tokens
+from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import table
 from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import Prompt
-from memory.quoting import block, fact_line
+from memory.quoting import block, fact_line, plain_apostrophes
 from models import FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
 from models.jobs import Job, JobRequest

@@ -30,7 +30,7 @@ from whoosh.lang import stopwords_for_language
 
 from memory.knowledge.entities import key, named, strip_possessive
 from memory.languages import CLAUSE_END, pattern, table
-from memory.quoting import normalize, one_line, without_blocks
+from memory.quoting import normalize, one_line, plain_apostrophes, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
@@ -394,11 +394,6 @@ def _is_known(name: str, words: Iterable[str]) -> bool:
         name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
         for word in words
     )
-
-
-def plain_apostrophes(text: str) -> str:
-    """Replace typographic apostrophes; the length stays."""
-    return text.replace("’", "'").replace("‘", "'")
 
 
 def tokens(text: str) -> list[str]:

@@ -24,10 +24,11 @@ from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
 from jsonschema import Draft202012Validator
 
-from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, plain_apostrophes, stems
+from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, stems
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.knowledge.supersession import CORRECTS
 from memory.llm.mini_model import InvalidAnswer
+from memory.quoting import plain_apostrophes
 from models.facts import FactDraft
 from models.messages import Message
 

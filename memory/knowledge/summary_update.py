@@ -16,7 +16,7 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import SummaryRefused
-from memory.knowledge.grounding import Grounding, find_quotes, plain_apostrophes
+from memory.knowledge.grounding import Grounding, find_quotes
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.languages import pattern
 from memory.llm import ModelRequest
@@ -33,7 +33,7 @@ from memory.llm.mini_model import (
 )
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import SUMMARY_VARIABLES, Prompt
-from memory.quoting import GAP, block, fact_line, message_lines, one_line, summary_json
+from memory.quoting import GAP, block, fact_line, message_lines, one_line, plain_apostrophes, summary_json
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections

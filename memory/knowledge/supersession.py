@@ -13,7 +13,8 @@ from itertools import takewhile
 from sqlalchemy import select
 
 from memory.knowledge.entities import EntityResolver
-from memory.knowledge.grounding import DATE, NEGATION, plain_apostrophes, stems, tokens
+from memory.knowledge.grounding import DATE, NEGATION, stems, tokens
+from memory.quoting import plain_apostrophes
 from models import FactRow, MessageRow, Transaction
 from models.facts import Fact, FactDraft
 from models.messages import Message

@@ -47,7 +47,7 @@ def compact(
 ) -> SessionState | None:
     """Let the newest summary stand in for the start of the recent messages, before a turn on `new_messages`.
 
-    Returns how the session is then; None where no newer summary is there.  The caller holds the session's lock.
+    Returns the session as it is afterwards, or None if there is no newer summary.  The caller holds its lock.
     """
     before = new_messages[0].position - 1
     if min(session.summary_through, before - settings.tail_messages_min) <= session.head_through:

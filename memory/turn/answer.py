@@ -112,10 +112,10 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
             raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
         if not calls or tools is None:
             break
-        calls, own = tools.split(request, calls)
-        if calls or not own:
+        calls, of_recap = tools.split(request, calls)
+        if calls or not of_recap:
             break
-        request = tools.search(request, reply.text[start:].strip(), own, reply.end.thoughts)
+        request = tools.run_calls(request, reply.text[start:].strip(), of_recap, reply.end.thoughts)
     reply.tool_calls = calls
     reply.end = replace(reply.end, usage=sum(reply.usages, Usage(0, 0)))
     if answer is not None and reason != INTERRUPTED:

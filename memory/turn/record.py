@@ -56,9 +56,9 @@ _S, _J = SessionRow.__table__, JobRow.__table__.c
 
 
 def _due(kind: str, key: str) -> Any:
-    """Select when the session's job of this kind is due, if it waits and has not failed.
+    """Return a subquery for the time at which the session's pending job of this kind is due; NULL after a failed try.
 
-    key: the session's column that is the job's key.
+    key: the column of the session whose value is the job's key.
     """
     # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the job's.
     key_of_job = cast(literal_column(f"sessions.{key}"), String)

@@ -80,7 +80,7 @@ class RecallTools:
     def split(
         self, request: ModelRequest, calls: tuple[ToolCall, ...]
     ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-        """Return the calls of the client's tools, and the calls of Recap's tools that `search` is to run.
+        """Return the calls of the client's tools, and the calls of Recap's tools for `run_calls`.
 
         If there are calls of the client's tools, the client answers next.  Then those of Recap's calls that write are
         run here, and the searches are dropped.
@@ -96,7 +96,7 @@ class RecallTools:
             of_recap = ()
         return of_client, of_recap
 
-    def search(
+    def run_calls(
         self, request: ModelRequest, text: str, calls: tuple[ToolCall, ...], thoughts: Mapping[str, Any]
     ) -> ModelRequest:
         """Run the model's calls; return the next request, which ends with its `text`, the calls and their results.

@@ -13,6 +13,7 @@ from typing import Any
 from whoosh.lang import stopwords_for_language
 
 from memory.languages import LANGUAGES, analysis_in, pattern, table, tables
+from memory.quoting import plain_apostrophes
 from search_index.analysis import ENGLISH
 
 _FOLDER = Path(__file__).parent / "phrases"
@@ -88,9 +89,9 @@ for _own in OWN_WORDS:
 _LOWER_WORD = re.compile(r"(?<![\w'])[a-z]{3,12}(?![\w'])")
 
 
-def spelt(text: str) -> str:
-    """Return the text with words that are one letter from one of the model's own written as that, and plain quotes."""
-    return _LOWER_WORD.sub(lambda word: _own_word(word.group()), straight(text))
+def correct_spelling(text: str) -> str:
+    """Return the text with plain apostrophes, and OWN_WORDS in place of words that differ from them by one letter."""
+    return _LOWER_WORD.sub(lambda word: _own_word(word.group()), plain_apostrophes(text))
 
 
 def _own_word(word: str) -> str:
@@ -105,39 +106,34 @@ def _own_word(word: str) -> str:
 
 
 def asks(name: str, text: str) -> set[str]:
-    """Return the words in a text that a pattern of the table `asks` reads; none where it says nothing such."""
-    return {match.group().lower() for match in _ASKS[name].finditer(spelt(text))}
+    """Return the parts of a text that match a pattern of the table `asks`; the empty set if it asks nothing such."""
+    return {match.group().lower() for match in _ASKS[name].finditer(correct_spelling(text))}
 
 
 def remembered(sentence: str) -> str:
-    """Return what a sentence asks to remember, if it does."""
-    asked = _REMEMBER.match(spelt(sentence)) or _ASKS["remember"].search(sentence)
+    """Return the part of a sentence that it asks to remember; "" if it asks nothing such."""
+    asked = _REMEMBER.match(correct_spelling(sentence)) or _ASKS["remember"].search(sentence)
     return sentence[asked.end() :] if asked else ""
 
 
 def sought(question: str) -> set[str]:
     """Return what a question asks for: keys of statements that answer, and sections of the summary."""
-    return {name for name, source in _SOUGHT.items() if source.search(spelt(question))}
+    return {name for name, source in _SOUGHT.items() if source.search(correct_spelling(question))}
 
 
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks, with its question mark or without."""
-    bare = spelt(sentence).rstrip("\"'”’)*_ 。.!！")
+    bare = correct_spelling(sentence).rstrip("\"'”’)*_ 。.!！")
     asked = _ASKS["question"].match(bare) or _ASKS["asking abroad"].match(sentence)
     return bare.endswith(("?", "？")) or asked is not None
 
 
 def is_small_talk(text: str) -> bool:
     """Return whether a text greets, thanks or nods, and says nothing else."""
-    asked = _ANALYSIS.asked(straight(text[:300]))  # of the whole text, whose language a part may not tell
+    asked = _ANALYSIS.asked(plain_apostrophes(text[:300]))  # of the whole text, whose language a part may not tell
     left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", asked)))
     words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", left.lower()))
     return words <= _IDLE and not (is_question(text) and terms(left))
-
-
-def straight(text: str) -> str:
-    """Return the text with plain apostrophes, at the same length."""
-    return text.replace("’", "'").replace("‘", "'")
 
 
 def terms(text: str) -> list[str]:
@@ -147,7 +143,7 @@ def terms(text: str) -> list[str]:
     asked = _ANALYSIS.asked(text)
     return [
         _MEANING.get(term, term)
-        for term in ENGLISH.terms(spelt(text) if asked == text else asked)
+        for term in ENGLISH.terms(correct_spelling(text) if asked == text else asked)
         if term not in _ASKING
     ]
 
@@ -164,7 +160,7 @@ def _language_of(text: str) -> str:
         return "ja"
     if 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text)):
         return "zh"
-    words = re.findall(r"[^\W\d_]+", straight(text[:1000]).lower())
+    words = re.findall(r"[^\W\d_]+", plain_apostrophes(text[:1000]).lower())
     counts = {code: sum(map(known.__contains__, words)) for code, known in _FUNCTION_WORDS.items()}
     for code, hint in _HINTS.items():
         counts[code] += len(hint.findall(text))

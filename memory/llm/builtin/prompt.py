@@ -33,7 +33,7 @@ _FACT = re.compile(r"(?:-|\[(?P<id>\d+)\]) (?P<text>.*) \(said (?P<day>[\d-]{10}
 _TITLES = {section.title: section for section in SECTIONS}
 
 
-class Said(NamedTuple):
+class PromptMessage(NamedTuple):
     """Message. day: as YYYY-MM-DD, empty where the prompt does not tell; position: in a list with numbers."""
 
     text: str
@@ -43,7 +43,7 @@ class Said(NamedTuple):
     name: str = ""
 
 
-class Known(NamedTuple):
+class PromptFact(NamedTuple):
     """Fact. id: in a list with numbers."""
 
     text: str
@@ -59,9 +59,9 @@ class Prompt:
     """
 
     question: str
-    said: tuple[Said, ...] = ()
-    recalled: tuple[Said, ...] = ()
-    facts: tuple[Known, ...] = ()
+    said: tuple[PromptMessage, ...] = ()
+    recalled: tuple[PromptMessage, ...] = ()
+    facts: tuple[PromptFact, ...] = ()
     summary: Sections = Sections()
     today: str = ""
     has_attachments: bool = False
@@ -71,7 +71,9 @@ class Prompt:
         """Read the messages of a turn. Without one of the person, the question is empty."""
         newest = max((at for at, message in enumerate(messages) if message.role == "user"), default=len(messages))
         system = "\n\n".join(message.content for message in messages if message.role == "system")
-        spoken = [Said(message.content, message.role) for message in messages[:newest] if message.role != "system"]
+        spoken = [
+            PromptMessage(message.content, message.role) for message in messages[:newest] if message.role != "system"
+        ]
         content = messages[newest].content if newest < len(messages) else ""
         memory = _MEMORY.search(content)
         today, quoted = memory.groups() if memory else ("", "")
@@ -80,7 +82,7 @@ class Prompt:
         if newest < len(messages) and isinstance((messages[newest].raw or {}).get("content"), list):
             question, attached = _ATTACHED.subn("", question)
         if memory and memory.start():  # a neighbour of the same role, joined to the newest message
-            spoken.append(Said(content[: memory.start()]))
+            spoken.append(PromptMessage(content[: memory.start()]))
         facts = [*items(system, "profile"), *items(system, "facts"), *items(quoted, "facts")]
         return cls(
             question,
@@ -107,27 +109,27 @@ def _items(body: str) -> list[str]:
     return [unescape(item.replace("\n  ", "\n")) for item in _ITEM_END.split(body)] if body else []
 
 
-def messages_in(items: Sequence[str], day: str = "") -> Iterator[Said]:
+def messages_in(items: Sequence[str], day: str = "") -> Iterator[PromptMessage]:
     """Read lines of messages. day: the day of the first ones."""
     for item in items:
         if line := _MESSAGE.fullmatch(item):
             day = line["day"] or day
             if line["text"] != KEPT_OUT_TEXT:
-                yield Said(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")
+                yield PromptMessage(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")
 
 
-def _passages(title: str, day: str, body: str) -> Iterator[Said]:
+def _passages(title: str, day: str, body: str) -> Iterator[PromptMessage]:
     """Read the passages of a document, which speaks by its title."""
     for item in _items(body):
         if line := _PASSAGE.fullmatch(item):
-            yield Said(line[1], "document", day, name=unescape(title))
+            yield PromptMessage(line[1], "document", day, name=unescape(title))
 
 
-def known_in(items: Sequence[str]) -> Iterator[Known]:
+def known_in(items: Sequence[str]) -> Iterator[PromptFact]:
     """Read lines of facts, and of a profile."""
     for item in items:
         if line := _FACT.fullmatch(item):
-            yield Known(line["text"], line["day"], int(line["id"] or 0))
+            yield PromptFact(line["text"], line["day"], int(line["id"] or 0))
 
 
 def _summary(lines: Sequence[str]) -> Sections:

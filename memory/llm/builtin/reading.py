@@ -17,8 +17,16 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from memory.llm.builtin.language import MONTHS, OWN_WORDS, THIRD_PERSONS, patterns, rows, spelt, straight, terms
-from memory.quoting import one_line
+from memory.llm.builtin.language import (
+    MONTHS,
+    OWN_WORDS,
+    THIRD_PERSONS,
+    correct_spelling,
+    patterns,
+    rows,
+    terms,
+)
+from memory.quoting import one_line, plain_apostrophes
 from models.facts import Relation
 
 READ_CHARS_MAX, SENTENCE_CHARS_MAX, VALUE_WORDS_MAX = 20_000, 400, 14
@@ -118,24 +126,24 @@ def sentences(content: str) -> list[str]:
 def settled(content: str) -> list[str]:
     """Return the sentences of a message that its next one does not begin to take back ("Well, I did until Easter")."""
     pairs = pairwise([*sentences(content), ""])
-    return [one for one, after in pairs if not _READING["turn"].match(straight(after))]
+    return [one for one, after in pairs if not _READING["turn"].match(plain_apostrophes(after))]
 
 
 def is_doubtful(sentence: str) -> bool:
     """Return whether a sentence anywhere has a condition, a hedge, a time that is over, or words of somebody else."""
-    return bool(_READING["doubt"].search(straight(sentence)))
+    return bool(_READING["doubt"].search(plain_apostrophes(sentence)))
 
 
 def clauses(sentence: str) -> Iterator[tuple[str, str]]:
     """Yield each clause of a sentence: verbatim, and as the patterns read it; none of a doubtful one."""
     if is_doubtful(sentence):
         return
-    joints = _READING["joint"].finditer(straight(sentence))
+    joints = _READING["joint"].finditer(plain_apostrophes(sentence))
     bounds = [0, *(place for joint in joints for place in joint.span()), len(sentence)]
     subject = ""
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         verbatim = sentence[start:end].strip()
-        read = _READING["lead"].sub("", straight(verbatim)).rstrip(" .!。,;:()*_")
+        read = _READING["lead"].sub("", plain_apostrophes(verbatim)).rstrip(" .!。,;:()*_")
         read = _READING["together"].sub("we ", _READING["trail"].sub("", read))
         read = _READING["contracted"].sub(r"\1n't", read)
         if own := _READING["own"].match(read):
@@ -170,7 +178,7 @@ def statements_of(quote: str, clause: str) -> list[Statement]:
 
 def statement(quote: str, clause: str) -> Statement | None:
     """Return the statement that a clause makes. quote: the clause as it was written."""
-    for reading in dict.fromkeys((clause, spelt(clause))):
+    for reading in dict.fromkeys((clause, correct_spelling(clause))):
         made = next(filter(None, (_made(quote, reading, *row) for row in _ROWS)), None)
         if made is not None and all(word in clause or word in OWN_WORDS for word in made.value.split()):
             return made

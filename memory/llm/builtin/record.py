@@ -15,17 +15,16 @@ from dataclasses import dataclass, replace
 from memory.llm.builtin.language import (
     TIME_WORDS,
     asks,
+    correct_spelling,
     is_question,
     is_small_talk,
     patterns,
     remembered,
-    spelt,
-    straight,
     terms,
 )
-from memory.llm.builtin.prompt import Known, Prompt, Said
+from memory.llm.builtin.prompt import Prompt, PromptFact, PromptMessage
 from memory.llm.builtin.reading import Origin, Statement, is_doubtful, known, readings, sentences, settled, statements
-from memory.quoting import one_line
+from memory.quoting import one_line, plain_apostrophes
 from models.sections import Excluded, Sections
 
 _ITEMS = ("requirements", "constraints", "excluded", "data", "discussed")
@@ -34,7 +33,10 @@ _CHANGES, _KINDS, _LEAD = patterns("changes"), patterns("kinds"), patterns("read
 
 @dataclass(frozen=True)
 class Noted:
-    """Statement of a clause and the ones that it ended; or, without a statement, its possible subject."""
+    """Statement of a clause, with the statements that it ended.
+
+    statement: None if the clause changes something that cannot be told; `ended` then has what it may mean.
+    """
 
     statement: Statement | None
     ended: Sequence[Statement] = ()
@@ -54,17 +56,17 @@ class Record:
         self.has_recalled = False  # messages of earlier conversations
         self.unsettled: list[Statement] = []  # what changes something, and cannot be told what
 
-    def take_up(self, entries: Sequence[Known | Said]) -> None:
-        """Take up what is known and what was said, in the order of days."""
+    def take_up(self, entries: Sequence[PromptFact | PromptMessage]) -> None:
+        """Read facts and messages in the order of their days."""
         for one in sorted(entries, key=lambda one: one.day):
-            if isinstance(one, Said):
+            if isinstance(one, PromptMessage):
                 self.read(one)
             else:
                 fact = known(one.text, one.id, one.day)
                 self._end([old for old in self.held if _replaces(fact, old)])
                 self.held.append(fact)
 
-    def read(self, message: Said) -> list[Noted]:
+    def read(self, message: PromptMessage) -> list[Noted]:
         """Read a message; return what the person's message put on record."""
         if message.role == "assistant":
             if not asks("unknown", message.text[:300]):
@@ -99,7 +101,7 @@ class Record:
             sections[max(rest, key=lambda one: len(set(terms(one.text))))] = "discussed"
         self.held += [replace(one, section=sections.get(one, "")) for one in told]
 
-    def _place(self, sentence: str, message: Said) -> list[Noted]:
+    def _place(self, sentence: str, message: PromptMessage) -> list[Noted]:
         """Put what a sentence says on record: statements, endings, options, a correction, or what to remember."""
         noted = list[Noted]()
         for quote, made in readings(sentence):
@@ -109,7 +111,7 @@ class Record:
                 noted.append(self._close(quote, message, ended))
         is_plain = not noted and not is_doubtful(sentence)
         noted += [self._hold(one, message, ended) for one, ended in (self._options(sentence) if is_plain else ())]
-        if is_plain and not noted and _CHANGES["corrects"].search(straight(sentence)):
+        if is_plain and not noted and _CHANGES["corrects"].search(plain_apostrophes(sentence)):
             noted = [self._correct(sentence, message)]
         if not noted and (asked := remembered(sentence)):
             text = _clean(asked)
@@ -117,7 +119,7 @@ class Record:
             noted = [self._hold(kept_fact, message, [])] if terms(text) else []
         return noted
 
-    def _close(self, quote: str, message: Said, ended: Sequence[Statement]) -> Noted:
+    def _close(self, quote: str, message: PromptMessage, ended: Sequence[Statement]) -> Noted:
         """Put an ending on record, or ask what it ends."""
         if len({old.text for old in ended}) > 1 and not asks("gone", quote):
             return Noted(None, ended)
@@ -132,7 +134,7 @@ class Record:
         stated = [one for one in self.held if one.origin == Origin.STATED and one.mark != "-" and one.importance > 1]
         if kind == "parted":
             return [one for one in stated if asks("partner", one.text)]
-        words = set(terms(_CHANGES["ending"].sub(" ", spelt(sentence)))) - TIME_WORDS
+        words = set(terms(_CHANGES["ending"].sub(" ", correct_spelling(sentence)))) - TIME_WORDS
         shared = {one: len(words & one.words) for one in stated}
         if kind == "gone":
             return [one for one in stated if words & (_names(one) if one.category == "relationship" else _illness(one))]
@@ -141,7 +143,7 @@ class Record:
         most = max((shared[one] for one in stated), default=0)
         return [one for one in stated if most and shared[one] == most >= len(words) / 2]
 
-    def _correct(self, sentence: str, message: Said) -> Noted:
+    def _correct(self, sentence: str, message: PromptMessage) -> Noted:
         """Replace the whole value of one statement by another of its kind, or ask which one is meant."""
         pair = _CHANGES["swap"].fullmatch(_bare(sentence)) or _CHANGES["value"].fullmatch(_bare(sentence))
         parts = {name.rstrip("_"): part for name, part in pair.groupdict().items() if part} if pair else {}
@@ -187,7 +189,7 @@ class Record:
             return [(Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), same)]
         return []
 
-    def _hold(self, statement: Statement, message: Said, ended: Sequence[Statement]) -> Noted:
+    def _hold(self, statement: Statement, message: PromptMessage, ended: Sequence[Statement]) -> Noted:
         gone = self._end(ended)
         supersedes = frozenset(one.known for one in gone if one.known).union(*(one.supersedes for one in gone))
         made = replace(statement, known=0, supersedes=supersedes, day=message.day, source=message.position)
@@ -196,7 +198,7 @@ class Record:
         return Noted(made, ended)
 
     def _end(self, ended: Sequence[Statement]) -> list[Statement]:
-        """Let go of these, of what says the same, and of the sentences that say them; return what is gone."""
+        """Remove statements, those that say the same, and the sentences that they are from; return all removed ones."""
         gone = [one for one in self.held if any(one is old or one.says(old.text) or _tells(one, old) for old in ended)]
         self.held = [one for one in self.held if one not in gone]
         return gone
@@ -207,7 +209,7 @@ class Record:
 
 
 def _bare(sentence: str) -> str:
-    return straight(sentence).strip(" .!。,")
+    return plain_apostrophes(sentence).strip(" .!。,")
 
 
 def _clean(sentence: str) -> str:
@@ -226,7 +228,7 @@ def _illness(one: Statement) -> set[str]:
     return set(terms(one.value)) if one.key in ("allergy", "health") else set()
 
 
-def _told(message: Said) -> Iterator[Statement]:
+def _told(message: PromptMessage) -> Iterator[Statement]:
     """Yield each sentence that says something (`value`), with the one before it where it only refers to that."""
     before, is_own = "", message.role == "user"
     for sentence in (one for one in sentences(message.text) if not is_small_talk(one)):
@@ -271,7 +273,7 @@ def record_of(prompt: Prompt) -> Record:
     return record
 
 
-def _said_by(fact: Known, stated: Container[tuple[str, str] | str]) -> bool:
+def _said_by(fact: PromptFact, stated: Container[tuple[str, str] | str]) -> bool:
     """Return whether messages state a fact, in its words or, as a line of the profile, in its key and value."""
     one = known(fact.text, fact.id, fact.day)
     return fact.text in stated or (one.key, one.value) in stated

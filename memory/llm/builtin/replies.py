@@ -14,7 +14,7 @@ from datetime import date
 from itertools import islice
 
 from memory.llm.builtin.language import asks, is_question, is_small_talk, phrases_for, sought, terms
-from memory.llm.builtin.prompt import Prompt, Said
+from memory.llm.builtin.prompt import Prompt, PromptMessage
 from memory.llm.builtin.reading import Origin, Statement, sentences
 from memory.llm.builtin.record import Noted, Record, record_of
 from memory.llm.builtin.tasks import summary
@@ -50,7 +50,7 @@ def reply(prompt: Prompt) -> str:
     asked = [part for part in parts if asks("who", part) or is_question(part)]
     paragraphs = list[str]()
     if len(asked) < len(parts):
-        noted = record.read(Said(text))
+        noted = record.read(PromptMessage(text))
         paragraphs.append(_acknowledged(noted, words) or ("" if asked else words["noted plain"]))
     if any(asks("who", part) for part in asked):
         paragraphs.append(words["who"])
