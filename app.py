@@ -1,7 +1,5 @@
 """Make the application: `create_app` for servers and programs, `build_app` without anything that starts by itself."""
 
-from __future__ import annotations
-
 import atexit
 import errno
 import logging
@@ -34,7 +32,7 @@ VERSION = "0.1.0"
 
 
 def create_app(
-    settings: Mapping[str, Any] | None = None, *, model: Model | None = None, migrations: bool = True
+    settings: Mapping[str, Any] | None = None, *, model: "Model | None" = None, migrations: bool = True
 ) -> Flask:
     """Return the application for servers, and for programs that embed it. Its first request starts the background work.
 
@@ -62,7 +60,7 @@ def create_app(
     return app
 
 
-def build_app(settings: Settings, model: Model | None = None, **config: Any) -> Flask:
+def build_app(settings: Settings, model: "Model | None" = None, **config: Any) -> Flask:
     """Return the application, its engine under `engine_of(app)`. The caller starts the background work."""
     try:
         settings.data_dir.mkdir(0o700, parents=True, exist_ok=True)  # people's words are in it

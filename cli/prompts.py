@@ -3,8 +3,6 @@
 Nothing is stored. A summary holds a stated fact if it has all its numbers and most of its other searchable words.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -63,6 +61,19 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     click.echo(table(facts, results))
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Cost of one prompt, and what it kept, over the conversation; `held` runs along the stated facts."""
+
+    prompt: str
+    calls: int
+    usage: Usage
+    summary_tokens: int
+    facts: int
+    refused: int
+    held: tuple[bool, ...]
+
+
 def table(facts: Sequence[str], results: Sequence[Comparison]) -> str:
     """Prompts side by side: what each cost and kept, then each stated fact and which summaries still hold it."""
     width = max(18, *(len(result.prompt) for result in results))
@@ -80,19 +91,6 @@ def table(facts: Sequence[str], results: Sequence[Comparison]) -> str:
         label = fact if len(fact) <= 50 else fact[:49] + "…"
         rows.append((label, ["held" if r.held[number] else "-" for r in results]))
     return "\n".join(f"{label:52}" + "".join(str(cell).rjust(width) for cell in cells) for label, cells in rows)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Cost of one prompt, and what it kept, over the conversation; `held` runs along the stated facts."""
-
-    prompt: str
-    calls: int
-    usage: Usage
-    summary_tokens: int
-    facts: int
-    refused: int
-    held: tuple[bool, ...]
 
 
 def read_messages(data: Any) -> list[Message]:

@@ -39,7 +39,7 @@ from memory.job_statements import (
     SHORTEN_LEASES,
     due_by_kind,
 )
-from memory.leases import LEASE_SECONDS, Lease, Leases
+from memory.leases import LEASE_DURATION, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, Transaction, retry_on_conflict
@@ -63,7 +63,6 @@ RUN_POLL_FIRST, RUN_POLL_LAST = 0.02, 0.25  # seconds between looks at a job tha
 PAUSE = 120.0  # seconds without anything new, after which a conversation is over for now
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."
-_LEASE = timedelta(seconds=LEASE_SECONDS)
 NOT_KNOWN: Mapping[str, datetime | None] = {}  # when jobs are due
 
 Result = TypeVar("Result")
@@ -223,7 +222,7 @@ class JobQueue:
         with self._database.connect() as tx:
             rows = tx.execute(due_by_kind(kinds)).all()
         for kind, _, first, last in rows:
-            if first is not None and not now < first <= last <= now + 2 * _LEASE:
+            if first is not None and not now < first <= last <= now + 2 * LEASE_DURATION:
                 self._put_back_abandoned(kind, last)
         return {kind: soonest for kind, soonest, *_ in rows if soonest is not None}
 
@@ -299,7 +298,7 @@ class JobQueue:
         """Claim a job; return it, and when the next job of its kind is due."""
         with self._database.begin(durable=False) as tx:  # after a power cut the job is claimed again
             now = self._now()
-            times = {"now": now, "until": now + _LEASE, "in_future": now + CLOCK_SECONDS}
+            times = {"now": now, "until": now + LEASE_DURATION, "in_future": now + CLOCK_SECONDS}
             row = tx.execute(statement, {**params, **times, "token": secrets.token_hex(16)}).first()
             if row is None:
                 return None, None
@@ -379,10 +378,12 @@ class JobQueue:
             if (outcome := self._finish_job(job, ABANDONED, limit=ATTEMPTS, is_expired=True)) != "done":
                 log.warning("job abandoned", extra=logs.fields(job=job.id, kind=kind, tries=job.attempts))
                 self._metrics.count_job(kind, outcome)
-        if latest > now + 2 * _LEASE:
+        if latest > now + 2 * LEASE_DURATION:
             log.warning("the clock was put back: leases of jobs are shortened", extra=logs.fields(kind=kind))
             with self._database.write(durable=False) as tx:
-                tx.execute(SHORTEN_LEASES.values(lease_until=now + _LEASE), {"latest": now + 2 * _LEASE})
+                tx.execute(
+                    SHORTEN_LEASES.values(lease_until=now + LEASE_DURATION), {"latest": now + 2 * LEASE_DURATION}
+                )
 
 
 def _is_covered(request: JobRequest, due: datetime | None, now: datetime) -> bool:
