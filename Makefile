@@ -18,8 +18,10 @@ run: $(VENV)/.runtime  ## Install Recap, upgrade the database, and serve on http
 test: $(VENV)/.dev  ## Run the fast tests, without browser, other programs and slow tests: minutes on two cores, with the installation
 	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
 
+# Only the files that have such tests are read, or one's fixture `place` that is slow on PostgreSQL: each of the workers reads them.
 test-slow: $(VENV)/.dev  ## Run the slower tests: a browser, clients in other languages, whole server processes
-	$(BIN)/pytest -n 4 --dist worksteal -m "(slow or browser) and not faults"
+	$(BIN)/pytest -n 4 --dist worksteal tests/browser $$(grep -lE "mark\.slow|^def .*\bplace\b" tests/test_*.py tests/*/test_*.py) \
+	    -m "(slow or browser) and not faults"
 
 test-all: test test-slow  ## Run test and test-slow
 
