@@ -7,12 +7,12 @@ messages that had replaced it move to a new branch.
 
 Invariants:
 - A replacement is one transaction.  After it, a session is as if the messages on its branches had never been sent: they
-  are in no prompt, count, summary or search (test_branches).
+  are in no prompt, count, summary or search (test_message_versions).
 - A summary version that covers a replaced message can't be restored; the newest version that covers none is in use
-  again.  A summary that the person wrote stays (test_branches).
+  again.  A summary that the person wrote stays (test_message_versions).
 - Facts of replaced messages are deleted, also from the profile and other documents; facts that only those had corrected
-  are valid again (test_branches).
-- Restored messages are read again for the summary and for facts (test_branches).
+  are valid again (test_message_versions).
+- Restored messages are read again for the summary and for facts (test_message_versions).
 """
 
 from collections.abc import Sequence

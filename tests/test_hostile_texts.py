@@ -1,6 +1,6 @@
 """Long texts of one piece over and over: what reads people's words takes time in proportion to them, not to its square.
 
-(Quotations are in test_rendering, models' answers in test_summary_update and test_thoughts.)
+(Quotations are in test_quoting, models' answers in test_summary_update and test_thoughts.)
 """
 
 from datetime import UTC, datetime

@@ -6,7 +6,7 @@ Invariants:
 - An update reads the active branch after the summary it goes on from, in order and without a gap but for erased, hidden
   and refused messages [test_summary].
 - It is stored only if nobody changed the summary meanwhile, and no message that it was made from was replaced, erased,
-  hidden or refused [test_an_old_summary_never_overwrites_a_newer_one, test_erasing, test_branches].
+  hidden or refused [test_an_old_summary_never_overwrites_a_newer_one, test_erasing, test_message_versions].
 - Each call of the model is charged: in the transaction that stores what it made, or in one of its own [test_budgets].
 """
 

@@ -7,7 +7,7 @@ Beside the excerpts of a search, the summary that fits best is shown in a line. 
 left, so it never replaces a message.
 
 Invariants:
-- Nothing of a conversation with an unremembered message is shown, not even its title (test_endings,
+- Nothing of a conversation with an unremembered message is shown, not even its title (test_other_sessions,
   test_nearest_summary).
 """
 

@@ -1,7 +1,7 @@
 """Related conversations: the person's other sessions that speak of the same entities, or whose summaries are near.
 
 Invariants:
-- Only sessions of the same owner are listed, and none with an unremembered message (test_related).
+- Only sessions of the same owner are listed, and none with an unremembered message (test_related_sessions).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ stays the same and the recent messages only grow at their end, so consecutive pr
 providers bill at a fraction.
 
 Invariants:
-- Every message that is not hidden or refused is in the summary or among the recent messages (test_fold).
-- While there is no newer summary, the recent messages keep growing (test_fold).
+- Every message that is not hidden or refused is in the summary or among the recent messages (test_compaction).
+- While there is no newer summary, the recent messages keep growing (test_compaction).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Requests about memory: messages that ask to be kept out of it, or to forget or remember something.
 
 A message that says "don't remember this" is answered, and stays in its chat until it leaves the prompt.  No summary,
-fact, index or other chat has it, nor its reply (tests/test_kept_out.py).  Of requests to forget, the mini model says
-which facts they mean.
+fact, index or other chat has it, nor its reply (tests/test_memory_requests.py).  Of requests to forget, the mini model
+says which facts they mean.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sessions and their messages.
 
-Invariants [test_sessions, test_messages, test_branches]:
+Invariants [test_sessions, test_messages, test_message_versions]:
 - Positions count from 1 without gaps. Replaced messages keep theirs on a branch, and an erased one leaves an empty
   place, which no read shows.
 - A session stores an `external_id` once, also after its message was replaced or erased.

@@ -7,7 +7,7 @@ replace messages, to store those of a transcript, or to compact the session.
 Invariants:
 - An admitted message is stored before any model is called (test_chat_failures), and stored once: the same words sent
   again after a turn broke off, or with the same Idempotency-Key, resume that turn (test_turn_serialisation).
-- A message that fits no prompt is not stored (test_fold).
+- A message that fits no prompt is not stored (test_compaction).
 """
 
 from __future__ import annotations

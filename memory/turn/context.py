@@ -1,6 +1,7 @@
 """Read what the prompt of a turn may show, in one snapshot: prefix, recent messages, facts and excerpts.
 
-Invariant: the new message and the prefix fit CONTEXT_TOKENS and the model's window, or TooLarge is raised (test_fold).
+Invariant: the new message and the prefix fit CONTEXT_TOKENS and the model's window, or TooLarge is raised
+(test_compaction).
 """
 
 from __future__ import annotations

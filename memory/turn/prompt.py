@@ -4,9 +4,9 @@
 
 Invariants:
 - By our estimate a prompt is never larger than CONTEXT_TOKENS, and the new message is never cut; only a client's new
-  messages may be larger (test_fold).
+  messages may be larger (test_compaction).
 - Everything before the person's last message stays the same from turn to turn, until a compaction or until the person
-  changes what is remembered (test_fold).
+  changes what is remembered (test_compaction).
 - All text that changes with each turn (the time, excerpts, facts, examples) stands in that message.  It repeats word
   for word when a client continues the turn with results of tools (test_openai_memory).
 """

@@ -12,7 +12,7 @@ Jobs then update the summary and the index; with SUMMARY_MODE=inline the summary
 Invariants:
 - No transaction is open while a model works (test_connections).
 - Turns of a session run one after another, on any thread or process (test_turn_serialisation).
-- A turn that fails keeps the person's message, unless it fits no prompt (test_chat_failures, test_fold).
+- A turn that fails keeps the person's message, unless it fits no prompt (test_chat_failures, test_compaction).
 - A client's request fails open: if memory fails, the model answers it without memory (test_openai_failing_open).
 """
 

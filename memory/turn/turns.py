@@ -2,7 +2,8 @@
 
 Invariants:
 - A request with the Idempotency-Key of another request is refused; a retry finds its own turn (test_chat_stream).
-- A turn belongs to the branch of its message: turns of replaced messages are kept, and not listed (test_branches).
+- A turn belongs to the branch of its message: turns of replaced messages are kept, and not listed
+  (test_message_versions).
 """
 
 from __future__ import annotations

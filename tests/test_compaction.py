@@ -1,6 +1,6 @@
-"""What the main model is sent: a head that stays, a tail word for word, and folds that keep prompts short.
+"""What the main model is sent: a prefix that stays, recent messages word for word, and compactions between them.
 
-(That nothing said is ever in neither summary nor tail: test_branches, whatever happens.)
+(That every message is in the summary or among the recent messages, whatever happens: test_message_versions.)
 """
 
 import re
