@@ -18,7 +18,7 @@ from tests.application import execute
 from tests.faults.chatters import Chatter
 from tests.http import chat, stored
 from tests.jobs import jobs_done
-from tests.processes import Api, command, eventually, migrated_server, rows, sound
+from tests.processes import Api, eventually, migrated_server, rows, sound
 
 
 @pytest.fixture
@@ -233,23 +233,30 @@ def _damage(database: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began(tmp_path, migrated):
-    file = tmp_path / "backup.db"
+def test_a_backup_under_load_restores_every_message_acknowledged_before_it_began(tmp_path, migrated, make_app, run):
+    """Also what is in the log of the database alone: one of three backups comes while it is full."""
+    acknowledged: dict[Path, set[str]] = {}
     with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
         server.start()
         chatters = [Chatter(server, f"s{number}", "ada", stream=False) for number in range(4)]
         for chatter in chatters:
             chatter.start()
         assert eventually(lambda: all(len(chatter.said) > 2 for chatter in chatters), 60.0)
-        acknowledged = {words for chatter in chatters for words in chatter.said}
-        command(server, "backup", str(file))
+        beside = make_app()
+        for file in (tmp_path / f"backup-{number}.db" for number in range(3)):
+            acknowledged[file] = {words for chatter in chatters for words in chatter.said}
+            made = run("backup", file, app=beside)
+            assert made.exit_code == 0, made.output
         for chatter in chatters:
             chatter.finish()
-        assert sum(len(chatter.said) for chatter in chatters) > len(acknowledged), "they went on meanwhile"
+        assert sum(len(chatter.said) for chatter in chatters) > len(acknowledged[file]), "they went on meanwhile"
         assert server.stop() == 0
-        command(server, "restore", str(file))
+        for made_file, words in acknowledged.items():
+            assert words <= set(messages(made_file))
+        done = run("restore", file)
+        assert done.exit_code == 0, done.output
         there = {row[0] for row in rows(server, "SELECT content FROM messages WHERE role = 'user'")}
-        assert acknowledged <= there
+        assert acknowledged[file] <= there
         server.start()
         with Api(server) as api:
             api.jobs_done()
