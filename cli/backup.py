@@ -1,6 +1,7 @@
 """`recap backup`, `recap restore` and `recap move-to`: copy everything that is stored."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 from sqlalchemy import select
@@ -50,7 +51,7 @@ def restore(file: Path) -> None:
 
 def _upgrade(file: Path) -> None:
     """Bring the schema of a database file up to date."""
-    with on_database(current_engine().settings, f"sqlite:///{file.absolute()}"):
+    with on_database(current_engine().settings, f"sqlite:///{quote(str(file.absolute()))}"):
         pass
 
 

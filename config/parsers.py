@@ -166,7 +166,7 @@ def host(raw: str) -> str:
 
 def server_url(raw: str) -> str:
     """`http://127.0.0.1:11434/v1`, or nothing.  It may hold a password, so an error does not repeat it."""
-    if raw and not re.match(r"https?://([^/]*@)?(\[[^]/]+\]|[^]/:\[]+)(:\d+)?(/|$)", raw, re.IGNORECASE):
+    if raw and not re.match(r"https?://([^/]*@)?(\[[^]/]+\]|[^]/:\[]+)(:\d*)?(/|$)", raw, re.IGNORECASE):
         raise ValueError("it takes an address that begins with http:// or https://, as http://127.0.0.1:11434/v1")
     return raw
 

@@ -39,7 +39,6 @@ _MET = {"40001", "40P01", "23503", "23505"}  # not serializable, deadlock, a row
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 _OF_CONNECTION = {
     "lock_timeout": int(LOCK_TIMEOUT_SECONDS * 1000),
-    "default_transaction_isolation": "'read committed'",  # whatever the server or the role has
     **{f"tcp_{name}": value for name, value in _KEEPALIVE.items()},
 }
 _PSYCOPG = {"client_encoding": "utf8", "connect_timeout": 5, "tcp_user_timeout": 15_000, **_KEEPALIVE}
@@ -210,6 +209,7 @@ def engine_options(address: str) -> dict[str, Any]:
         return options
     # A new connection is a process of the server's, and one that the server has closed is found before it is used.
     options |= {"pool_size": 16, "max_overflow": 16, "pool_timeout": LOCK_TIMEOUT_SECONDS, "pool_pre_ping": True}
+    options["isolation_level"] = "READ COMMITTED"  # whatever the server or the role has
     return options | {"connect_args": _PSYCOPG} if url.get_driver_name() == "psycopg" else options
 
 

@@ -31,8 +31,9 @@ log = logging.getLogger(__name__)
 
 UNAVAILABLE = (
     "SEARCH=postgres needs pgvector, the PostgreSQL extension `vector`, and to make tables: install it on the "
-    "database's server, or have a superuser run CREATE EXTENSION vector in the database and GRANT CREATE ON SCHEMA "
-    "public. SEARCH=whoosh works without them. Nothing is lost: the index is made from the messages."
+    "database's server, or have a superuser run CREATE EXTENSION vector in the database, in a schema of the "
+    "search_path, and GRANT CREATE ON SCHEMA public. SEARCH=whoosh works without them. Nothing is lost: the index is "
+    "made from the messages."
 )
 _CREATING = 0x736561726368  # the key of the lock under which the tables are made
 _BUSY = "55P03"  # lock_not_available

@@ -160,4 +160,7 @@ def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence
         assert refused.exit_code == 1 and "Nothing was changed" in refused.output and UPGRADE in refused.output
         assert run(args=["keys", "create"]).exit_code == 0, "as README.md begins"
         assert engine_of(app).health.check().ready
+        for command in ("backup", "restore"):
+            done = run(args=[command, str(tmp_path / "b")])
+            assert done.exit_code == 0, done.output
     assert stat.S_IMODE((tmp_path / "new?a%20b").stat().st_mode) == 0o700

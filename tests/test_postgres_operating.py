@@ -240,6 +240,7 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(nodes, postgres_se
             "DROP ROLE IF EXISTS few",
             "CREATE ROLE few LOGIN CONNECTION LIMIT 1",
             "ALTER ROLE few SET client_encoding = 'LATIN1'",
+            "ALTER ROLE few SET default_transaction_isolation = 'serializable'",
             "GRANT USAGE ON SCHEMA public TO few",
             "GRANT ALL ON ALL TABLES IN SCHEMA public TO few",
             "GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO few",
@@ -251,6 +252,8 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(nodes, postgres_se
     with create_engine(few, poolclass=NullPool).connect():
         unavailable(app.test_client())
     chat(app.test_client(), "Hello once more, 猫.", session_id="s")
+    with engine_of(app).database.write() as tx:
+        assert tx.scalar(text("SHOW transaction_isolation")) == "read committed"
     with engine.begin() as admin:
         admin.execute(text("REVOKE ALL ON sessions FROM few"))
     unavailable(app.test_client())
