@@ -9,6 +9,7 @@ from collections.abc import Callable
 from itertools import islice
 from json import JSONDecodeError
 from typing import Any, cast
+from urllib.parse import quote
 
 from flask import Flask, Response, current_app, jsonify, redirect, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
@@ -101,7 +102,7 @@ def _respond(error: RecapError, **more: Any) -> Response:
 def _refused(error: HTTPException) -> Response:
     """Answer a refusal of Flask, werkzeug or a schema."""
     status = 408 if isinstance(error, ClientDisconnected) else error.code or 500
-    if status == 404 and (meant := _meant()) is not None:
+    if status == 404 and request.method in ("GET", "HEAD", "POST") and (meant := _meant()) is not None:
         return cast(Response, redirect(meant, 308))  # with method and body; programs follow it
     code, message = REFUSALS.get(status, (error.name.lower().replace(" ", "_"), error.description or error.name))
     message = message.replace(" Nothing was stored.", _NOTHING.get(request.method, " Nothing was stored."))
@@ -123,12 +124,16 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _meant() -> str | None:
-    """Return the address of the call that a program with a wrong base URL, or a slash too many, meant."""
+    """Return the address of the call that a program with a wrong base URL, or a slash too many, meant.
+
+    Only of the protocols of others: an id that is empty by mistake does not lead from one thing to all of them.
+    """
     adapter, path = current_app.create_url_adapter(request), f"/{request.path.strip('/')}"
-    for found in (path, f"/v1{_BASE.sub('', path, count=1)}"):
-        if adapter is not None and found != request.path and adapter.test(found, request.method):
-            return request.script_root + found + (f"?{query}" if (query := request.query_string.decode()) else "")
-    return None
+    found = path if path == "/mcp" else f"/v1{_BASE.sub('', path, count=1)}"
+    if adapter is None or found == request.path or not adapter.test(found, request.method):
+        return None
+    query = request.query_string.decode("latin-1")
+    return quote(request.script_root + found) + (f"?{query}" if query else "")
 
 
 def _unexpected(error: Exception) -> Response:

@@ -221,14 +221,18 @@ def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client):
         ("/openai/deployments/gpt-9/chat/completions?api-version=2024-10-21", f"{ADDRESS}?api-version=2024-10-21"),
         ("/v1/v1/messages", "/v1/messages"),
         ("/mcp/", "/mcp"),
+        ("/v1/responses/?x=%ff%0d%0a", "/v1/responses?x=%ff%0d%0a"),
         ("/v1/threads/t/messages", None),
         ("/api/v0/models", None),
+        ("/api/sessions/", None),
+        ("/api/facts/", None),
     ],
 )
 def test_a_wrong_base_url_leads_to_the_call_that_is_meant(client, address, leads_to):
     answer = client.post(address, json={})
     assert (answer.status_code, answer.headers.get("Location")) == (308 if leads_to else 404, leads_to)
     assert client.get(address, follow_redirects=True).status_code in (404, 405)
+    assert client.get("/v1/v1/models/a%3Fb").headers["Location"] == "/v1/models/a%3Fb"
 
 
 def test_what_a_client_leaves_null_is_as_if_it_were_left_out(client, model_server):
