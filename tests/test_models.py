@@ -41,10 +41,19 @@ def test_models_that_answer_no_chat_are_not_offered(client: FlaskClient, model_s
     assert good(client.get("/api/models"))["items"] == ["main-model", *offered]
 
 
-def test_a_list_without_an_object_around_it_is_read(client: FlaskClient, model_server: ModelServer) -> None:
-    """Together sends it so."""
-    model_server.pages = {"/v1/models": [{"id": "llama"}, {"id": "qwen"}]}
-    assert good(client.get("/api/models"))["items"] == ["main-model", "llama", "qwen"]
+@pytest.mark.parametrize(
+    "listed",
+    [
+        [{"id": "one"}, {"id": "two"}],  # Together's
+        {"data": [{"id": "one"}, {"id": None}, {"name": "two"}, None]},
+        {"models": [{"name": "two"}, {"name": "one"}]},
+        {"result": [{"name": "one"}, {"name": "two"}], "success": True},
+        {"data": ["one", "two"]},
+    ],
+)
+def test_a_list_is_read_in_every_form(client: FlaskClient, model_server: ModelServer, listed: Any) -> None:
+    model_server.pages = {"/v1/models": listed}
+    assert good(client.get("/api/models"))["items"] == ["main-model", "one", "two"]
 
 
 def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, model_server: ModelServer) -> None:

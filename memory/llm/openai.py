@@ -41,7 +41,7 @@ from config.model_servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
 from memory.llm.provider_errors import WORTH_ANOTHER_TRY, ProviderErrors
-from memory.llm.request_form import PASSING, RequestForm
+from memory.llm.request_form import RequestForm
 from memory.llm.response_parser import parse_completion
 from memory.llm.thoughts import ThoughtSplitter
 from memory.ops.metrics import Metrics
@@ -145,7 +145,7 @@ class ProviderClient:
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise errors.unreachable(f"no connection in {CONNECT_SECONDS:g} seconds") from None
-            raise (errors.timed_out() if silence is None else errors.silent()) from None
+            raise errors.timed_out(silent=silence is not None) from None
         except openai.APIConnectionError as error:
             raise errors.unreachable(str(error.__cause__) or type(error.__cause__).__name__) from None
         except httpx2.DecodingError:
@@ -330,7 +330,6 @@ class OpenAIModel:
             other = None if began else form.without_refused(error, request)
             if other is not None:
                 form = other
-                is_lesson &= error.upstream is None or error.upstream.code not in PASSING
                 continue
             tries += 1
             pause = self._pause(error, request, tries, time.monotonic() - began_at)

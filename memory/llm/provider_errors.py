@@ -104,6 +104,7 @@ _WINDOW = re.compile(
 )
 _WAIT = re.compile(r"(?:retry|try again) (?:in|after) (?:(\d{1,3})m)?(\d{1,5}(?:\.\d+)?)(ms| ?s(?:econds)?\b)", re.I)
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,300})</title>", re.I)
+_ANSWER_FAILED = {"json_validate_failed", "tool_use_failed"}  # Groq's, with status 400: another answer may not fail
 _MARKUP = re.compile(r"\s*<[!?/a-z]", re.I)  # and not DashScope's "<400> InternalError"
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
@@ -130,13 +131,10 @@ class ProviderErrors:
     def unreachable(self, why: str) -> ModelError:
         return self._error("model_unreachable", self._quote(why))
 
-    def timed_out(self) -> ModelError:
-        """Return the error for an answer that takes more than `seconds` in all."""
-        return self._error("model_timeout", f"did not finish within {self.seconds:g} seconds")
-
-    def silent(self) -> ModelError:
-        """Return the error for a server from which nothing comes."""
-        return self._error("model_timeout", f"did not finish: its server sent nothing for {self.seconds:g} seconds")
+    def timed_out(self, *, silent: bool = False) -> ModelError:
+        """Return the error for an answer that takes more than `seconds` in all, or of which nothing comes so long."""
+        why = ": its server sent nothing for" if silent else " within"
+        return self._error("model_timeout", f"did not finish{why} {self.seconds:g} seconds")
 
     def cut_off(self) -> ModelError:
         return self._error("model_cut_off")
@@ -246,7 +244,9 @@ def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> st
         "model_not_found": status in (404, 410) or no_endpoint or no_model,
         "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),
         # 408 and 409 are its own timeout or lock. Ollama fails for good at a text whose embedding is no number.
-        "model_failed": (status >= 500 and "value: NaN" not in message) or status in (408, 409),
+        "model_failed": (status >= 500 and "value: NaN" not in message)
+        or status in (408, 409)
+        or theirs & _ANSWER_FAILED,
     }
     return next((code for code, holds in checks.items() if holds), "model_rejected_request")
 

@@ -40,8 +40,6 @@ _WANTS_THOUGHTS = re.compile(r"reasoning_content\W.{0,80}(?:missing|must be pass
 _ESSENTIAL = ("role", "content", "tool_calls", "tool_call_id")
 _REFUSING = (400, 404, 413, 415, 422, 501)  # servers built on pydantic say 422, routers 404
 _TEMPLATE_FAILED = re.compile(rf"grammar|jinja|{_ROLES.pattern}", re.I)  # llama.cpp answers so with status 500
-PASSING = ("json_validate_failed", "tool_use_failed")
-"""Codes of Groq's for an answer that failed, as another one may not."""
 BEGINNING = "(The conversation begins.)"
 """The person's message before an assistant's first one, where a server wants one."""
 
@@ -105,7 +103,7 @@ class RequestForm:
             # Models that think, under a grammar that leaves no room for thoughts.
             return replace(self, json_mode=_NEXT_MODE[self.json_mode])
         refusal = error.upstream
-        if refusal is None or not _is_of_the_form(refusal):
+        if refusal is None or (error.code == "model_failed" and refusal.status < 500) or not _is_of_the_form(refusal):
             return None
         text = f"{refusal.message} {refusal.param or ''} {refusal.code or ''}"
         body = self.body("", request, cache_key=True)
@@ -206,4 +204,4 @@ def _is_of_the_form(refusal: Upstream) -> bool:
     """Return whether a request in another form may be taken."""
     if refusal.status == 500:
         return _TEMPLATE_FAILED.search(refusal.message) is not None
-    return refusal.status in _REFUSING or refusal.code in PASSING
+    return refusal.status in _REFUSING

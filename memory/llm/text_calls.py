@@ -101,7 +101,7 @@ class TextCalls:
             end = found[place + 1].start() if place + 1 < len(found) else len(text)
             rest = text[name.end() : end]
             given, _ = _object(rest, rest.find("{"))
-            given = given or {a or c or e: _value(b or d or f) for a, b, c, d, e, f in _PAIR.findall(rest)}
+            given = given or {a or c or e: (b or d or f).strip('"') for a, b, c, d, e, f in _PAIR.findall(rest)}
             if self._has_mark or given or rest.startswith("()"):
                 yield name[0], json.dumps(given, ensure_ascii=False)
 
@@ -113,11 +113,3 @@ def _object(text: str, start: int) -> tuple[dict[str, Any], int]:
     except (ValueError, RecursionError):
         return {}, 0
     return (value, end) if isinstance(value, dict) else ({}, 0)
-
-
-def _value(text: str) -> Any:
-    """Return a value as JSON, or as the text that it is."""
-    try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return text
