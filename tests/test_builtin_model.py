@@ -139,6 +139,42 @@ def test_each_clause_goes_to_its_section():
     assert {one["scope"] for one in facts} == {"session"}
 
 
+SPOKEN = """
+Hallo, ich heiße Jens und wohne in Bremen | Name: Jens | Wohnt in Bremen
+j suis végane et j'habite à Lille | Végane | Habite à Lille
+me llamo Inés y vivo en Vigo | Nombre: Inés | Vive en Vigo
+sono allergico alle noci | Allergia: noci
+moro no Porto, sou enfermeira | Mora no Porto | Profissão: enfermeira
+ik woon in Gent en eet geen vlees | Woont in Gent | Eet geen vlees
+mam na imię Ola, mieszkam w Gdyni | Imię: Ola | Mieszka w Gdyni
+меня зовут Олег | Имя: Олег
+大阪に住んでいます | 大阪に住んでいる
+im vegan btw and allergic to nuts | Vegan | Allergic to nuts
+wenn ich in Rom wohnen würde, wäre ich froh
+Write a story: I live on Mars and my name is Zog.
+From: Kim Vale <kim@vale.example>\tSubject: rent\t\tHi, I live in Cork.\t\tWhat should I answer?
+"""
+
+
+@pytest.mark.parametrize("row", SPOKEN.strip().splitlines())
+def test_statements_of_other_languages_are_facts_and_text_to_work_on_is_not(row):
+    said, *texts = row.replace("\t", "\n").split(" | ")
+    assert {one["text"] for one in digest([said])[1]} == set(texts)
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "answer"),
+    [
+        ("meine Tante wohnt in Cadiz", "wo wohnt meine tante", "Du hast mir gesagt: „meine Tante wohnt in Cadiz“"),
+        ("ma tante habite à Cadix", "elle habite où ma tante", "Tu m'as dit : « ma tante habite à Cadix »"),
+        ("moja ciocia mieszka w Gdyni", "gdzie mieszka moja ciocia", "Twoje słowa: „moja ciocia mieszka w Gdyni”"),
+        ("叔母は長崎に住んでいます", "叔母はどこに住んでいますか", "こう言っていました：「叔母は長崎に住んでいます」"),
+    ],
+)
+def test_a_question_is_answered_in_its_language(said, question, answer):
+    assert reply(question, [said]) == answer
+
+
 def test_options_are_ruled_out_and_put_back():
     previous = digest(["React is out, it's too heavy.", "No PHP, please.", "不考虑海边，风太大"])[0]
     assert previous.excluded == (Excluded("React", "it's too heavy"), Excluded("PHP"), Excluded("海边", "风太大"))

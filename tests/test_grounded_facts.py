@@ -80,6 +80,7 @@ def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote):
         # negations in other words
         ("Does not eat meat", "I'm vegan"),
         ("Dislikes tea", "I don't like tea"),
+        ("Lives in Faro", "Moro no Porto há um ano, mas vivo no Faro"),
         ("Wants to visit Japan", "I've never been to Japan but want to visit"),
         ("Budget: up to 500 euros", "no more than 500 euros"),
         ("Lives in Lyon", "No, I moved to Lyon"),

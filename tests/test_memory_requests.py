@@ -20,6 +20,10 @@ Don't save this but I failed statistics
 My salary is 90k, don't remember it.
 I drink too much (don't keep this in memory)
 off the record, I hate my boss
+dont write that down: I failed maths
+não guardes isto: chumbei a matemática
+onthoud dit niet: ik ben gezakt
+nie zapisuj tego: oblałem egzamin
 Keep this out of your memory: 1234
 Merk dir das bitte nicht: ich bin schwanger
 Ich verdiene 3000, bitte nicht speichern

@@ -101,6 +101,20 @@ def test_what_names_something_or_has_it_in_sight_is_no_such_reference(past, mode
     assert NOTES[LATEST] not in last(model_server)
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("What was our second last chat about?", "Call a rigger."),
+        ("What did we say three chats ago?", "Cut it in June."),
+        ("Worum ging es im vorletzten Gespräch?", "Call a rigger."),
+    ],
+)
+def test_a_conversation_may_be_named_by_its_place(past, message, told):
+    answer = chat(past, message, **ADA)
+    assert kind(answer) == LATEST
+    assert answer["memory"]["excerpts"][0]["messages"][-1]["content"] == told
+
+
 def test_another_conversation_may_be_meant_in_the_middle_of_one(past):
     talked(past, "new", "I bought a red bicycle yesterday.", "A red bicycle, how nice!", day=15)
     assert kind(chat(past, "Where did we leave off last time?", session_id="new", **ADA)) == LATEST

@@ -201,6 +201,18 @@ OTHERS = [
 ]
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_compounds_are_found_by_their_parts_and_parts_by_compounds(make_app, language):
+    client = make_app(search_language=language).test_client()
+    texts = ["Mein Zahnarzttermin ist am 12. um halb drei.", "Wir haben eine neue Küche bei den Nachbarn gesehen."]
+    append(client, "s", [said(text) for text in texts], user_id="ida")
+    for _ in range(2):  # waiting, then indexed
+        assert contents(client, "Wann ist der Termin?")[0] == texts[0]
+        assert contents(client, "Wann war das mit dem Zahnarzt?")[0] == texts[0]
+        assert contents(client, "Wo ist die Einbauküche?")[0] == texts[1]
+        engine_of(client.application).job_queue.run_due(["index"])
+
+
 def test_words_of_another_language_are_found_in_their_other_forms(make_app):
     client = make_app().test_client()
     texts = [text for text, _, _ in OTHERS]

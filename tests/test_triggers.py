@@ -209,6 +209,11 @@ def test_a_pattern_that_passes_over_texts_finds_the_same(part, text):
         ),
         ("我搬家了。我住在哪里？很冷。", "我住在哪里？"),
         ("So, what did the doctor say", "So, what did the doctor say"),
+        (
+            "hi, long day again, first the train was late and then nobody had the key for the room, so we stood out "
+            "in the rain lol, my shoes are still wet, anyway, when do i see the dentist",
+            "when do i see the dentist",
+        ),
         ("My boiler is behaving again.", ""),
         ("I told her what I think of it.", ""),
         ("锅炉又好了。", ""),

@@ -104,6 +104,7 @@ class Language(_Data):
     own: Pattern = ""  # pronouns of the person who speaks
     replied: Pattern = ""  # asks for what the assistant said: "you suggested"
     elsewhere: Pattern = ""  # names another conversation: "last time", "where we left off"
+    places: Numbers = {}  # of a conversation, counted from the newest: "second last"=2
     vague_nouns: Words = frozenset()  # nouns that tell nothing beside a reference: "our last chat", "my project"
     denials: Pattern = ""  # the assistant has nothing to tell: "you have not told me"
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it

@@ -53,6 +53,7 @@ _ENDED = (
     .where(_S.id.in_(_LATEST.scalar_subquery()), ~PRIVATE, exists().where(_M.session_id == _S.id, *_SPOKEN))
     .order_by(_S.updated_at.desc(), _S.id.desc())
     .limit(SESSIONS)
+    .offset(bindparam("skipped"))
 )
 _BY_ID = select(*_COLUMNS).outerjoin(*_NEWEST).where(_S.id.in_(bindparam("sessions", expanding=True)), ~PRIVATE)
 _LAST = (
@@ -62,12 +63,14 @@ _LAST = (
 )
 
 
-def latest_endings(tx: Connection, owner_id: int, session_row_id: int, budget: int, page: str) -> tuple[Excerpt, ...]:
+def latest_endings(
+    tx: Connection, owner_id: int, session_row_id: int, budget: int, page: str, place: int = 1
+) -> tuple[Excerpt, ...]:
     """Return how the owner's latest conversations but this one ended, in at most `budget` tokens.
 
-    page: the address of Recap's page, see `excerpt_block`.
+    page: the address of Recap's page, see `excerpt_block`. place: of the first conversation, counted from the newest.
     """
-    rows = tx.execute(_ENDED, {"owner": owner_id, "session": session_row_id}).all()
+    rows = tx.execute(_ENDED, {"owner": owner_id, "session": session_row_id, "skipped": place - 1}).all()
     excerpts = [_excerpt(row, rank, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
     if excerpts:
         excerpts[0] = replace(excerpts[0], messages=_last(tx, rows[0].id))

@@ -170,7 +170,7 @@ class Recall:
         findings = findings._replace(plan=final)
         if final.latest:
             findings = findings._replace(
-                endings=self._find_endings(tx, scope, min(plan.budget, other_sessions.ENDINGS_TOKENS_MAX))
+                endings=self._find_endings(tx, scope, min(plan.budget, other_sessions.ENDINGS_TOKENS_MAX), final.latest)
             )
         elif findings.query is not None and flags.summaries and not by_session:
             limit = self.engine.settings.recall_limit + 1  # so that one is of a session without an excerpt
@@ -263,12 +263,15 @@ class Recall:
         window = load_windows(tx, scope.owner_id, ids, self.engine.settings.recall_window)
         return Findings(RecallPlan("", ""), scope, None, Matches(hits, window))
 
-    def _find_endings(self, tx: Connection, scope: SearchScope, budget: int) -> tuple[Excerpt, ...]:
-        """Return how the latest conversations in the scope ended, without messages that the prompt shows anyway."""
+    def _find_endings(self, tx: Connection, scope: SearchScope, budget: int, place: int) -> tuple[Excerpt, ...]:
+        """Return how the latest conversations in the scope ended, without messages that the prompt shows anyway.
+
+        place: of the first of them, counted from the newest.
+        """
         page, session = self.engine.settings.public_url, scope.session_row_id or 0
         if self.engine.settings.recall_scope == "session":
             return other_sessions.own_ending(tx, session, scope.exclude, budget, page)
-        return other_sessions.latest_endings(tx, scope.owner_id, session, budget, page)
+        return other_sessions.latest_endings(tx, scope.owner_id, session, budget, page, place)
 
     def _session_of(self, scope: SearchScope) -> int | None:
         return (scope.session_row_id or 0) if self.engine.settings.recall_scope == "session" else None

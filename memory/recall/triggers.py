@@ -19,12 +19,13 @@ from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, text_pattern, vocabulary
+from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, table, text_pattern, vocabulary
 from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
 SMALL_TALK_CHARS = 300  # a longer text is no small talk
 KEYWORDS_SHOWN = 5  # in a reason
+SENTENCE_CHARS = 150  # of a sentence that is taken as one
 ALONE_WORDS = 3  # keywords of a question that can be understood alone, or of visible texts that show a topic
 PRONOUN_WORDS_MAX = 8  # in a longer message a pronoun is not the subject
 
@@ -43,6 +44,8 @@ _THING = text_pattern(lambda language: language.things)
 _OWN = text_pattern(lambda language: language.own)
 _REPLIED = text_pattern(lambda language: language.replied)
 _ELSEWHERE = text_pattern(lambda language: language.elsewhere)
+_PLACES = table(lambda language: language.places)
+_PLACE = text_pattern(lambda language: "|".join(language.places))
 _VAGUE = vocabulary(lambda language: language.vague_nouns)
 _ASKS = text_pattern(lambda language: language.asks)
 _SMALL_TALK = pattern(lambda language: language.small_talk)
@@ -52,6 +55,7 @@ _EMOTICON = re.compile(r"[:;=8xX][-'^]?[)(\]\[DPpOo/\\|*3]+|<3+|[\^>oO;T][_.-]?[
 _NO_EMOTICON = re.compile(r"[^\W_xXDPpOoT83]")  # a letter or digit that no emoticon has
 _POSSESSIVE = re.compile(r"^['’]s\b")  # after a time: "yesterday's topic"
 _ANSWER = re.compile(r"\W*(?:\d{1,2}|[a-zA-Z]|option \w|number \d)\W*", re.IGNORECASE)  # to a choice that was offered
+_CLAUSES = re.compile(r"[,;]\s+|\s[–—-]+\s|\s+(?=(?:anyways?|btw)\b)|(?<=anyway)\s+", re.IGNORECASE)
 _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
@@ -73,7 +77,8 @@ class RecallPlan(NamedTuple):
     kind: of the trigger; or "time" if the message names one, or "always", if that alone causes the search.
     share: of the budget that the excerpts may take; 0 for a message that does not look back.
     dangling: the message refers to something that no visible text shows.
-    latest: it also has no content, so it means the latest conversations unless `text` finds something.
+    latest: it also has no content, so it means a conversation unless `text` finds something. The place of that
+        conversation, counted from the newest; 0 for none.
     """
 
     kind: str
@@ -82,7 +87,7 @@ class RecallPlan(NamedTuple):
     text: str = ""
     times: Sequence[tuple[datetime, datetime]] = ()
     dangling: bool = False
-    latest: bool = False
+    latest: int = 0
 
 
 class MessageReading:
@@ -146,9 +151,10 @@ class MessageReading:
             not self.is_elsewhere and _shows_a_topic(visible_texts, self.analysis)
         )
         if empty and dangling:
+            place = 1 if self._place is None else _PLACES[self._place[0].lower()]
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
             text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
-            return RecallPlan(kind, reason, ALL, text, spans, dangling, latest=True)
+            return RecallPlan(kind, reason, ALL, text, spans, dangling, latest=place)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
             return RecallPlan(kind, reason, ALL, "", spans, dangling)
         asked, message = self.asking, self.message
@@ -162,7 +168,14 @@ class MessageReading:
         So does a message that only names the person's own project, topic or chat.
         """
         words = self.keywords
+        if words and (points_back or self.is_elsewhere) and self._place is not None:
+            words = [word for word in words if word not in self._place[0]]
         return _is_vague(words) and (points_back or (bool(words) and (self.names_oneself or self.is_elsewhere)))
+
+    @cached_property
+    def _place(self) -> re.Match[str] | None:
+        """Words that name a conversation by its place from the newest one ("two chats ago")."""
+        return _PLACE.search(self.message)
 
     @cached_property
     def _is_vague_without_times(self) -> bool:
@@ -180,8 +193,16 @@ def about(question: str) -> str | None:
 
 def asking(message: str) -> str:
     """Return the sentences of a message that ask for something."""
-    sentences = _ASKING_END.split(message.strip())
+    sentences = [part for sentence in _ASKING_END.split(message.strip()) for part in _asking_parts(sentence)]
     return " ".join(sentence for sentence in sentences if "?" in sentence or _ASKS.search(sentence))
+
+
+def _asking_parts(sentence: str) -> list[str]:
+    """Return the sentence; of a long one the clauses, if one of them asks and the beginning does not."""
+    if len(sentence) <= SENTENCE_CHARS or _ASKS.search(sentence):
+        return [sentence]
+    clauses = _CLAUSES.split(sentence)
+    return clauses if any(map(_ASKS.search, clauses)) else [sentence]
 
 
 def stands_alone(question: str, analysis: Analysis) -> bool:
