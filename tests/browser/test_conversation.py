@@ -57,7 +57,9 @@ def test_a_model_failure_is_said_and_tried_again_without_doubling(page, live, mo
     model_server.main.queue(Status(500), Status(500), Status(500))
     page.goto("/")
     send(page, "Where is the bug?")
-    alert = page.get_by_role("alert").filter(has_text="The model failed. Your message is kept.")
+    alert = page.get_by_role("alert").filter(
+        has_text="The model server reported an error. Try again in a moment. Your message is kept."
+    )
     expect(alert).to_be_visible()
     expect(alert).not_to_contain_text(session_shown(page), use_inner_text=True)
     alert.get_by_text("For whoever runs this Recap").click()
