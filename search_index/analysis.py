@@ -267,7 +267,9 @@ class Analysis:
         word = word.casefold()
         stems = {word, *self._stems(word, languages)}
         parts = [form for form in sorted(stems) if len(form) >= PART_LETTERS_MIN]
-        own = [part[1:] for part in self._compound_parts(word, languages) if part[0] == "~"]
+        own = {part[1:]: None for part in self._compound_parts(word, languages) if part[0] == "~"}
+        if any(not own.keys().isdisjoint(self._others[code]) for code in languages):
+            own = {}  # Schuhgröße is no kind of "große"
         return [*(f"~{part}" for part in parts), *(f"{part}~" for part in parts), *own]
 
     def _stems(self, word: str, languages: Sequence[str]) -> list[str]:
