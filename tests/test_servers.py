@@ -118,7 +118,7 @@ def test_an_error_names_the_settings_of_its_own_server(make_app, model_server, m
 @pytest.mark.parametrize("setting", ["openai_summary_base_url", "embedding_base_url"])
 def test_a_wrong_address_names_its_variable(make_app, model_server, setting):
     with pytest.raises(SettingsError, match=f"^{setting.upper()} must be"):
-        make_app(**at(model_server, **{setting: "http://[::1"}))
+        make_app(**at(model_server, **{setting: "http://model server/v1"}))
 
 
 def test_a_fallback_model_without_an_address_needs_a_main_server(make_app, mini):

@@ -1383,7 +1383,7 @@ export declare class Operations {
   /** Post an event of the type `webhook.test`, and see how it went. */
   testWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<Delivery>;
   /** Chat as with OpenAI, and be remembered. */
-  complete(messages: (Record<string, any>)[], options?: { model?: string; safety_identifier?: any; metadata?: any; n?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<Completion>;
+  complete(messages: (Record<string, any>)[], options?: { model?: string | null; safety_identifier?: any; metadata?: any; n?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<Completion>;
   /** List the models: `recap`, which is the main model, and those of the model server. */
   listServedModels(): Promise<ModelList>;
   /** Read one model of the model server, or the built-in one. */
@@ -1395,7 +1395,7 @@ export declare class Operations {
   /** Classify texts with the model server. */
   moderate(options?: { [more: string]: any }): Promise<any>;
   /** Chat as with Anthropic, and be remembered. */
-  createMessage(messages: (Record<string, any>)[], max_tokens: number, options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; metadata?: Record<string, any> | null; output_config?: Record<string, any> | null; stop_sequences?: any; temperature?: any; top_p?: any; top_k?: any; thinking?: any; cache_control?: any; context_management?: any; service_tier?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<AnthropicMessage>;
+  createMessage(messages: (Record<string, any>)[], max_tokens: number, options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; metadata?: Record<string, any> | null; output_config?: Record<string, any> | null; stop_sequences?: any; temperature?: any; top_p?: any; thread?: Record<string, any> | null; top_k?: any; thinking?: any; cache_control?: any; context_management?: any; service_tier?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<AnthropicMessage>;
   /** Estimate the tokens of a request. */
   countTokens(messages: (Record<string, any>)[], options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; [more: string]: any }): Promise<TokenCount>;
   /** Ask for a response as from OpenAI, and be remembered. */

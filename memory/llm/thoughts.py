@@ -4,10 +4,8 @@ Reasoning models of local servers write their thoughts into the content, as `<th
 marks. A server's template may begin the thought itself, and then only the closing mark comes.
 
 A tag is markup at the beginning of a line, and a closing tag at the end of one too. Elsewhere, and in a fenced code
-block, it is text: the answer may be about such tags.
+block, it is text: the answer may be about such tags.  So is what ends a model's turn, in an answer that is JSON.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterator
@@ -52,7 +50,7 @@ class ThoughtSplitter:
         self.has_words = self.has_thought = False
         """What the answer has so far."""
         self._implicit = self._thinking = implicit
-        self._is_over = False
+        self._is_over = self._is_json = False
         self._at_line_start = True
         self._ticks = 0  # in the line so far: an odd number opens code
         self._fence = ""
@@ -115,7 +113,8 @@ class ThoughtSplitter:
                 return taken
             self._at_line_start = False
         line, newline, rest = text.partition("\n")
-        end = None if self._fence else _END.search(line + newline)
+        self._is_json = self._is_json if self.has_words else line.lstrip().startswith("{")
+        end = None if self._fence or self._is_json else _END.search(line + newline)
         if end is not None and (self._ticks + line[: end.start()].count("`")) % 2 == 0:
             self._is_over = True
             return self._words(line[: end.start()]), ""
