@@ -1,7 +1,5 @@
 """Items of OpenAI's Conversations, which are the messages of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -110,7 +108,7 @@ def delete_item_of_conversation(conversation_id: str, item_id: str) -> dict[str,
     return conversation_object(conversation)
 
 
-def _message(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:
+def _message(whom: Caller, conversation_id: str, item_id: str) -> "ListedMessage":
     """Return the message of an item. Raises NotFound."""
     session_id, message_id = chat.turn_named(item_id)
     if session_id == conversation_id:
@@ -121,7 +119,7 @@ def _message(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:
     raise NotFound("item_not_found", f"There is no item {item_id!r} in the conversation.", param="item_id")
 
 
-def append_items(whom: Caller, id: str, raw: Sequence[dict[str, Any]]) -> Sequence[ListedMessage]:
+def append_items(whom: Caller, id: str, raw: Sequence[dict[str, Any]]) -> "Sequence[ListedMessage]":
     """Store messages of items. A reply that the session ends with, and what comes before, is there."""
     sessions = current_engine().sessions
     last = sessions.messages(whom, id, limit=max(1, len(raw)), newest_first=True).items[::-1]

@@ -18,8 +18,6 @@ A question is asked at the time that the dataset says, or the day after the last
 but recall reads "last week" by the clock.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -98,7 +96,7 @@ class _Verdict(BaseModel):
     correct: bool
 
 
-_VERDICT_FORM: ResponseFormatJSONSchema = {
+_VERDICT_FORM: "ResponseFormatJSONSchema" = {
     "type": "json_schema",
     "json_schema": {"name": "verdict", "strict": True, "schema": _Verdict.model_json_schema()},
 }

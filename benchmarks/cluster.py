@@ -28,8 +28,6 @@ Clients, model, nodes and database share the machine, so turns a second tell how
 machines would do: see CPU for that.  docs/scale.md derives what a large installation needs.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from argparse import Namespace

@@ -16,8 +16,6 @@ precision is the share of the merged facts that say the same as the fact that th
 the duplicates that were merged.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -80,7 +78,7 @@ class Statement:
         wordings = [DENIED[str(self.wording)]] if self.denied else WORDINGS[self.wording]
         return [wording.format(**dict(self.values)) for wording in wordings]
 
-    def missed_by(self, rng: random.Random) -> Statement:
+    def missed_by(self, rng: random.Random) -> "Statement":
         """Return a statement that differs in a number or a name, or denies this one."""
         values, slots = dict(self.values), [slot for slot, _ in self.values if slot in NUMBERS_AND_NAMES]
         if str(self.wording) in DENIED and (not slots or rng.random() < 1 / 3):

@@ -12,8 +12,6 @@ The files that LoCoMo (github.com/snap-research/locomo, `locomo10.json` or a fil
 (github.com/xiaowu0162/LongMemEval, `longmemeval_*.json`, a conversation for each question) publish are read too.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -22,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 CATEGORIES = {1: "several messages", 2: "a time", 3: "some thought", 4: "one message"}
 ANSWERABLE = tuple(CATEGORIES)
@@ -79,7 +77,7 @@ class Conversation:
     questions: tuple[Question, ...]
 
     @classmethod
-    def load(cls, path: Path) -> list[Conversation]:
+    def load(cls, path: Path) -> "list[Conversation]":
         """Read the conversations in the file `path`, with all of their questions.
 
         Raises ValueError if the file is invalid, and OSError if it cannot be read.
@@ -91,7 +89,7 @@ class Conversation:
             raise ValueError(f"{path} is not a conversation: {type(error).__name__}: {error}") from error
 
     @classmethod
-    def _read(cls, name: str, data: Mapping[str, Any]) -> Conversation:
+    def _read(cls, name: str, data: Mapping[str, Any]) -> Self:
         first = data["messages"][0].get("name")
         messages = tuple(
             _message(item, "user" if item.get("name") == first else "assistant") for item in data["messages"]
@@ -104,7 +102,7 @@ class Conversation:
             raise ValueError("two messages have the same id")
         return cls(name, messages, questions)
 
-    def with_evidence(self, *, unanswerable: bool = False) -> Conversation:
+    def with_evidence(self, *, unanswerable: bool = False) -> Self:
         """Return the conversation with the questions whose evidence is known; `unanswerable`: also those."""
         kept = (item for item in self.questions if item.evidence and (unanswerable or item.is_answerable))
         return replace(self, questions=tuple(kept))
@@ -122,7 +120,7 @@ class Conversation:
             sessions.setdefault(message.session, []).append(message)
         return sessions
 
-    def in_first_person(self) -> list[Conversation]:
+    def in_first_person(self) -> "list[Conversation]":
         """Return the conversation as each of two speakers would have had it with an assistant.
 
         Nobody has a name there.  Each is asked the questions that name them first, the user also those without a name:

@@ -4,8 +4,6 @@ Results are stored before they are printed, as tables that a page of the documen
 with 2, a failed measurement with 1 and one sentence.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json
@@ -24,7 +22,7 @@ from inspect import cleandoc
 from math import ceil
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
 import httpx2
@@ -235,7 +233,7 @@ class Connection:
     def __init__(self, url: str) -> None:
         self._http = http.client.HTTPConnection(urlsplit(url).netloc, timeout=READ_SECONDS)
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

@@ -17,8 +17,6 @@ by `--conversations`, as each of their speakers would have had them with an assi
     types                the conversations of `talks.json`, six of each built-in type: those whose words tell the type
 """
 
-from __future__ import annotations
-
 import json
 import random
 import tempfile

@@ -10,8 +10,6 @@ with `reply`.  The mini model answers with a digest in the format of Recap's pro
 up to the prompt's limit of words, and a fact for each statement of the person.  The same request gets the same answer.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -25,7 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing import get_context, parent_process
 from multiprocessing.managers import BaseManager
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from benchmarks.conversation import answer
 from benchmarks.serving import MINI
@@ -162,7 +160,7 @@ class ModelProcess(BaseManager):
 
     model: Callable[[], Any]
 
-    def __enter__(self) -> ModelProcess:
+    def __enter__(self) -> Self:
         super().__init__(ctx=get_context("spawn"))
         self.start(_end_with_parent)
         self._model = self.model()

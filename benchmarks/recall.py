@@ -14,8 +14,6 @@ assistant, and each asks what is asked about them.  It needs no server and no ne
 `benchmarks.cluster` measures how long a search takes.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +21,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +79,7 @@ class Corpus:
     documents: tuple[Document, ...]
 
     @classmethod
-    def of(cls, conversation: Conversation) -> Corpus:
+    def of(cls, conversation: Conversation) -> Self:
         sessions = {name: number for number, name in enumerate(conversation.sessions, 1)}
         documents = [
             Document(

@@ -3,8 +3,6 @@
 `python -m benchmarks.scale --people 100000` derives what other numbers of people and messages need.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Mapping, Sequence

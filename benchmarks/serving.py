@@ -4,8 +4,6 @@ No existing data or model is used: settings that are not given have their defaul
 contain, so the built-in model answers.  Only the process group that was started here is stopped, by its id.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -18,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 from sqlalchemy import NullPool, create_engine, text
@@ -49,7 +47,7 @@ class Server:
         self.environ = {**os.environ, **unset, **own, **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         self.migrate()
         self.start()
         return self
@@ -229,7 +227,7 @@ class PostgreSQL:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def __enter__(self) -> PostgreSQL:
+    def __enter__(self) -> Self:
         self._server = start_postgres(self._folder)
         self.url = self._server.get_uri().replace("postgresql://", "postgresql+psycopg://")
         self._engine = create_engine(self.url, poolclass=NullPool, isolation_level="AUTOCOMMIT")

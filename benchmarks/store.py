@@ -15,8 +15,6 @@ stored in batches of 500.  At each size the benchmark measures:
     query             in one namespace by words and meaning, 10 items: Recap alone, SqliteStore needs a model for that
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -21,8 +21,6 @@ directly, which shows the cost of HTTP and the scripted model.
 All processes share the machine's cores, so other load on the machine disturbs the figures.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from argparse import Namespace

@@ -6,8 +6,6 @@ written without spaces become pairs of characters; accents and the many spelling
 Nothing here raises, whatever the text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter, defaultdict

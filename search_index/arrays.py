@@ -5,8 +5,6 @@ A `Segment` holds the messages of one segment of the index, or those that are no
 a message are its neighbours, and every sum is the same to the last bit wherever a message is stored.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zlib
@@ -15,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +81,7 @@ class IndexedMessage(NamedTuple):
     vector: bytes
 
     @classmethod
-    def of(cls, document: Document, terms: list[str], vector: bytes, speaker: int = 0) -> IndexedMessage:
+    def of(cls, document: Document, terms: list[str], vector: bytes, speaker: int = 0) -> Self:
         """`vector` is packed (see `embeddings`)."""
         content, counts = document.content, Counter(terms)
         row = np.zeros((), ROW)
@@ -142,7 +140,7 @@ class Segment(Columns):
     rows: NDArray[Any]
 
     @classmethod
-    def of(cls, rows: Sequence[bytes], postings: Sequence[bytes], vectors: Sequence[bytes]) -> Segment:
+    def of(cls, rows: Sequence[bytes], postings: Sequence[bytes], vectors: Sequence[bytes]) -> Self:
         """Return the messages with these columns."""
         packed = rows_of(vectors)
         joined = np.frombuffer(b"".join(postings), POSTING)
@@ -162,7 +160,7 @@ class Segment(Columns):
         )
 
     @classmethod
-    def of_messages(cls, messages: Sequence[IndexedMessage]) -> Segment:
+    def of_messages(cls, messages: Sequence[IndexedMessage]) -> Self:
         columns = zip(*((message.row, message.postings, message.vector) for message in messages), strict=True)
         return cls.of(*columns)
 
@@ -213,7 +211,7 @@ class Candidates(Columns):
         return len(self.ids)
 
     @classmethod
-    def of(cls, segments: Sequence[Segment], hidden: NDArray[np.bool_]) -> Candidates:
+    def of(cls, segments: Sequence[Segment], hidden: NDArray[np.bool_]) -> Self:
         """Return the messages of all segments but the `hidden` ones, as if these had never been said."""
         # As bytes: numpy copies structured rows field by field, which takes several times as long.
         joined = np.concatenate([segment.rows.view(np.uint8).reshape(-1, ROW.itemsize) for segment in segments])

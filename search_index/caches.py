@@ -4,8 +4,6 @@ Guarantee: after `clear_all` no cache of this process holds a word that was writ
 nothing else: what was cleared is computed again.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Hashable
 from functools import lru_cache

@@ -5,8 +5,6 @@ Vectors are compared after the mean of the owner's vectors is taken out: what al
 none apart, and in some spaces it is most of the cosine.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math
@@ -15,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +53,7 @@ class Calibration:
     unlike: float
 
     @classmethod
-    def of(cls, embedder: Embedder) -> Calibration:
+    def of(cls, embedder: Embedder) -> Self:
         """Measure an embedder, with one call for all texts.  Raises EmbeddingUnavailable."""
         pairs = json.loads(PAIRS.read_text("utf-8"))
         form = ENGLISH.content if embedder.instant else str

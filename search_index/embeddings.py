@@ -5,8 +5,6 @@ as no index at all, and is made again in the background while its messages are s
 A vector is kept as one signed byte a number; the cosine loses less than 0.01 by that and the disk two thirds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ that this generation of the index does not have.  They and the indexed messages 
 joint statistics, so the result is the same when the index lags, fails or is lost.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace

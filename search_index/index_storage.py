@@ -4,10 +4,8 @@ Each change of `add` or `remove` is durable when the call returns, or not made a
 that is made and lost with an owner's index: the rows note it for each message that the index has.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from sqlalchemy import Connection
 
@@ -67,7 +65,7 @@ class UnindexedMessages(NamedTuple):
     load: Callable[[Sequence[int]], Sequence[Document]] = lambda ids: ()
 
     @classmethod
-    def of(cls, documents: Sequence[Document], deleted_ids: Sequence[int] = ()) -> UnindexedMessages:
+    def of(cls, documents: Sequence[Document], deleted_ids: Sequence[int] = ()) -> Self:
         """Return these messages, which need no loading."""
         by_id = {document.message_id: document for document in documents}
         return cls(list(by_id), deleted_ids, lambda ids: [by_id[message_id] for message_id in ids])

@@ -3,8 +3,6 @@
 Its packages are those of requirements-minilm.txt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

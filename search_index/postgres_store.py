@@ -5,8 +5,6 @@ extension `vector`, and nothing else.  Who writes an owner's rows holds a lock o
 take none.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import secrets

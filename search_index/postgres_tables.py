@@ -3,8 +3,6 @@
 They are derived data, so no migration makes them: `postgres_store` does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ A store finds what the operators leave of the indexed messages; `Operators.match
 that is not indexed yet.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -12,12 +12,10 @@ Beside neighbours and sessions the idf is ln(1 + (N - n + 0.5) / (n + 0.5)), whi
 there are few sessions, and a common word is in most of them.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,12 +248,12 @@ class RankingProfile:
     least: float = 0.0
     most: int = sys.maxsize
 
-    def weighing(self, **weights: float) -> RankingProfile:
+    def weighing(self, **weights: float) -> Self:
         """Return the profile with these weights; a feature of weight 0 is left out."""
         features = [feature._replace(weight=weights.get(feature.name, feature.weight)) for feature in self.features]
         return replace(self, features=tuple(feature for feature in features if feature.weight))
 
-    def only(self, *names: str) -> RankingProfile:
+    def only(self, *names: str) -> Self:
         """Return the profile with only these features."""
         return replace(self, features=tuple(feature for feature in self.features if feature.name in names))
 

@@ -7,8 +7,6 @@ Guarantee: a commit is on the disk when `add` or `remove` returns (Whoosh itself
 have a checksum: bytes that are not as they were written count as damage, and the whole index is then deleted.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import logging

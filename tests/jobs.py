@@ -1,7 +1,5 @@
 """What the tests of jobs share: a clock of their own, and an application with jobs that do what a test says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -9,8 +9,6 @@ Guarantee: once `stop` has returned, nothing of the application runs any more.  
 mid-stream is for `tests.processes`.
 """
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable
@@ -88,7 +86,7 @@ class Loopback(ThreadedWSGIServer):
 
     daemon_threads = True  # `stop` waits for them itself: a browser keeps connections open that it may never use
 
-    def __init__(self, application: WSGIApplication, port: int = 0) -> None:
+    def __init__(self, application: "WSGIApplication", port: int = 0) -> None:
         self._changed = threading.Condition()
         self._connections: set[socket.socket] = set()
         super().__init__("127.0.0.1", port, application, handler=_Handler)

@@ -13,8 +13,6 @@ of the `Reply` objects of `model_replies`.
 As a program, for tests of whole processes: `python -m tests.model_server --port 0 --main-delay 0.3` prints its URL.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import socket
@@ -24,7 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 from tests.model_replies import (  # noqa: F401 - tests take replies from here
     Body,
@@ -108,7 +106,7 @@ class ModelServer:
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._acceptor.start()
 
-    def __enter__(self) -> ModelServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

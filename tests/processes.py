@@ -1,7 +1,5 @@
 """What the tests of whole processes share: Recap as `make run` starts it, and its API as a client sees it."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 import subprocess
@@ -10,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import httpx2
 
@@ -81,7 +79,7 @@ class Api:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.http = httpx2.Client(base_url=server.url, headers=headers, timeout=60.0, trust_env=False)
 
-    def __enter__(self) -> Api:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

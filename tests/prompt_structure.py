@@ -4,8 +4,6 @@ It shares no code with the engine.  What is quoted must stand on a line that say
 indented; nothing in it may be markup, a mark of a chat template, or a character that nobody sees.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata
@@ -112,7 +110,7 @@ class Block:
     name: str
     tag: str = ""
     lines: list[str] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
+    blocks: "list[Block]" = field(default_factory=list)
 
 
 def blocks_of(text: str) -> list[Block]:

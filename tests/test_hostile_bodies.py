@@ -1,7 +1,5 @@
 """The worst bodies that fit: every call refuses or answers them with little CPU and memory, and with a short answer."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Files as people have them, written before Recap read them: what a person expects of an import comes in."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Choosing a model: those there are, the one a chat asks for, and those that the operator lists."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Overviews: what the mini model may say of a person, what the person makes of it, and what goes with its sources."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -6,8 +6,6 @@ recalled through each door, and a strict reader (`prompt_structure`) takes the p
 found whole on a line of its own quotation, and nothing else may be there.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -47,7 +45,7 @@ class World:
         self.system, self.note = (text.strip() for text in texts)
         self._planted: dict[int, Planted] = {}
 
-    def planted(self, batch: int) -> Planted:
+    def planted(self, batch: int) -> "Planted":
         if batch not in self._planted:
             self._planted[batch] = Planted(self, batch)
         return self._planted[batch]

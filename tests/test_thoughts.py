@@ -1,7 +1,5 @@
 """Thoughts apart from the answer: whatever the pieces, in code, inline, and in whole texts."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

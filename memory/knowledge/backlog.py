@@ -3,8 +3,6 @@
 Their summaries may take many calls that cost money, so they are made only when the person asks for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -10,8 +10,6 @@ Invariants [test_consolidation]:
   invalidated, and later runs leave that alone. A job that is cancelled changes nothing.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from calendar import monthrange
@@ -135,7 +133,7 @@ class _Statement:
         twice = frozenset(stems(NEGATION.sub(" ", " ".join(NEGATIVE.findall(text))))) if negated else frozenset()
         return self.speaker, names, numbers, dates, negated, twice, self.fact.category == "plan"
 
-    def beside(self, other: _Statement, likeness: float) -> Pair | None:
+    def beside(self, other: "_Statement", likeness: float) -> Pair | None:
         """Return the pair of two facts that may say the same, or contradict each other."""
         alike, of_one = self.particulars == other.particulars, self.speaker == other.speaker
         mine, theirs = self.words, other.words

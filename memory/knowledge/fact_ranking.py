@@ -1,11 +1,10 @@
 """Prioritise facts: choose those that a prompt shows, and say why. Nothing here reads the database."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Self
 
 from config import Settings
 from memory import tokens
@@ -35,7 +34,7 @@ class Ranking:
         self._words = analysis_in(settings.search_language).words
 
     @classmethod
-    def of(cls, engine: Engine) -> Ranking:
+    def of(cls, engine: Engine) -> Self:
         """Return the ranking by the engine's settings."""
         return cls(engine.settings, engine.index.nearness)
 

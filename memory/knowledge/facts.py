@@ -6,8 +6,6 @@ so whatever reads valid facts passes it over. It is told to nobody as an event, 
 Invariant: what waits is in no prompt, search or list, but in that of what waits; a refused fact is erased [test_rules].
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace

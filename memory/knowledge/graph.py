@@ -3,8 +3,6 @@
 A relation shows the quote of its fact and is valid for the same time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -4,8 +4,6 @@ Invariant: one rests on the person's own words, which ask for something lasting,
 said or the person quoted (test_learned_instructions).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -10,15 +10,13 @@ Invariants [test_overview, test_erasing]:
 - What they took out does not come back, in its words or from its sources.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
@@ -339,7 +337,7 @@ class OverviewBlock:
     lines: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, row: Any) -> OverviewBlock:
+    def of(cls, row: Any) -> Self:
         """Return the block of an item's version. row: its `item_id`, `version`, `value` and `written_at`."""
         shown = fitting(map(Sentence.of, row.value["sentences"]))
         lines = (f"As of {row.written_at:%Y-%m-%d}:", *map(sentence_line, shown)) if shown else ()

@@ -8,14 +8,12 @@ Invariants [test_profile, test_erasing]:
 - Only what a person says later changes what they wrote.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from jsonschema import Draft202012Validator, SchemaError
 from sqlalchemy import func, select
@@ -363,7 +361,7 @@ class ProfileBlock:
     values: tuple[Value, ...] = ()
 
     @classmethod
-    def of(cls, item_id: int, version: int, stored: Any) -> ProfileBlock:
+    def of(cls, item_id: int, version: int, stored: Any) -> Self:
         values = Profile.of(stored).values()
         since = (datetime.fromisoformat(value.source["since"]) for value in values)
         written = (profile_line(value.name, value.value, moment) for value, moment in zip(values, since, strict=True))

@@ -10,15 +10,13 @@ Invariants [test_profile]:
   Otherwise its whole patch is refused.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import JsonPointerException
@@ -67,7 +65,7 @@ class Profile:
     sources: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, stored: Any) -> Profile:
+    def of(cls, stored: Any) -> Self:
         """Return a profile as it was stored; an empty one for a value that is none, which an import may bring."""
         try:
             profile = cls(stored["document"], stored["sources"])
@@ -84,18 +82,18 @@ class Profile:
         """Return whether it has a value from the same source, maybe elsewhere in its list."""
         return any((item.statement, item.source) == (value.statement, value.source) for item in self.values())
 
-    def fitting(self, schema: Mapping[str, Any]) -> Profile:
+    def fitting(self, schema: Mapping[str, Any]) -> "Profile":
         """Return the parts that fit a schema, which may have been changed since."""
         fits = Draft202012Validator(schema).is_valid
         names = [name for name, value in self.document.items() if fits({name: value})]
         return Profile({name: self.document[name] for name in names}, {name: self.sources[name] for name in names})
 
-    def without(self, is_gone: Callable[[Value], bool]) -> Profile:
+    def without(self, is_gone: Callable[[Value], bool]) -> "Profile":
         """Return the profile without some values, and without what is empty."""
         kept = _kept(self.document, self.sources, is_gone)
         return Profile(*kept) if kept else Profile()
 
-    def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> Profile:
+    def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> "Profile":
         """Return the profile after one operation whose values have this source. `/likes/-` also begins that list.
 
         Raises InvalidAnswer.

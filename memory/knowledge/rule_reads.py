@@ -1,7 +1,5 @@
 """Read the rules of what is kept that hold for an owner, where facts and summaries are written. A turn reads none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

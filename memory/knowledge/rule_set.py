@@ -10,8 +10,6 @@ Invariants [test_rules]:
 - A person's rules only narrow those of the tenant.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -19,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from memory.errors import InvalidRequest
 from memory.languages import LANGUAGES
@@ -51,7 +49,7 @@ class Category:
     days: int | None = None
     about: str = ""
 
-    def narrowed(self, other: Category) -> Category:
+    def narrowed(self, other: "Category") -> "Category":
         """Return the category with what both allow."""
         days = min(filter(None, (self.days, other.days)), default=None)
         return Category(self.name, self.keep and other.keep, days, self.about or other.about)
@@ -70,7 +68,7 @@ class RuleSet:
     review: bool = False
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any] | None) -> RuleSet:
+    def of(cls, stored: Mapping[str, Any] | None) -> "RuleSet":
         """Return rules as they are stored."""
         if stored is None:
             return EVERYTHING
@@ -84,7 +82,7 @@ class RuleSet:
         return {"categories": categories, "topics": topics, "words": words, "review": self.review}
 
     @cached_property
-    def _words(self) -> Words:
+    def _words(self) -> "Words":
         return Words.of(self.topics, self.words)
 
     @cached_property
@@ -96,7 +94,7 @@ class RuleSet:
         """Return the names of all categories, also of those that are not kept: a model must be able to say them."""
         return list(dict.fromkeys((*FACT_CATEGORIES, *self.by_category)))
 
-    def narrowed(self, own: RuleSet) -> RuleSet:
+    def narrowed(self, own: "RuleSet") -> "RuleSet":
         """Return these rules of a tenant together with a person's own.
 
         A category of the person's own is kept as the tenant keeps what has no category.
@@ -183,7 +181,7 @@ class Words(NamedTuple):
     others: re.Pattern[str] | None
 
     @classmethod
-    def of(cls, topics: Iterable[str], words: Iterable[str]) -> Words:
+    def of(cls, topics: Iterable[str], words: Iterable[str]) -> Self:
         """Return the words that tell these topics, and these words."""
         all_words = {*map(fold, words), *map(fold, topics)}
         named = {word for topic in topics for word in re.findall(r"\w+", fold(topic))}

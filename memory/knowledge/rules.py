@@ -10,12 +10,10 @@ Invariants [test_rules]:
 - A tenant's rules reach all of its people, a person's nobody else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Select, select
 
@@ -55,7 +53,7 @@ class RulesVersion:
     in_force: RuleSet = EVERYTHING
 
     @classmethod
-    def of(cls, stored: ItemVersion, of_tenant: RuleSet) -> RulesVersion:
+    def of(cls, stored: ItemVersion, of_tenant: RuleSet) -> Self:
         rules = RuleSet.of(stored.value)
         return cls(stored.version, rules, stored.author, stored.created_at, of_tenant.narrowed(rules))
 

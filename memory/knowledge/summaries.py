@@ -1,7 +1,5 @@
 """Read, edit and ask for the structured summaries of sessions; every version of one is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime

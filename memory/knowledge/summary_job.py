@@ -10,13 +10,11 @@ Invariants:
 - Each call of the model is charged: in the transaction that stores what it made, or in one of its own [test_budgets].
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Row, and_, bindparam, case, exists, func, insert, literal_column, or_, select, true, update
 
@@ -194,7 +192,7 @@ class Batch:
     def through(self) -> int:
         return self.source.messages[-1].position
 
-    def of(self, messages: Sequence[Message]) -> Batch:
+    def of(self, messages: Sequence[Message]) -> Self:
         """Return the batch with other messages; the job's next parts have at most as many."""
         return replace(self, source=replace(self.source, messages=messages), most=len(messages))
 

@@ -5,8 +5,6 @@ The result is fit to replace the previous summary, or SummaryRefused is raised. 
 Models may write prose instead of JSON, or other names.  Reading is tolerant of the form and strict about the content.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +80,7 @@ class SummaryUpdate:
     instructions: tuple[InstructionDraft, ...] = ()
     whole: bool = field(default=False, compare=False)
 
-    def forgotten(self, source: SummaryInput) -> set[int]:
+    def forgotten(self, source: "SummaryInput") -> set[int]:
         """Return the ids of the known facts to forget; none where the person did not ask for it."""
         return {fact.id for fact in source.known_facts} & set(self.forget) if source.requests_to_forget else set()
 

@@ -3,8 +3,6 @@
 Code asks for a pattern or a table and gets that of all languages together, since people mix them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path

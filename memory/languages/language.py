@@ -9,8 +9,6 @@ A line that begins with two spaces goes on from the one above.  `<NAME>` stands 
 `shorthands`, which may use those before it.  A file that does not have this form raises an error when it is loaded.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cached_property

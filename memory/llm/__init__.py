@@ -7,8 +7,6 @@ Invariant (tests/model_client/test_answers.py): an answer is text, tool calls, o
 there is one code path for both.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ Invariants:
 - A refusal of the words or of a client's parameters is nobody else's to answer [test_fallback].
 """
 
-from __future__ import annotations
-
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence

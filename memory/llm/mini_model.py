@@ -6,8 +6,6 @@ Models wrap JSON in fences, think aloud before it, chat around it, or break its 
 what an answer says is for its reader to judge, who raises InvalidAnswer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Ask each configured model one small question, and tell what works and what was learned of its server."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -83,7 +81,7 @@ def check_models(models: ModelRegistry, context_tokens: int, embedder: Embedder 
         yield _check_embedder(embedder, models.embedding_provider.address)
 
 
-def _check(task: str, model: OpenAIModel, context_tokens: int) -> ModelCheck:
+def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
     json_mode = task == "mini"
     system = f"Answer with one JSON object and nothing else, as {json.dumps({'answer': 'yes'})}." if json_mode else ""
     messages = ChatMessage("system", system or "Be brief."), ChatMessage("user", QUESTION)
@@ -121,7 +119,7 @@ def _check_embedder(embedder: Embedder, address: str) -> ModelCheck:
     return ModelCheck("embeddings", name, address, time.monotonic() - began, reply)
 
 
-def _learned(model: OpenAIModel, *, json_mode: bool) -> tuple[str, ...]:
+def _learned(model: "OpenAIModel", *, json_mode: bool) -> tuple[str, ...]:
     form, learned = model.form, []
     if form.without:
         learned.append(f"does not take {', '.join(sorted(form.without))}")
@@ -152,7 +150,7 @@ def _warnings(window: int | None, context_tokens: int, *, is_ollama: bool) -> tu
 # -- the window, as servers tell it
 
 
-def _window(model: OpenAIModel) -> tuple[int | None, bool]:
+def _window(model: "OpenAIModel") -> tuple[int | None, bool]:
     """Return the tokens that the model can read, None if its server does not say; and whether that is Ollama."""
     root, version, _ = model.provider.address.rstrip("/").rpartition("/v1")
     window = _listed(model, "/models")
@@ -163,7 +161,7 @@ def _window(model: OpenAIModel) -> tuple[int | None, bool]:
     return _listed(model, f"{root}/api/v0/models"), False  # LM Studio's own protocol
 
 
-def _listed(model: OpenAIModel, path: str) -> int | None:
+def _listed(model: "OpenAIModel", path: str) -> int | None:
     """Return the window in the server's list of models."""
     listed = _fetched(model, path)
     for entry in map(dict_in, list_in(listed) or list_in(dict_in(listed).get("data"))):
@@ -172,7 +170,7 @@ def _listed(model: OpenAIModel, path: str) -> int | None:
     return None
 
 
-def _of_ollama(model: OpenAIModel, root: str) -> int | None:
+def _of_ollama(model: "OpenAIModel", root: str) -> int | None:
     """Return the window of a model that Ollama runs: as it is loaded, as the model sets it, or Ollama's default."""
     shown = dict_in(_fetched(model, f"{root}/api/show", {"model": model.name}))
     info = dict_in(shown.get("model_info"))
@@ -193,7 +191,7 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _fetched(model: OpenAIModel, path: str, body: Mapping[str, Any] | None = None) -> Any:
+def _fetched(model: "OpenAIModel", path: str, body: Mapping[str, Any] | None = None) -> Any:
     """Return JSON of the server; None if it has none there."""
     try:
         return json.loads(model.provider.get(path, body, seconds=LOOKUP_SECONDS))

@@ -7,8 +7,6 @@ Guarantee: the key is stored encrypted or not at all.  It is sent to the address
 with and to no other, and never shown but for its end.  Every process answers by a change after KNOWN_SECONDS.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -13,8 +13,6 @@ Invariants (tests/model_client/test_client.py):
 - MODEL_TIMEOUT bounds all tries together.  Of a stream it bounds the silence, and LASTING_MAX times as much the whole.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -5,8 +5,6 @@ passed on.  But some servers answer a streamed request with one object, or strea
 usage that Recap asks for.  Guarantee: no input raises an error.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

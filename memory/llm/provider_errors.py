@@ -4,8 +4,6 @@ Each sentence says what happened and what to do, and names the setting to change
 message.  Guarantee: no error quotes a secret, even if the server sends it back.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

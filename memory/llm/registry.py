@@ -4,8 +4,6 @@ Guarantee: where the operator lists models (OPENAI_MODELS), no request gets anot
 but for the operator's own fallback models.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +49,7 @@ class ModelRegistry:
     """
 
     def __init__(
-        self, settings: Settings, on_takeover: Callable[[str, str, str], None], model: Model | None = None
+        self, settings: Settings, on_takeover: Callable[[str, str, str], None], model: "Model | None" = None
     ) -> None:
         self.listed, self._on_takeover = settings.openai_models, on_takeover
         self.notice: str | None = None
@@ -68,7 +66,7 @@ class ModelRegistry:
         self._named = lru_cache(CHOSEN_MAX)(self._make)
         self._of_server = ttl_cache(maxsize=1, ttl=LISTED_SECONDS)(self._fetch)
 
-    def _connect(self, settings: Settings, client: OpenAI | None) -> None:
+    def _connect(self, settings: Settings, client: "OpenAI | None") -> None:
         """Make the models at the servers that settings name."""
         if client is not None:
             own = {"openai_base_url": str(client.base_url), "openai_api_key": client.api_key}
@@ -203,7 +201,7 @@ def _entry(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "recap"}
 
 
-def embedder_of(settings: Settings, provider: ProviderClient | None, metrics: Metrics) -> Embedder | None:
+def embedder_of(settings: Settings, provider: "ProviderClient | None", metrics: Metrics) -> Embedder | None:
     """Return what makes vectors, if the settings want any. Raises SettingsError."""
     if settings.embeddings == "off" or settings.ranking != "context":
         return None

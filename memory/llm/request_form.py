@@ -4,8 +4,6 @@ Servers differ in what they refuse: parameters, roles, fields of messages, kinds
 one model has taught: it writes the body, and makes of a refusal the next form to try.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -97,7 +95,7 @@ class RequestForm:
         body = {name: value for name, value in body.items() if name not in self.without}
         return body | {"messages": self._messages(request.messages), "stream": stream}
 
-    def without_refused(self, error: ModelError, request: ModelRequest) -> RequestForm | None:
+    def without_refused(self, error: ModelError, request: ModelRequest) -> "RequestForm | None":
         """Return the form to try next after a refusal, or an empty answer in place of JSON; None when none helps."""
         if error.code == "model_empty_answer" and request.schema is not None and self.json_mode != "text":
             # Models that think, under a grammar that leaves no room for thoughts.
@@ -131,7 +129,7 @@ class RequestForm:
         change = next((change for applies, change in changes if applies), None)
         return replace(self, **change) if change is not None else None
 
-    def merged(self, other: RequestForm) -> RequestForm:
+    def merged(self, other: "RequestForm") -> "RequestForm":
         """Return this form with what `other` has learned beside it, perhaps from a request at the same time."""
         return replace(other, without=self.without | other.without, window=self.window or other.window)
 

@@ -8,8 +8,6 @@ Invariants (tests/model_client/test_answers.py):
 - Thoughts are told apart from the words, wherever the server puts them.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Sequence

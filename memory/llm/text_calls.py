@@ -8,8 +8,6 @@ Guarantee: what begins with such a mark is no part of the reply.  JSON alone is 
 offered.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ Invariant: whatever a file holds, its text is read within SECONDS and BYTES_MAX,
 requests go on meanwhile (test_documents).
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

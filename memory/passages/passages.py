@@ -4,8 +4,6 @@ A passage is what an excerpt shows of it: longer ones would be cut there.  It be
 under, so that it is found by their words and understood without its neighbours.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ It knows nothing of Recap.  Files come from strangers: what takes too long or to
 by the limits that it sets itself before it reads a byte.  Prints `{"title", "pages"}`, or `{"error": code}`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

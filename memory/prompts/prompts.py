@@ -7,8 +7,6 @@ Every other name is a summary prompt; `summary` is used unless a setting or a re
 prompt that is stored renders with the variables it will be given.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Invariants:
 - A template that is accepted renders quickly into a text of bounded size, and reads no secret (test_prompts).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any

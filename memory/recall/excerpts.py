@@ -4,8 +4,6 @@ The best hits fill the budget, short ones before long ones that are little bette
 its hit.  What is found of one session is one excerpt, since its tags cost as much as a message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple

@@ -6,8 +6,6 @@ next job indexes them again.  A message that is replaced, erased or refused is m
 removed it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -11,8 +11,6 @@ Invariants:
   test_nearest_summary).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any

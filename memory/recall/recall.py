@@ -10,8 +10,6 @@ Invariants:
 - No message is recalled that the prompt shows anyway (test_recall).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo

@@ -4,8 +4,6 @@ Invariants:
 - Only sessions of the same owner are listed, and none with an unremembered message (test_related_sessions).
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -8,8 +8,6 @@ A question asked before, or the answer that nothing is known, is no memory: both
 asked again, so they would stand above the statement that answers it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ Invariants:
 - The owner is charged for each call (test_reranking).
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Mapping, Sequence

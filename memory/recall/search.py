@@ -7,8 +7,6 @@ Invariants:
 - Every result was read from the rows a moment ago (test_erasing).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

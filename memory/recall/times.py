@@ -11,8 +11,6 @@ Guarantee: no text raises; every range is aware, in UTC, not empty and has begun
 and do not overlap; the time taken grows with the length of the text and no faster.
 """
 
-from __future__ import annotations
-
 import re
 from calendar import monthrange
 from collections.abc import Callable, Iterator, Mapping, Set

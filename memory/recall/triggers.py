@@ -10,8 +10,6 @@ Invariants:
   message, and the last `READ_CHARS` of each visible text (test_triggers).
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ A mark is a document without words, whose sources are the question and the excer
 messages is erased or replaced.  The question is the newest of its sources.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

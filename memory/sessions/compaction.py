@@ -9,8 +9,6 @@ Invariants:
 - While there is no newer summary, the recent messages keep growing (test_compaction).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ fact, index or other chat has it, nor its reply (tests/test_memory_requests.py).
 says which facts they mean.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 

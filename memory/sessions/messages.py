@@ -4,8 +4,6 @@ Guarantee: a stored message never changes, unless it is erased; its session's fi
 stores it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A refused message stays stored, listed and exported, with the reason.  No prompt
 `messages.QUOTABLE`), and the index loses it.  The same words sent again are tried again: a reply takes the mark away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 

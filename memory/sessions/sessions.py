@@ -6,8 +6,6 @@ Invariants [test_sessions, test_messages, test_message_versions]:
 - A session stores an `external_id` once, also after its message was replaced or erased.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """When a session's summary is updated: after a pause in the talk, or at once where the next compaction needs it."""
 
-from __future__ import annotations
-
 from sqlalchemy import Connection, bindparam, select
 
 from config import Settings

@@ -7,8 +7,6 @@ conversation with an example, and files and rules stand in messages of the perso
 files and on the web before them, and LobeChat after them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

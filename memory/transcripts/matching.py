@@ -10,8 +10,6 @@ that quotes the last exchange.  It is answered without memory, and nothing of it
 All of this happens in the transaction that begins the turn, under the session's lease.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -31,8 +31,6 @@ may come back without its thinking, or shortened at the end.  A person's may not
 Guarantee: `line[:plan.keep] + sent[plan.new:]` ends with the list's last message, and holds no message of it twice.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -75,7 +73,7 @@ class MessageKey:
             shown = without_thoughts(_THINKING.sub("", shown))
         return " ".join(shown.split())
 
-    def matches(self, stored: MessageKey) -> bool:
+    def matches(self, stored: "MessageKey") -> bool:
         """Return whether this sent message is that stored one, or may have been if that is erased."""
         if stored.erased:
             return self.role == stored.role
@@ -85,7 +83,7 @@ class MessageKey:
             return False
         return self.text == stored.text or self.words == stored.words or self._shortened(stored)
 
-    def _shortened(self, stored: MessageKey) -> bool:
+    def _shortened(self, stored: "MessageKey") -> bool:
         if self.role != "assistant" or len(self.words) >= len(stored.words):
             return False
         words = _ELLIPSIS.sub("", self.words)

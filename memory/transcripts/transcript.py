@@ -15,14 +15,12 @@ client keeps in the assistant's words are left out: they are not stored, and not
 Guarantee: the same message is stored in the same way each time it comes, and no input raises an error.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import Row
 
@@ -62,7 +60,7 @@ class TranscriptMessage:
         return message_key(self.draft)
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Raw]) -> TranscriptMessage:
+    def of_parts(cls, parts: Sequence[Raw]) -> Self:
         """Return a person's message with these images and text files: a file's text is quoted for the model."""
         text, attachments = _content(list(parts))
         draft = MessageDraft("user", text, extra={"attachments": attachments})
@@ -83,7 +81,7 @@ class Transcript:
     prefill: str = ""
 
     @classmethod
-    def read(cls, raw: Sequence[Raw], *, continues: bool = False) -> Transcript:
+    def read(cls, raw: Sequence[Raw], *, continues: bool = False) -> Self:
         """Read the conversation in a request's `messages`. continues: the model goes on from the assistant's last."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []

@@ -10,8 +10,6 @@ Invariants:
   them. Archived sessions are named, not exported (test_users, test_retention).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager

@@ -9,8 +9,6 @@ Invariants:
 - What is written can be read and stored again without loss (test_import).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import datetime

@@ -4,8 +4,6 @@ Invariant: `read_import` reads a document to its end before anything of it is st
 (test_import, test_sources).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -8,8 +8,6 @@ Invariants:
 - Text, order and times of messages stay. What was erased here does not come back (test_import).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -70,7 +68,7 @@ class ImportDocument:
     skipped_items: tuple[str, ...] = ()
 
 
-def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> Import:
+def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> "Import":
     """Store sessions, then the facts and items that name them, for the caller's user or for the owner of this id.
 
     Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile. What was

@@ -8,8 +8,6 @@ Invariant: memory holds one part at a time, of a bounded size (test_json_items).
 limit, and 100,000 brackets make it fill the memory with their prefixes; so parts are built here from its events.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any

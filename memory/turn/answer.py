@@ -6,8 +6,6 @@ Invariants:
   (test_chat_failures, test_openai_failing_open).
 """
 
-from __future__ import annotations
-
 import logging
 import secrets
 import time

@@ -10,8 +10,6 @@ Invariants:
 - A message that fits no prompt is not stored (test_compaction).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import replace

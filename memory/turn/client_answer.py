@@ -5,8 +5,6 @@ Invariants:
   Recap's tools (test_client_tools).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any

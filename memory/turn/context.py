@@ -4,8 +4,6 @@ Invariant: the new message and the prefix fit CONTEXT_TOKENS and the model's win
 (test_compaction).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -8,8 +8,6 @@ Invariants:
 - A turn writes at most WRITES_MAX times; the report of each names a call of the API that undoes it (test_fact_tools).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial

@@ -5,8 +5,6 @@ Invariants:
   (test_logs).
 """
 
-from __future__ import annotations
-
 import logging
 from time import perf_counter
 from typing import Any

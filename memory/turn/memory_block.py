@@ -1,7 +1,5 @@
 """Make a memory block for an application that calls a model itself: the memory that a turn's prompt would show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from memory import tokens

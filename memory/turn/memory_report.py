@@ -4,12 +4,10 @@ Invariants:
 - It is stored as ids, versions and scores alone, so erasing removes the words from it too (test_explanation).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 from sqlalchemy import case, or_, select
@@ -68,7 +66,7 @@ class WrittenFact:
     undo: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, action: str, fact: Fact, replaces: str | None, space: str | None) -> WrittenFact:
+    def of(cls, action: str, fact: Fact, replaces: str | None, space: str | None) -> Self:
         """Return the report of a stored fact; deleting the fact undoes the action."""
         where = f"&space={quote(space, safe='')}" if space is not None else ""
         undo = {"method": "DELETE", "path": f"/api/facts/{fact.id}?restore=true{where}"}
@@ -87,7 +85,7 @@ class ShownText:
     of_tenant: bool
 
     @classmethod
-    def of(cls, row: Any, kind: str, *, of_tenant: bool) -> ShownText:
+    def of(cls, row: Any, kind: str, *, of_tenant: bool) -> Self:
         text = row.value["text" if kind == "instruction" else "prompt"]
         return cls(row.item_id, row.version, kind, row.key, str(text), of_tenant)
 

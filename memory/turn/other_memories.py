@@ -8,8 +8,6 @@ Invariants:
 - All others together get as many tokens as the session's owner (test_spaces).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple

@@ -9,8 +9,6 @@ Invariants:
   test_instructions).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

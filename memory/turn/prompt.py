@@ -11,8 +11,6 @@ Invariants:
   for word when a client continues the turn with results of tools (test_openai_memory).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

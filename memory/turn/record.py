@@ -5,8 +5,6 @@ Invariants:
 - An error says what became of the message (test_chat_failures).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from typing import Any

@@ -1,13 +1,11 @@
 """Values of a turn: the request, the turn that has begun, and the events that its caller gets (TurnEvent)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from memory import tokens
 from memory.errors import ModelError
@@ -138,12 +136,12 @@ class Turn:
     new_messages: tuple[Message, ...] = ()
     history: tuple[Message, ...] = ()
     as_sent: Mapping[int, TranscriptMessage] = field(default_factory=dict)
-    continued_turn: TurnStarted | None = None
+    continued_turn: "TurnStarted | None" = None
     lease: Lease | None = None
     turn_id: int | None = None
     is_appended: bool = False
     is_new_session: bool = False
-    earlier_answer: TurnFinished | None = None
+    earlier_answer: "TurnFinished | None" = None
 
 
 class PrefixChoice(NamedTuple):
@@ -186,7 +184,7 @@ class TurnUsage:
         }
 
     @classmethod
-    def from_stored(cls, stored: Mapping[str, Any]) -> TurnUsage:
+    def from_stored(cls, stored: Mapping[str, Any]) -> Self:
         figures = dict(stored)
         return cls(full_history_tokens=figures.pop("full_history_tokens"), spent=Usage(**figures))
 

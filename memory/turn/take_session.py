@@ -3,8 +3,6 @@
 Invariant: a session that somebody else has leased is not changed (test_turn_serialisation).
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace

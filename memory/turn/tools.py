@@ -9,8 +9,6 @@ Invariants:
 - No answer of a tool makes the prompt larger than CONTEXT_TOKENS (test_tools).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime

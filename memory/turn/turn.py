@@ -16,8 +16,6 @@ Invariants:
 - A client's request fails open: if memory fails, the model answers it without memory (test_openai_failing_open).
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -6,8 +6,6 @@ Invariants:
   (test_message_versions).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile

@@ -10,8 +10,6 @@ noted by its `Watch`, and the test that it happened in fails: a request to anoth
 (what a Content-Security-Policy blocks is one), an uncaught error, an alert.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -20,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Page, Playwright, expect
@@ -70,11 +69,11 @@ class Screen:
         return f"{self.locale} {self.width}x{self.height}{' dark' * self.dark}{' moving' * (not self.still)}"
 
     @property
-    def at_night(self) -> Screen:
+    def at_night(self) -> Self:
         return replace(self, dark=True)
 
     @property
-    def in_german(self) -> Screen:
+    def in_german(self) -> Self:
         return replace(self, locale="de-DE")
 
 

@@ -8,8 +8,6 @@ Invariant: the same request has the same answer, every request has one, and its 
 small set of fixed phrases (tests/test_builtin_model.py).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

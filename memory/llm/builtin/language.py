@@ -3,8 +3,6 @@
 Patterns of all languages count together, since people mix them; a reply is in one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,13 +4,11 @@
 (tests/test_builtin_model.py).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from memory.llm import ChatMessage
 from models.messages import KEPT_OUT_TEXT
@@ -67,7 +65,7 @@ class Prompt:
     has_attachments: bool = False
 
     @classmethod
-    def read(cls, messages: Sequence[ChatMessage]) -> Prompt:
+    def read(cls, messages: Sequence[ChatMessage]) -> Self:
         """Read the messages of a turn. Without one of the person, the question is empty."""
         newest = max((at for at, message in enumerate(messages) if message.role == "user"), default=len(messages))
         system = "\n\n".join(message.content for message in messages if message.role == "system")

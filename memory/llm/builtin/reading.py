@@ -8,8 +8,6 @@ Invariants (tests/test_builtin_model.py): pure, linear in the text; sentences an
 so is the value of a statement.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -70,7 +68,7 @@ class Statement:
         """Return the words that it is found by."""
         return frozenset(terms(f"{self.text} {self.quote} {self.key} {self.by}"))
 
-    def overlaps(self, other: Statement) -> bool:
+    def overlaps(self, other: "Statement") -> bool:
         """Return whether one rests on words of the other."""
         mine, theirs = self.quote.casefold(), other.quote.casefold()
         return bool(mine and theirs) and (mine in theirs or theirs in mine)
@@ -80,7 +78,7 @@ class Statement:
         mine, theirs = (one_line(one).casefold().rstrip(" .!。") for one in (self.text, text))
         return mine == theirs
 
-    def within(self, other: Statement) -> bool:
+    def within(self, other: "Statement") -> bool:
         """Return whether it says no more than `other` does, of the same thing."""
         mine, theirs = set(terms(self.value)), set(terms(other.value))
         return bool(self.key and mine) and (self.key, self.mark) == (other.key, other.mark) and mine <= theirs

@@ -6,8 +6,6 @@ Invariants (tests/test_builtin_model.py):
 - An ending ("I don't work there any more") closes one statement, or the person is asked which.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace

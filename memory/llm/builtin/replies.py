@@ -5,8 +5,6 @@ Invariants (tests/test_builtin_model.py):
 - Where there is nothing to quote, or a message is not understood, the reply says so, and what the model can do.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

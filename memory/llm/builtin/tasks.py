@@ -4,8 +4,6 @@ Invariant: items and facts are the conversation's words or a fixed label; facts 
 quote them verbatim (tests/test_builtin_model.py).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

@@ -3,8 +3,6 @@
 Invariant: nothing is written to disk, and a .zip with too many files or too much text is refused (test_sources).
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 import zlib

@@ -5,8 +5,6 @@ image, a recording or a file becomes a placeholder such as `[image]`. Calls of t
 instructions go to the profile.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime

@@ -5,8 +5,6 @@ read too, and so are the state of a LangGraph thread, chats of Open WebUI, and t
 message without an id is known by its place in its chat, one that stands alone by its time and text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any

@@ -5,8 +5,6 @@ message, is part of it. Thoughts and calls of tools are left out. A project beco
 documents. Each sentence that Claude remembers becomes a fact.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime

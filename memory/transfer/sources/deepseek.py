@@ -4,8 +4,6 @@ Of each conversation, the branch with the newest message is imported. Thoughts a
 a placeholder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any

@@ -3,8 +3,6 @@
 Invariant: memory holds one chat at a time (test_sources).
 """
 
-from __future__ import annotations
-
 import codecs
 import io
 import json

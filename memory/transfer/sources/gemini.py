@@ -4,8 +4,6 @@ It lists questions, each with the answer as HTML, the newest first, without sess
 become one session. The page says the same as the JSON, with times as the account's language writes them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta, timezone

@@ -5,8 +5,6 @@ extensions for Python's objects, which are read as plain values: no class is imp
 messages are not in a channel `messages`, and subgraphs, are left out.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing

@@ -5,8 +5,6 @@ works with: they are left out, with its instructions, tools and thoughts. An old
 `send_message`, beside thoughts, and wraps the person's in JSON; a newer one writes both as text.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime

@@ -4,8 +4,6 @@
 that is quoted (`> `), as in Recap's own export, is read without the marks.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

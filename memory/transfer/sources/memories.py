@@ -4,8 +4,6 @@ mem0's `get_all` returns memories with their text as `memory`. Zep's graph has f
 each was valid. Zep's threads and episodes are chats (see `chats`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any

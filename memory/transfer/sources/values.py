@@ -4,8 +4,6 @@ Any field may be missing or of another type: it becomes an empty value then. Cha
 replacement characters.
 """
 
-from __future__ import annotations
-
 import hashlib
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
