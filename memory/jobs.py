@@ -402,7 +402,7 @@ def _put_back_values(
     job: Job, error: str | None, now: datetime, *, more: bool, limit: float
 ) -> tuple[str, dict[str, Any]]:
     """Return the outcome of a try, and the columns of the job that is put back. limit: see `_call_handler`."""
-    values = {"state": "pending", "updated_at": now, "lease_token": None, "lease_until": None}
+    values = {"state": "pending", "updated_at": now, "lease_token": None, "lease_until": None}  # nosec B105
     if error is None:
         return "done", values | {"attempts": 0, "error": None} | ({"run_at": now} if more else {})
     pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
