@@ -128,6 +128,13 @@ def test_a_small_model_that_writes_nothing_under_a_schema_is_asked_in_words(talk
     assert ["response_format" in body for body in asked] == [True, False]
 
 
+def test_an_answer_that_says_something_is_repaired_under_its_schema(talk):
+    talk.say(*SAID)
+    talk.digest(Text('{"note": "Ada likes tea"}'), GOOD)
+    asked = [request.body for request in talk.server.requests if request.model == "mini"]
+    assert ["response_format" in body for body in asked] == [True, True]
+
+
 @pytest.mark.parametrize(
     "text",
     [

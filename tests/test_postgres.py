@@ -126,7 +126,7 @@ def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes, postgres):
         connection.execute(text("CREATE ROLE nobody LOGIN"))
         try:
             engine = create_engine(make_url(postgres).set(username="nobody"))
-            with pytest.raises(SettingsError, match=r"CREATE EXTENSION vector.* SEARCH=whoosh works without it"):
+            with pytest.raises(SettingsError, match=r"CREATE EXTENSION vector.* SEARCH=whoosh works without them"):
                 SearchIndex(engine).warm_up()
             engine.dispose()
         finally:

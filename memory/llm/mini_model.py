@@ -127,8 +127,9 @@ def ask(
             if repair is None:
                 raise
             again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=str(error)))
-        # In words alone: under a schema, small models write the shortest JSON that it allows, or white space for ever.
-        request, repair = replace(request, schema=None, messages=(*request.messages, *again)), None
+        # Under a schema, small models may write the shortest JSON that it allows, or white space for ever.
+        schema = request.schema if _has_words(text) else None
+        request, repair = replace(request, schema=schema, messages=(*request.messages, *again)), None
 
 
 def request_for(task: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:
@@ -167,6 +168,17 @@ def json_objects(answer: str) -> list[JsonObject]:
             return found + _repaired(text[start.start() :])
         found.append(JsonObject(value, repaired=False))
     return found
+
+
+def _has_words(answer: str) -> bool:
+    """Return whether an answer says anything beside the names of fields."""
+
+    def says(value: Any) -> bool:
+        values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return bool(value.strip()) if isinstance(value, str) else any(map(says, values))
+
+    objects = json_objects(answer)
+    return any(says(entry.value) for entry in objects) if objects else any(map(str.isalnum, answer))
 
 
 def _out_of_string(text: str) -> str:
