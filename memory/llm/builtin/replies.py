@@ -97,7 +97,11 @@ def _acknowledged(noted: Sequence[Noted], words: Words) -> str:
 def _in_mid_sentence(one: Statement, words: Words) -> str:
     if one.category in words:
         return words[one.category].format(option=one.value or one.text)
-    text = one_line(one.text).rstrip(".").replace(": ", " ", 1)
+    text = one_line(one.text).rstrip(".")
+    label, colon, value = text.partition(": ")
+    if colon and "labelled" in words:  # where nouns begin with a capital letter
+        return words["labelled"].format(label=label, value=value)
+    text = f"{label.rstrip()} {value}" if colon else text
     return text[:1].lower() + text[1:] if text[1:2].islower() and not text.startswith("I ") else text
 
 
