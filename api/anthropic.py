@@ -430,8 +430,10 @@ def anthropic_error(error: RecapError) -> tuple[Body, int]:
     """Return an error in Anthropic's shape, and its status."""
     body, status = openai_error(error)
     kind = _ANTHROPIC_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
-    detail = {"type": kind, "message": body["error"]["message"], "code": (code := body["error"]["code"])}
-    detail |= {"details": {"error_code": code}} if code else {}
+    code = body["error"]["code"]
+    detail = {"type": kind, "message": body["error"]["message"], "code": code}
+    if code:
+        detail["details"] = {"error_code": code}
     return {"type": "error", "error": detail, "request_id": request_id()}, status
 
 

@@ -128,10 +128,8 @@ class Completion:
             raise self.error
         if not self._has_begun:
             raise self._errors.bad_answer("it holds no message", json.dumps(self._last, ensure_ascii=False))
-        if self._text_calls is None:
-            yield from self._splitter.end()
-        else:
-            yield from self._text_calls.without_calls(self._splitter.end())
+        yield from self._without_calls(self._splitter.end())
+        if self._text_calls is not None:
             words, found = self._text_calls.end()
             self._calls += [ToolCallDelta(None, name=name, arguments=[given]) for name, given in found]
             if words:
@@ -170,8 +168,11 @@ class Completion:
             yield Thought(thought)
         if content := _content(message):
             self.content += content
-            events = self._splitter.feed(content)
-            yield from events if self._text_calls is None else self._text_calls.without_calls(events)
+            yield from self._without_calls(self._splitter.feed(content))
+
+    def _without_calls(self, events: Iterator[TextDelta | Thought]) -> Iterator[TextDelta | Thought]:
+        """Return the events without calls that are written as text, where the request has tools of Recap's."""
+        return events if self._text_calls is None else self._text_calls.without_calls(events)
 
     def _misplaced(self) -> TextDelta:
         """Return JSON that was asked for, where the server took it for thoughts or for the arguments of a call."""

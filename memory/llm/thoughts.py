@@ -22,8 +22,10 @@ _MARKS = {
 _OF_JSON = "<|channel|>final json<|message|>", "<|channel|>final <|constrain|>json<|message|>"
 _CLOSING = (*_MARKS.values(), *_OF_JSON)
 CLOSING_TAG = re.compile("|".join(map(re.escape, _CLOSING)), re.I)
-_ENDS = ("</s>", "<end_of_turn>", *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "end", "return")))
-_ENDS = (*_ENDS, "<|endoftext|>", "<|end_of_text|>")
+_ENDS = (
+    *("</s>", "<end_of_turn>"),
+    *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "end", "return", "endoftext", "end_of_text")),
+)
 """What ends an answer where the server takes it for text; a model that was not stopped there writes another turn."""
 _END = re.compile(rf"(?:{'|'.join(map(re.escape, _ENDS))})(?=[ \t]*(?:\n|<\|))", re.I)
 _CLOSING_OR_END = re.compile("|".join(map(re.escape, (*_CLOSING, *_ENDS))), re.I)

@@ -74,11 +74,10 @@ class TurnRequest:
         """
         if self.transcript is None or self.session_id is not None:
             return None
-        said = self.transcript.keys
-        if reply is not None and reason not in (INTERRUPTED, CUT_OFF):
-            said.append(message_key(reply))
-        whole = conversation_fingerprint(self.caller, said)
-        return whole or conversation_fingerprint(self.caller, said, answered=False)
+        replies = [] if reply is None or reason in (INTERRUPTED, CUT_OFF) else [message_key(reply)]
+        keys = [*self.transcript.keys, *replies]
+        whole = conversation_fingerprint(self.caller, keys)
+        return whole or conversation_fingerprint(self.caller, keys, answered=False)
 
     @property
     def appends(self) -> bool:
