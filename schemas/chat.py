@@ -10,7 +10,7 @@ from models.messages import MessageDraft
 from models.turns import RECALL_MODES
 from schemas import fields
 from schemas.attachments import read_parts
-from schemas.fields import OPTIONAL, describe
+from schemas.fields import OPTIONAL
 from schemas.memory_report import Memory
 from schemas.messages import MESSAGE_CHARS_MAX
 from schemas.model_server import MODEL_CHARS
@@ -34,11 +34,10 @@ _HISTORY = (
     "What was said just before, if Recap has not stored it: it tells what the message refers to. A chat takes it only "
     "with `temporary`."
 )
-_CONTENT = describe(
+_CONTENT = (
     'Its text, or {"role": "user", "content": ...}. The content may be a list of parts: `text`; `image_url`, with a '
     "data: URL or an https address; and `file`, with `filename` and `file_data`, for text files and images. The model "
-    "gets images as they are and text files as quoted text; of both, only name, size and a hash are stored.",
-    oneOf=[{"type": "string"}, {"type": "object"}],
+    "gets images as they are and text files as quoted text; of both, only name, size and a hash are stored."
 )
 
 
@@ -112,7 +111,9 @@ class Question(CallerQuery):
 class ChatRequest(Question):
     """Message to answer."""
 
-    message = MessageContent(required=True, metadata=_CONTENT)
+    message = MessageContent(
+        required=True, about=_CONTENT, metadata={"oneOf": [{"type": "string"}, {"type": "object"}]}
+    )
     session_id = fields.SessionId(**OPTIONAL, about="Without it, a session is created.")
     name = fields.optional_text(128)
     stream = fields.Boolean(load_default=False)

@@ -3,7 +3,6 @@
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.fields import describe
 from schemas.messages import EXTERNAL_ID_CHARS
 from schemas.shapes import CallerQuery, PageQuery
 
@@ -39,7 +38,7 @@ class DocumentCreate(_DocumentFields):
 class DocumentUpload(_DocumentFields):
     """Document as a file: text, Markdown, HTML or PDF, by its ending or its `Content-Type`."""
 
-    file = fields.Raw(required=True, metadata=describe("The file.", type="string", format="binary"))
+    file = fields.Raw(required=True, about="The file.", metadata={"type": "string", "format": "binary"})
 
 
 class DocumentQuery(PageQuery):
@@ -62,13 +61,9 @@ class Document(Schema):
     tokens = fields.Integer(about="An estimate for all of its text.")
     created_at = fields.UtcDateTime()
     updated_at = fields.UtcDateTime(about="When it was last replaced.")
-    state = fields.Function(
-        lambda document: document.state,
-        metadata=describe(
-            "Of one that was just sent: `created`, `replaced`, or `unchanged`, where the same was stored before.",
-            type="string",
-            nullable=True,
-        ),
+    state = fields.String(
+        allow_none=True,
+        about="Of one that was just sent: `created`, `replaced`, or `unchanged`, where the same was stored before.",
     )
 
 
@@ -77,8 +72,7 @@ class Passage(Schema):
 
     message_id = fields.Integer(attribute="id", about="Its id in results of a search.")
     position = fields.Integer(about="Its number within the document, from 1.")
-    page = fields.Function(
-        lambda passage: (passage.extra or {}).get("page"),
-        metadata=describe("Its page in a PDF, from 1.", type="integer", nullable=True),
+    page = fields.Integer(
+        attribute="extra.page", dump_default=None, allow_none=True, about="Its page in a PDF, from 1."
     )
     text = fields.String(attribute="content", about="With the headings that it stands under.")

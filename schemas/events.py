@@ -6,7 +6,6 @@ from marshmallow import Schema, ValidationError
 
 from models.events import EVENT_TYPES
 from schemas import fields
-from schemas.fields import describe
 from schemas.shapes import CallerQuery
 
 STREAM_SECONDS_MAX = 3600
@@ -84,7 +83,7 @@ class EventQuery(CallerQuery):
         load_default=None,
         about="Begin after this place, the `id:` of an event; for readers that can't send Last-Event-ID.",
     )
-    types = Types(load_default="", metadata={**describe("Only these types, separated by commas."), "type": "string"})
+    types = Types(load_default="", about="Only these types, separated by commas.", metadata={"type": "string"})
     words = fields.Boolean(load_default=False, about="With what people and models said.")
     seconds = fields.number(
         0,

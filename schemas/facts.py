@@ -4,7 +4,7 @@ from marshmallow import Schema, validate
 
 from models.facts import FACT_CATEGORIES, SELF
 from schemas import fields
-from schemas.fields import AS_OF, describe, numbers_by_name
+from schemas.fields import AS_OF, numbers_by_name
 from schemas.shapes import CallerQuery, Input, PageQuery
 
 TEXT_CHARS_MAX = 500
@@ -17,11 +17,6 @@ _ACTIONS = (
     "is undone; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or `excluded`."
 )
 _ENDS = "When it stops being true by itself. Null: never."
-_RANK = describe(
-    "Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.",
-    **numbers_by_name("number"),
-    nullable=True,
-)
 
 
 class Proof(Schema):
@@ -55,14 +50,18 @@ class Fact(Schema):
     superseded_by = fields.Integer(allow_none=True)
     created_at = fields.UtcDateTime()
     proof_count = fields.Function(
-        lambda fact: 1 + len(fact.merged_facts), metadata=describe("How often it was stated.", type="integer")
+        lambda fact: 1 + len(fact.merged_facts), about="How often it was stated.", metadata={"type": "integer"}
     )
     proofs = fields.List(
         fields.Nested(Proof),
         attribute="merged_facts",
         about="The facts that were merged into it, newest first.",
     )
-    score = fields.Function(lambda fact: fact.score and vars(fact.score), metadata=_RANK)
+    score = fields.Function(
+        lambda fact: fact.score and vars(fact.score),
+        about="Why it has its rank: `total`, the sum of `importance`, `recency`, `use` and `relevance`.",
+        metadata={**numbers_by_name("number"), "nullable": True},
+    )
 
 
 class FactQuery(PageQuery):

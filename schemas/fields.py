@@ -18,20 +18,16 @@ ID_CHARS = r"[^\s/\x00-\x1f\x7f]{1,128}"
 ID = re.compile(rf"(?!\.{{1,2}}\Z){ID_CHARS}")  # clients take "." and ".." in an address for folders
 
 
-def describe(description: str, **schema: Any) -> dict[str, Any]:
-    """Return the `metadata` of a field: its description in the document, and what its class does not tell."""
-    return {"description": description, **schema}
-
-
 def numbers_by_name(kind: str) -> dict[str, Any]:
-    """Return what `describe` takes for an object whose values are all numbers of this JSON type."""
+    """Return the `metadata` of an object whose values are all numbers of this JSON type."""
     return {"type": "object", "additionalProperties": {"type": kind}}
 
 
 class Described(fields.Field[Any]):
     """Field of any kind here, with two options beside marshmallow's.
 
-    about: its description in the document. sometimes: an answer has it only where it applies.
+    about: its description in the document; `metadata` has what else its class does not tell. sometimes: an answer has
+    it only where it applies.
     """
 
     def __init__(

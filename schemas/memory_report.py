@@ -8,7 +8,7 @@ from models.messages import Excerpt as ExcerptValue
 from schemas import fields
 from schemas.examples import Example
 from schemas.facts import Fact
-from schemas.fields import describe, numbers_by_name
+from schemas.fields import numbers_by_name
 from schemas.messages import Message
 from schemas.overview import Sentence
 
@@ -170,9 +170,8 @@ class Memory(Schema):
             "state": report.state,
             "head_version": report.head_version,
         },
-        metadata=describe(
-            "The version and state of the stored summary, and the version that was shown.", type="object"
-        ),
+        about="The version and state of the stored summary, and the version that was shown.",
+        metadata={"type": "object"},
     )
     profile = fields.Nested(
         ShownProfile, about="The part of the profile that was shown, instead of the facts it contains."
@@ -197,20 +196,17 @@ class Memory(Schema):
     )
     recall = fields.Function(
         _recall,
-        metadata=describe(
-            "The mode; why something was recalled, or why not, in words and as a `kind`, for texts in other languages; "
-            "and in mode `tools` the model's `calls`.",
-            type="object",
-        ),
+        about="The mode; why something was recalled, or why not, in words and as a `kind`, for texts in other "
+        "languages; and in mode `tools` the model's `calls`.",
+        metadata={"type": "object"},
     )
     written = fields.List(
         fields.Nested(WrittenFact), about="The facts that the model wrote in this turn, in mode `tools`."
     )
     tail = fields.Function(
         lambda report: {"messages": report.tail_messages, "dropped": report.tail_dropped},
-        metadata=describe(
-            "How many messages were sent word for word, and how many did not fit.", **numbers_by_name("integer")
-        ),
+        about="How many messages were sent word for word, and how many did not fit.",
+        metadata=numbers_by_name("integer"),
     )
 
 

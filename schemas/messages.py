@@ -10,7 +10,7 @@ from models import Refusal
 from models.messages import MessageDraft, NamedMessages
 from schemas import fields
 from schemas.attachments import StoredAttachment
-from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX, describe
+from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX
 from schemas.sessions import Session
 from schemas.shapes import CallerQuery, PageQuery, ValueSchema, page_of
 
@@ -54,11 +54,9 @@ class Message(Schema):
     tokens = fields.Integer(about="An estimate.")
     extra = fields.Raw(
         allow_none=True,
-        metadata=describe(
-            "What it holds besides its text: tool calls; and `attachments`, the `type`, `name`, `size` in bytes and "
-            "`hash` of each image and file that came with it (older ones are a hash alone).",
-            type="object",
-        ),
+        about="What it holds besides its text: tool calls; and `attachments`, the `type`, `name`, `size` in bytes and "
+        "`hash` of each image and file that came with it (older ones are a hash alone).",
+        metadata={"type": "object"},
     )
     hidden_at = fields.UtcDateTime(allow_none=True, about="Since when the session's prompts do not show it.")
     refused = fields.Nested(

@@ -3,7 +3,7 @@
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.fields import EXPECTED_VERSION, INT32_MAX, describe
+from schemas.fields import EXPECTED_VERSION, INT32_MAX
 from schemas.shapes import Input
 from schemas.store import JsonValue
 
@@ -21,7 +21,9 @@ class Profile(Schema):
 
     version = fields.Integer(about="0 until something is written.")
     document = fields.Raw(
-        attribute="value.document", metadata=describe("The profile, under the tenant's JSON Schema.", type="object")
+        attribute="value.document",
+        about="The profile, under the tenant's JSON Schema.",
+        metadata={"type": "object"},
     )
     sources = fields.Raw(attribute="value.sources", about=_SOURCES)
     author = fields.String(allow_none=True, about="`model`, `person`, `rollback` or `erasure`.")

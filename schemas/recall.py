@@ -8,7 +8,7 @@ from marshmallow import Schema, validate
 
 from schemas import fields
 from schemas.chat import Question
-from schemas.fields import OPTIONAL, describe
+from schemas.fields import OPTIONAL
 from schemas.memory_report import DocumentPlace, ExcerptMessage, Memory
 from schemas.messages import ROLES, Message
 from schemas.shapes import CallerQuery, PageQuery
@@ -59,7 +59,8 @@ class Unhelpful(Schema):
     question = fields.String(attribute="question.content")
     excerpt_session_id = fields.Function(
         lambda mark: next((message.session_id for message in mark.messages), None),
-        metadata=describe("The session of the excerpt.", type="string", nullable=True),
+        about="The session of the excerpt.",
+        metadata={"type": "string", "nullable": True},
     )
     messages = fields.List(fields.Nested(ExcerptMessage))
     created_at = fields.UtcDateTime()

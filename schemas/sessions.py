@@ -3,7 +3,7 @@
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.fields import USER_ID_CHARS, describe
+from schemas.fields import USER_ID_CHARS
 from schemas.shapes import CallerQuery, Input, PageQuery
 
 REMEMBER = (
@@ -76,9 +76,8 @@ class RelatedSession(Schema):
     score = fields.Float(about="From 0 to 1.")
     why = fields.Function(
         lambda related: {"entities": list(related.entities), "summary": related.summary},
-        metadata=describe(
-            "The `entities` that both name, and how near the `summary` is (0 to 1, or null).", type="object"
-        ),
+        about="The `entities` that both name, and how near the `summary` is (0 to 1, or null).",
+        metadata={"type": "object"},
     )
 
 

@@ -8,7 +8,7 @@ from marshmallow import Schema, ValidationError, validate, validates_schema
 
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import fields
-from schemas.fields import INT32_MAX, INT64_MAX, OPTIONAL, UNSTORABLE, describe
+from schemas.fields import INT32_MAX, INT64_MAX, OPTIONAL, UNSTORABLE
 from schemas.shapes import WHOM, CallerQuery
 
 NAMESPACE_PARTS = 8
@@ -104,17 +104,15 @@ class Item(Schema):
 _EXPECTED = "Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409."
 _REFRESH = "False: reading does not postpone when an item expires."
 _TEXT_OR_LIST = {"oneOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
-_PREFIX = describe("Only what is in this namespace, or below it.", **_TEXT_OR_LIST)
 _INDEX = (
     "Where queries look in this value: paths such as `title` or `notes[*].text`; an empty list: nowhere. Null: where "
     "the `fields` of the search say."
 )
 _PATHS = "Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts."
-_FILTER = describe(
+_FILTER = (
     'Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`; or a path '
     "of keys, such as `by.name`. The operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers compare as numbers, "
-    "texts by their characters.",
-    type="object",
+    "texts by their characters."
 )
 
 
@@ -124,7 +122,7 @@ class _Named(CallerQuery):
 
 
 class PutItem(_Named):
-    namespace = Namespace(required=True, metadata=describe(_PARTS, **_TEXT_OR_LIST))
+    namespace = Namespace(required=True, about=_PARTS, metadata=_TEXT_OR_LIST)
     value = JsonValue(required=True, allow_none=True, about="At most 64 KB as JSON.")
     version = fields.integer(0, INT32_MAX, **OPTIONAL, about=_EXPECTED)
     ttl = fields.Float(**OPTIONAL, validate=TTL, about="Minutes to live.")
@@ -141,8 +139,14 @@ class DeleteItem(_Named):
 
 
 class SearchItems(CallerQuery):
-    namespace = Namespace(least=0, data_key="namespace_prefix", load_default=(), metadata=_PREFIX)
-    filter = JsonObject(load_default=dict, metadata=_FILTER)
+    namespace = Namespace(
+        least=0,
+        data_key="namespace_prefix",
+        load_default=(),
+        about="Only what is in this namespace, or below it.",
+        metadata=_TEXT_OR_LIST,
+    )
+    filter = JsonObject(load_default=dict, about=_FILTER, metadata={"type": "object"})
     query = fields.optional_text(2000, about="Find items by words and meaning, the best first.")
     paths = fields.Items(fields.Text(validate=_PATH), PATHS_MAX, data_key="fields", load_default=(), about=_PATHS)
     limit = fields.integer(1, SEARCHED_ITEMS_MAX, load_default=10)

@@ -7,7 +7,7 @@ from marshmallow import Schema, ValidationError, post_load, validate, validates_
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Section
 from models.sections import Sections as SectionsValue
 from schemas import fields
-from schemas.fields import EXPECTED_VERSION, describe
+from schemas.fields import EXPECTED_VERSION
 from schemas.shapes import CallerQuery, Input
 
 _ITEM = validate.Length(1, ITEM_CHARS_MAX)
@@ -46,11 +46,9 @@ class SummaryPreview(Schema):
     prompt = fields.String(allow_none=True, about="The name and version of its prompt, if it has a name.")
     usage = fields.Raw(
         allow_none=True,
-        metadata=describe(
-            "Tokens and calls of the mini model. `facts` counts the facts that came with it: `added`, `superseded` "
-            "(older facts that they correct), `repeated` (known already) and `refused` (nobody said so).",
-            type="object",
-        ),
+        about="Tokens and calls of the mini model. `facts` counts the facts that came with it: `added`, `superseded` "
+        "(older facts that they correct), `repeated` (known already) and `refused` (nobody said so).",
+        metadata={"type": "object"},
     )
     since = fields.Integer(about="The version it continues; 0 if it was made from the first message on.")
     current_version = fields.Integer(about="The version of the stored summary; 0 if there is none yet.")

@@ -4,7 +4,6 @@ from marshmallow import Schema
 
 from models.keys import SCOPES
 from schemas import fields
-from schemas.fields import describe
 from schemas.shapes import Input
 
 REMEMBER = (
@@ -56,9 +55,8 @@ class Me(Schema):
     user_id = fields.String(allow_none=True, about="The one person the key belongs to; null: any person, or nobody.")
     scopes = fields.Function(
         lambda me: [scope for scope in SCOPES if scope in me["scopes"]],
-        metadata=describe(
-            "The scopes of the key, of `chat`, `read` and `admin`.", type="array", items={"type": "string"}
-        ),
+        about="The scopes of the key, of `chat`, `read` and `admin`.",
+        metadata={"type": "array", "items": {"type": "string"}},
     )
     spaces = fields.Dict(
         keys=fields.String(),

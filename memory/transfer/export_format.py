@@ -15,7 +15,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate, validates_schema
+from marshmallow import EXCLUDE, Schema, ValidationError, validate, validates_schema
 
 from memory.knowledge import profile
 from memory.knowledge.entities import key
@@ -39,21 +39,9 @@ from models.facts import FactRevision as FactRevisionValue
 from models.messages import MessageDraft
 from models.owners import Usage
 from models.store import ItemVersion, Source
+from schemas import fields
 from schemas.facts import CATEGORY, NAME_CHARS_MAX
-from schemas.fields import (
-    INT32_MAX,
-    OPTIONAL,
-    PARTS_MAX,
-    ClientMetadata,
-    Items,
-    SessionId,
-    Text,
-    UtcDateTime,
-    describe,
-    integer,
-    one_of,
-    optional_text,
-)
+from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX
 from schemas.messages import Extra, MessageToAppend, Refused
 from schemas.retention import Archive
 from schemas.shapes import WRONG_MAX, Input, ValueSchema
@@ -72,11 +60,11 @@ class _Record(ValueSchema):
 
 
 class ExportedMessage(_Record, MessageToAppend):
-    content = Text(required=True)
-    created_at = UtcDateTime(required=True)
-    extra = Extra(**OPTIONAL, metadata=describe("What the message holds besides its text."))
-    erased_at = UtcDateTime(**OPTIONAL, metadata=describe("When it was erased. Then only its place is left, no text."))
-    hidden_at = UtcDateTime(**OPTIONAL)
+    content = fields.Text(required=True)
+    created_at = fields.UtcDateTime(required=True)
+    extra = Extra(**OPTIONAL, about="What the message holds besides its text.")
+    erased_at = fields.UtcDateTime(**OPTIONAL, about="When it was erased. Then only its place is left, no text.")
+    hidden_at = fields.UtcDateTime(**OPTIONAL)
     refused = fields.Nested(Refused, **OPTIONAL)
 
 
@@ -94,10 +82,10 @@ class ExportedCost(_Record):
 
     value = dict
 
-    prompt_tokens = integer()
-    completion_tokens = integer()
-    calls = integer()
-    facts = _Counts(keys=fields.String(), values=integer())
+    prompt_tokens = fields.integer()
+    completion_tokens = fields.integer()
+    calls = fields.integer()
+    facts = _Counts(keys=fields.String(), values=fields.integer())
 
 
 class ExportedSummary(_Record):
@@ -105,25 +93,25 @@ class ExportedSummary(_Record):
 
     value = partial(SummaryVersionValue, replaced=False)
 
-    version = integer(1, INT32_MAX, required=True)
+    version = fields.integer(1, INT32_MAX, required=True)
     sections = fields.Nested(Sections, required=True)
-    through = integer(required=True, metadata=describe("The position of the last message it covers."))
-    tokens = integer(required=True)
-    author = Text(required=True, validate=validate.Length(1, 16))
-    model = optional_text(128, least=0)
-    prompt = optional_text(80, least=0)
+    through = fields.integer(required=True, about="The position of the last message it covers.")
+    tokens = fields.integer(required=True)
+    author = fields.Text(required=True, validate=validate.Length(1, 16))
+    model = fields.optional_text(128, least=0)
+    prompt = fields.optional_text(80, least=0)
     usage = fields.Nested(ExportedCost, **OPTIONAL)
-    restores = integer(**OPTIONAL)
-    created_at = UtcDateTime(required=True)
+    restores = fields.integer(**OPTIONAL)
+    created_at = fields.UtcDateTime(required=True)
 
 
 class ExportedUsage(_Record):
     value = staticmethod(lambda spent, full_history_tokens: TurnUsage(Usage(**spent), full_history_tokens))
 
-    prompt_tokens = integer(attribute="spent.prompt_tokens", required=True)
-    completion_tokens = integer(attribute="spent.completion_tokens", required=True)
+    prompt_tokens = fields.integer(attribute="spent.prompt_tokens", required=True)
+    completion_tokens = fields.integer(attribute="spent.completion_tokens", required=True)
     estimated = fields.Boolean(attribute="spent.estimated", load_default=False)
-    full_history_tokens = integer(required=True)
+    full_history_tokens = fields.integer(required=True)
 
 
 class ExportedTurn(_Record):
@@ -131,13 +119,13 @@ class ExportedTurn(_Record):
 
     value = TurnRecord
 
-    user_position = integer(1, required=True)
-    reply_position = integer(1, **OPTIONAL)
-    model = optional_text(128, least=0)
-    finish_reason = optional_text(32, least=0)
+    user_position = fields.integer(1, required=True)
+    reply_position = fields.integer(1, **OPTIONAL)
+    model = fields.optional_text(128, least=0)
+    finish_reason = fields.optional_text(32, least=0)
     usage = fields.Nested(ExportedUsage, **OPTIONAL)
-    started_at = UtcDateTime(required=True)
-    finished_at = UtcDateTime(**OPTIONAL)
+    started_at = fields.UtcDateTime(required=True)
+    finished_at = fields.UtcDateTime(**OPTIONAL)
 
 
 class ExportedSession(_Record):
@@ -145,19 +133,17 @@ class ExportedSession(_Record):
 
     value = SessionRecord
 
-    id = SessionId(required=True)
-    title = Text(load_default="", validate=validate.Length(max=200))
-    system_prompt = Text(**OPTIONAL)
+    id = fields.SessionId(required=True)
+    title = fields.Text(load_default="", validate=validate.Length(max=200))
+    system_prompt = fields.Text(**OPTIONAL)
     pinned = fields.Boolean(load_default=False)
     archived = fields.Boolean(load_default=False)
     remember = fields.Boolean(load_default=True)
-    type = optional_text(64)
-    client_metadata = ClientMetadata(**OPTIONAL)
-    created_at = UtcDateTime(required=True)
-    updated_at = UtcDateTime(required=True)
-    facts_through = integer(
-        load_default=0, metadata=describe("The position of the last message facts were taken from.")
-    )
+    type = fields.optional_text(64)
+    client_metadata = fields.ClientMetadata(**OPTIONAL)
+    created_at = fields.UtcDateTime(required=True)
+    updated_at = fields.UtcDateTime(required=True)
+    facts_through = fields.integer(load_default=0, about="The position of the last message facts were taken from.")
     messages = fields.List(fields.Nested(ExportedMessage), load_default=())
     summaries = fields.List(fields.Nested(ExportedSummary), load_default=())
     turns = fields.List(fields.Nested(ExportedTurn), load_default=())
@@ -168,13 +154,13 @@ class ExportedRevision(_Record):
 
     value = partial(FactRevisionValue, fact_id=0)
 
-    action = Text(required=True, validate=validate.Length(1, 16))
-    author = Text(required=True, validate=validate.Length(1, 8))
-    text = Text(required=True)
-    category = Text(required=True, validate=CATEGORY)
-    importance = integer(1, 5, required=True)
+    action = fields.Text(required=True, validate=validate.Length(1, 16))
+    author = fields.Text(required=True, validate=validate.Length(1, 8))
+    text = fields.Text(required=True)
+    category = fields.Text(required=True, validate=CATEGORY)
+    importance = fields.integer(1, 5, required=True)
     pinned = fields.Boolean(required=True)
-    at = UtcDateTime(required=True)
+    at = fields.UtcDateTime(required=True)
 
 
 class ExportedLink(_Record):
@@ -182,11 +168,11 @@ class ExportedLink(_Record):
 
     value = Relation
 
-    subject = Text(required=True, validate=_NAMED)
-    relation = Text(required=True, validate=_NAMED)
-    object = Text(required=True, validate=_NAMED)
-    subject_kind = one_of(*ENTITY_KINDS, load_default="thing")
-    object_kind = one_of(*ENTITY_KINDS, load_default="thing")
+    subject = fields.Text(required=True, validate=_NAMED)
+    relation = fields.Text(required=True, validate=_NAMED)
+    object = fields.Text(required=True, validate=_NAMED)
+    subject_kind = fields.one_of(*ENTITY_KINDS, load_default="thing")
+    object_kind = fields.one_of(*ENTITY_KINDS, load_default="thing")
 
     @validates_schema
     def _of_two(self, data: dict[str, Any], **_: Any) -> None:
@@ -199,25 +185,25 @@ class ExportedFact(_Record):
 
     value = FactRecord
 
-    id = integer(1, required=True)
-    text = Text(required=True)
-    category = Text(required=True, validate=CATEGORY)
-    importance = integer(1, 5, required=True)
-    scope = one_of("session", "user", required=True)
-    session_id = SessionId(**OPTIONAL)
-    source_position = integer(1, **OPTIONAL, metadata=describe("The position of the message it was taken from."))
-    quote = Text(load_default="")
+    id = fields.integer(1, required=True)
+    text = fields.Text(required=True)
+    category = fields.Text(required=True, validate=CATEGORY)
+    importance = fields.integer(1, 5, required=True)
+    scope = fields.one_of("session", "user", required=True)
+    session_id = fields.SessionId(**OPTIONAL)
+    source_position = fields.integer(1, **OPTIONAL, about="The position of the message it was taken from.")
+    quote = fields.Text(load_default="")
     pinned = fields.Boolean(load_default=False)
-    recalled_count = integer(load_default=0)
-    valid_from = UtcDateTime(required=True)
-    valid_to = UtcDateTime(**OPTIONAL)
-    expires_at = UtcDateTime(**OPTIONAL)
-    superseded_by = integer(1, **OPTIONAL)
+    recalled_count = fields.integer(load_default=0)
+    valid_from = fields.UtcDateTime(required=True)
+    valid_to = fields.UtcDateTime(**OPTIONAL)
+    expires_at = fields.UtcDateTime(**OPTIONAL)
+    superseded_by = fields.integer(1, **OPTIONAL)
     merged = fields.Boolean(load_default=False)
-    waiting = fields.Boolean(load_default=False, metadata=describe("It waits for review, so nobody is shown it."))
-    created_at = UtcDateTime(required=True)
+    waiting = fields.Boolean(load_default=False, about="It waits for review, so nobody is shown it.")
+    created_at = fields.UtcDateTime(required=True)
     revisions = fields.List(fields.Nested(ExportedRevision), load_default=())
-    links = Items(fields.Nested(ExportedLink), LINKS_MAX, load_default=())
+    links = fields.Items(fields.Nested(ExportedLink), LINKS_MAX, load_default=())
 
 
 class ExportedVersion(_Record):
@@ -225,10 +211,10 @@ class ExportedVersion(_Record):
 
     value = ItemVersion
 
-    version = integer(1, INT32_MAX, required=True)
+    version = fields.integer(1, INT32_MAX, required=True)
     value_ = JsonValue(required=True, allow_none=True, data_key="value", attribute="value")
-    author = Text(required=True, validate=validate.Length(1, 16))
-    created_at = UtcDateTime(required=True)
+    author = fields.Text(required=True, validate=validate.Length(1, 16))
+    created_at = fields.UtcDateTime(required=True)
 
 
 class ExportedSource(_Record):
@@ -236,8 +222,8 @@ class ExportedSource(_Record):
 
     value = Source
 
-    session_id = SessionId(required=True)
-    position = integer(1, required=True)
+    session_id = fields.SessionId(required=True)
+    position = fields.integer(1, required=True)
 
 
 class ExportedItem(_Record):
@@ -246,16 +232,16 @@ class ExportedItem(_Record):
     value = partial(ItemRecord, id=0)
 
     namespace = Namespace(required=True)
-    key = Text(required=True, validate=NAME)
+    key = fields.Text(required=True, validate=NAME)
     value_ = JsonValue(required=True, allow_none=True, data_key="value", attribute="value")
-    version = integer(1, INT32_MAX, required=True)
+    version = fields.integer(1, INT32_MAX, required=True)
     ttl = fields.Float(validate=TTL, **OPTIONAL)
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
     paths = index_paths()
-    expires_at = UtcDateTime(**OPTIONAL)
-    created_at = UtcDateTime(required=True)
-    updated_at = UtcDateTime(required=True)
-    sources = Items(fields.Nested(ExportedSource), PARTS_MAX, load_default=())
+    expires_at = fields.UtcDateTime(**OPTIONAL)
+    created_at = fields.UtcDateTime(required=True)
+    updated_at = fields.UtcDateTime(required=True)
+    sources = fields.Items(fields.Nested(ExportedSource), PARTS_MAX, load_default=())
     versions = fields.List(fields.Nested(ExportedVersion), load_default=())
 
 
@@ -264,8 +250,8 @@ class ExportedPassage(_Record):
 
     value = Passage
 
-    text = Text(required=True)
-    page = integer(1, INT32_MAX, **OPTIONAL)
+    text = fields.Text(required=True)
+    page = fields.integer(1, INT32_MAX, **OPTIONAL)
 
 
 class ExportedDocument(_Record):
@@ -273,20 +259,20 @@ class ExportedDocument(_Record):
 
     value = DocumentRecord
 
-    title = Text(required=True, validate=validate.Length(1, 200))
-    uri = optional_text(2_000)
-    external_id = optional_text(256)
-    media_type = Text(required=True, validate=validate.Length(1, 64))
-    digest = Text(required=True, validate=validate.Length(64, 64))
-    size = integer(most=INT32_MAX, required=True)
-    pages = integer(most=INT32_MAX, **OPTIONAL)
-    created_at = UtcDateTime(required=True)
-    updated_at = UtcDateTime(required=True)
+    title = fields.Text(required=True, validate=validate.Length(1, 200))
+    uri = fields.optional_text(2_000)
+    external_id = fields.optional_text(256)
+    media_type = fields.Text(required=True, validate=validate.Length(1, 64))
+    digest = fields.Text(required=True, validate=validate.Length(64, 64))
+    size = fields.integer(most=INT32_MAX, required=True)
+    pages = fields.integer(most=INT32_MAX, **OPTIONAL)
+    created_at = fields.UtcDateTime(required=True)
+    updated_at = fields.UtcDateTime(required=True)
     passages = fields.List(fields.Nested(ExportedPassage), load_default=())
 
 
 class ExportQuery(Input):
-    format = one_of("json", "markdown", load_default="json")
+    format = fields.one_of("json", "markdown", load_default="json")
 
 
 class ExportDocument(Schema):
@@ -294,10 +280,10 @@ class ExportDocument(Schema):
 
     format = fields.Constant(FORMAT)
     version = fields.Constant(VERSION)
-    exported_at = UtcDateTime()
+    exported_at = fields.UtcDateTime()
     user_id = fields.String(allow_none=True)
     space = fields.String(allow_none=True)
-    remember = fields.Boolean(metadata=describe("False: the person has turned their memory off."))
+    remember = fields.Boolean(about="False: the person has turned their memory off.")
     sessions = fields.List(fields.Nested(ExportedSession))
     facts = fields.List(fields.Nested(ExportedFact))
     items = fields.List(fields.Nested(ExportedItem))

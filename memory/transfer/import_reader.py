@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import IO, Any
 
-from marshmallow import Schema, ValidationError, fields, validates_schema
+from marshmallow import Schema, ValidationError, validates_schema
 
 from memory.errors import InvalidRequest
 from memory.transfer import export_format
@@ -19,8 +19,8 @@ from memory.transfer.imports import ImportDocument
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import files, memories
 from memory.transfer.sources.values import mapping, refused
+from schemas import fields
 from schemas.errors import flat
-from schemas.fields import counts, describe
 from schemas.shapes import CallerQuery
 
 _PART_SCHEMAS: dict[str, dict[str, Schema]] = {  # of the lists within records, which are read item by item
@@ -50,21 +50,21 @@ class Imported(Schema):
 
     format = fields.String(
         attribute="document.format",
-        metadata=describe(f"`{FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}."),
+        about=f"`{FORMAT}`, or {', '.join(f'`{source.name}`' for source in files.SOURCES)}.",
     )
-    created = counts("How many sessions, messages, summaries, turns, facts, items and documents are new.")
-    known = counts(
+    created = fields.counts("How many sessions, messages, summaries, turns, facts, items and documents are new.")
+    known = fields.counts(
         "How many sessions, messages, facts, items and documents were stored already, or rest on what was erased."
     )
-    renamed = fields.Dict(metadata=describe("Sessions whose id was taken, and the id that each has here."))
+    renamed = fields.Dict(about="Sessions whose id was taken, and the id that each has here.")
     skipped = fields.Integer(
         attribute="document.skipped",
-        metadata=describe("How many items of another program's export were left out, as they are damaged or unknown."),
+        about="How many items of another program's export were left out, as they are damaged or unknown.",
     )
     skipped_items = fields.List(
         fields.String(),
         attribute="document.skipped_items",
-        metadata=describe("The place and the title of the first of these, at most 20."),
+        about="The place and the title of the first of these, at most 20.",
     )
 
 
