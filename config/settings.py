@@ -15,7 +15,7 @@ from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator,
 
 from config import environment, parsers
 from config.environment import SettingsError
-from config.model_servers import FallbackModel, Servers, fallbacks
+from config.model_servers import FallbackModel, Server, Servers, fallbacks
 from config.parsers import ApiKey, When, when
 
 T = TypeVar("T")
@@ -394,12 +394,27 @@ class Settings(BaseModel):
     @property
     def servers(self) -> Servers:
         """Return the model servers of all tasks."""
-        return Servers.of(self)
+        main = Server(self.openai_base_url, self.openai_api_key, self.prompt_cache_key)
+        mini = main.of_task(self.openai_summary_base_url, self.openai_summary_api_key, "OPENAI_SUMMARY")
+        embedding = main.of_task(self.embedding_base_url, self.embedding_api_key, "EMBEDDING")
+        return Servers(main, mini, embedding, self.openai_fallback_api_key)
 
     @property
     def mini_model(self) -> str:
-        """Return the mini model's name. Raises SettingsError for a server of its own whose models nobody named."""
-        return self.openai_summary_model or self.servers.mini_model(self.openai_model)
+        """Return the mini model's name: where none is set OpenAI's small one, elsewhere the main model's.
+
+        Raises SettingsError for a server of its own whose models nobody named.
+        """
+        if self.openai_summary_model:
+            return self.openai_summary_model
+        server = self.servers.mini or self.servers.main
+        if server.is_openai:
+            return "gpt-4o-mini"
+        if server.origin != self.servers.main.origin:
+            raise SettingsError(
+                "OPENAI_SUMMARY_BASE_URL needs OPENAI_SUMMARY_MODEL too: the name of the mini model at that server."
+            )
+        return self.openai_model
 
     @property
     def turn_seconds(self) -> float:
