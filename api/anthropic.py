@@ -61,18 +61,12 @@ class MessagesRequest(CountRequest):
         about="`user_id` names the person and `session_id` the session, unless headers do.",
     )
     output_config = fields.Dict(load_default=None, about="`format` and `effort` are passed on.")
-    stop_sequences = chat.passed_on()
-    temperature = chat.passed_on()
-    top_p = chat.passed_on()
+    stop_sequences = temperature = top_p = chat.PASSED_ON
     thread = fields.Dict(
         load_default=None,
         about="Recap holds no threads: `create` is ignored, `continue` is answered with the error thread_not_found.",
     )
-    top_k = chat.ignored()
-    thinking = chat.ignored()
-    cache_control = chat.ignored()
-    context_management = chat.ignored()
-    service_tier = chat.ignored()
+    top_k = thinking = cache_control = context_management = service_tier = chat.IGNORED
 
     @post_load
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ChatBody:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flask import Response, g, request
-from marshmallow import ValidationError, fields, validate
+from marshmallow import ValidationError
 
 from api.blueprint import LIMITED
 from api.identity import idempotency_key
@@ -26,7 +26,8 @@ from memory.llm import RawChunk, ToolCall
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
 from memory.turn.request import TurnFinished, TurnRequest, TurnStarted
-from schemas.fields import ID, PARTS_MAX, describe
+from schemas import fields
+from schemas.fields import ID, PARTS_MAX
 from schemas.memory_report import WRITTEN
 
 Object = Mapping[str, Any]
@@ -44,20 +45,8 @@ class ChatBody:
     agent_session: str = ""
 
 
-def passed_on() -> fields.Field:
-    return fields.Raw(load_default=None, metadata=describe("Passed on."))
-
-
-def refused() -> fields.Field:
-    problem = "Recap does not keep this. Send the conversation as `input`, and wait for the answer."
-    no_value = validate.OneOf((None, False), error=problem)
-    return fields.Raw(allow_none=True, validate=no_value, metadata=describe("Refused."))
-
-
-def ignored() -> fields.Field:
-    return fields.Raw(allow_none=True, metadata=describe("Ignored."))
-
-
+PASSED_ON = fields.Raw(load_default=None, about="Passed on.")
+IGNORED = fields.Raw(allow_none=True, about="Ignored.")
 LEFT_OUT_MAX = 20  # places that the header names
 
 

@@ -2,23 +2,22 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flask import Response, jsonify
-from marshmallow import EXCLUDE, post_load
+from marshmallow import EXCLUDE
 
 from api import client_requests as chat
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.named_person import client_caller
-from api.openai import OpenRequest
 from api.response_items import (
     ConversationItem,
     ConversationItems,
     ConversationObject,
+    NewItems,
     conversation_object,
     item_list,
     items_of,
-    messages_of,
 )
 from api.response_sessions import find_conversation
 from memory.erasing.message import erase_message
@@ -26,22 +25,9 @@ from memory.errors import NotFound
 from memory.paging import encode_cursor
 from memory.transcripts.matching import new_drafts
 from models.keys import CHAT
+from models.messages import ListedMessage
 from schemas import fields
-from schemas.messages import APPENDED_MESSAGES_MAX
 from schemas.shapes import Input
-
-if TYPE_CHECKING:
-    from models.messages import ListedMessage
-
-
-class NewItems(OpenRequest):
-    """Items to append: messages, calls of functions and their outputs."""
-
-    items = fields.Items(fields.Dict(), APPENDED_MESSAGES_MAX, load_default=(), allow_none=True)
-
-    @post_load
-    def _read_items(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {**data, "items": messages_of(list(data["items"] or ()), "items")}
 
 
 class ItemQuery(Input):
@@ -108,7 +94,7 @@ def delete_item_of_conversation(conversation_id: str, item_id: str) -> dict[str,
     return conversation_object(conversation)
 
 
-def _message(whom: Caller, conversation_id: str, item_id: str) -> "ListedMessage":
+def _message(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:
     """Return the message of an item. Raises NotFound."""
     session_id, message_id = chat.turn_named(item_id)
     if session_id == conversation_id:
@@ -119,7 +105,7 @@ def _message(whom: Caller, conversation_id: str, item_id: str) -> "ListedMessage
     raise NotFound("item_not_found", f"There is no item {item_id!r} in the conversation.", param="item_id")
 
 
-def append_items(whom: Caller, id: str, raw: Sequence[dict[str, Any]]) -> "Sequence[ListedMessage]":
+def append_items(whom: Caller, id: str, raw: Sequence[dict[str, Any]]) -> Sequence[ListedMessage]:
     """Store messages of items. A reply that the session ends with, and what comes before, is there."""
     sessions = current_engine().sessions
     last = sessions.messages(whom, id, limit=max(1, len(raw)), newest_first=True).items[::-1]

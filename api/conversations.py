@@ -4,10 +4,10 @@ import uuid
 from typing import Any
 
 from api.blueprint import ApiBlueprint, current_engine
-from api.conversation_items import NewItems, append_items
+from api.conversation_items import append_items
 from api.named_person import client_caller
 from api.openai import OpenRequest
-from api.response_items import CONVERSATION, ConversationObject, conversation_object
+from api.response_items import CONVERSATION, ConversationObject, NewItems, conversation_object
 from api.response_sessions import find_conversation
 from memory.erasing.erasing import erase_session
 from models.keys import CHAT

@@ -88,10 +88,6 @@ def _is_last(chunk: Mapping[str, Any]) -> bool:
     return not chunk.get("choices") or any(choice.get("finish_reason") for choice in chunk["choices"])
 
 
-class PassedOnRequest(OpenRequest):
-    """Request for the model server alone.  Everything is passed on unchanged."""
-
-
 class Model(Open):
     """Model, as the model server describes it."""
 
@@ -141,7 +137,7 @@ def _passed_on(path: str) -> Any:
     """Return the decorator of a call whose request goes to the model server as it is."""
     return blueprint.post(
         path,
-        body=PassedOnRequest,
+        body=OpenRequest,
         scope=CHAT,
         slow=True,
         errors={400: REFUSED, 501: "The built-in model does not do this.", 502: NO_SERVER},

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from flask import Response, jsonify
-from marshmallow import ValidationError
+from marshmallow import ValidationError, post_load
 
 from api import client_requests as chat
 from api.client_requests import Object
-from api.openai import MESSAGES_MAX
+from api.openai import MESSAGES_MAX, OpenRequest
 from memory.sessions.sessions import SessionInfo
 from memory.transcripts.transcript import INSTRUCTING, answered, calls_of
 from models.messages import ListedMessage, Message
 from schemas import fields
+from schemas.messages import APPENDED_MESSAGES_MAX
 from schemas.shapes import Open
 
 _ROLES = ("user", "assistant", *INSTRUCTING)
@@ -112,6 +113,16 @@ def conversation_in(items: Any) -> str | None:
         if found:
             return found[1]
     return None
+
+
+class NewItems(OpenRequest):
+    """Items to append: messages, calls of functions and their outputs."""
+
+    items = fields.Items(fields.Dict(), APPENDED_MESSAGES_MAX, load_default=(), allow_none=True)
+
+    @post_load
+    def _read_items(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {**data, "items": messages_of(list(data["items"] or ()), "items")}
 
 
 class ConversationObject(Open):

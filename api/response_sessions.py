@@ -1,5 +1,6 @@
 """Find the session that a request for a response goes on in: that of a response before, or a conversation."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from api import client_requests as chat
@@ -25,7 +26,8 @@ def in_session(turn: TurnRequest, previous: str | None, conversation: str | None
         transcript = turn.transcript and replace(turn.transcript, is_complete=False)  # it has new messages alone
         return replace(turn, session_id=session.id, transcript=transcript)
     if turn.session_id is None and (read := listed or _begun(turn)) is not None:
-        return _reading(read, turn)
+        with suppress(NotFound):  # somebody else's: the messages tell which session it is
+            return replace(turn, session_id=find_conversation(turn.caller, read).id)
     return turn
 
 
@@ -35,15 +37,6 @@ def _begun(turn: TurnRequest) -> str | None:
     if transcript is None or len(transcript.conversation.messages) != 1 or turn.caller.owner is None:
         return None
     return current_engine().sessions.find_waiting(turn.caller, CONVERSATION, turn.message)
-
-
-def _reading(conversation_id: str, turn: TurnRequest) -> TurnRequest:
-    """Return the request in the conversation that the client read its items from, if that is the caller's."""
-    try:
-        session_id = find_conversation(turn.caller, conversation_id).id
-    except NotFound:
-        return turn  # it is known by its messages
-    return replace(turn, session_id=session_id)
 
 
 def _following(previous: str, turn: TurnRequest) -> TurnRequest:

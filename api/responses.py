@@ -12,7 +12,7 @@ from itertools import dropwhile
 from typing import Any
 
 from flask import Response
-from marshmallow import ValidationError, post_load, validates_schema
+from marshmallow import ValidationError, post_load, validate, validates_schema
 
 from api import client_requests as chat
 from api.blueprint import ApiBlueprint
@@ -43,6 +43,9 @@ _ARGUMENTS = {  # of a call: the field that has them, and its events
 }
 CODEX = "codex"  # it sends store=false with each request, since it keeps its conversations itself
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+_IS_NOT_SENT = validate.OneOf(
+    (None, False), error="Recap does not keep this. Send the conversation as `input`, and wait for the answer."
+)
 UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and their defaults
     "conversation": None,
     "instructions": None,
@@ -115,22 +118,13 @@ class ResponseRequest(OpenRequest):
     metadata = fields.Dict(load_default=None, about="Its `session_id` names the session, unless a header does.")
     user = fields.Raw(load_default=None, about="The person, unless another place names one.")
     safety_identifier = fields.Raw(load_default=None, about="The person, unless a header names one.")
-    parallel_tool_calls = chat.passed_on()
-    prompt_cache_key = chat.passed_on()
-    temperature = chat.passed_on()
-    top_p = chat.passed_on()
-    include = chat.ignored()
-    max_tool_calls = chat.ignored()
-    prompt_cache_retention = chat.ignored()
-    service_tier = chat.ignored()
-    stream_options = chat.ignored()
-    top_logprobs = chat.ignored()
-    truncation = chat.ignored()
-    client_metadata = chat.ignored()
+    parallel_tool_calls = prompt_cache_key = temperature = top_p = chat.PASSED_ON
+    include = max_tool_calls = prompt_cache_retention = service_tier = chat.IGNORED
+    stream_options = top_logprobs = truncation = client_metadata = chat.IGNORED
     conversation = _NamedConversation(
         load_default=None, about="The id of the session, or an object with it: input is new."
     )
-    background = chat.refused()
+    background = fields.Raw(allow_none=True, validate=_IS_NOT_SENT, about="Refused.")
 
     @validates_schema
     def _stored(self, body: dict[str, Any], **_: Any) -> None:
