@@ -294,7 +294,7 @@ def test_reads_what_quoting_writes():
     )
     read = Prompt.read(shown.messages)
     assert (read.question, read.today, read.summary) == (hostile, "2026-11-20", summary)
-    assert [(one.text, one.role) for one in read.said] == [("Earlier.", "user"), ("Yes.", "assistant")]
+    assert [(one.text, one.role) for one in read.messages] == [("Earlier.", "user"), ("Yes.", "assistant")]
     assert [(one.text, one.role) for one in read.recalled] == [
         (hostile, "user"),
         ("Fine.", "assistant"),

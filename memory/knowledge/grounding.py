@@ -26,8 +26,6 @@ from difflib import SequenceMatcher
 from functools import cached_property, partial
 from itertools import pairwise
 
-from whoosh.lang import stopwords_for_language
-
 from memory.knowledge.entities import key, named, strip_possessive
 from memory.languages import CLAUSE_END, pattern, table
 from memory.quoting import normalize, one_line, plain_apostrophes, without_blocks
@@ -82,9 +80,6 @@ _AFTER_TOLD = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
 _ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"
-
-
-_GERMAN, _ENGLISH = (frozenset(stopwords_for_language(code)) for code in ("de", "en"))
 
 
 class Ungrounded(ValueError):
@@ -193,9 +188,8 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     Grounding([source]).check(FactDraft(text, source.position, without_blocks(content)))
     words, about = frozenset(_words(content)), set(stems(text))
     unknown = [name for name in names_in(text) if not _is_known(name, words)]
-    if unknown and not (
-        _is_german(text) and 2 * len(unknown) <= len(names_in(text))
-    ):  # there all nouns look like names
+    nouns_max = len(names_in(text)) / 2 if "de" in ENGLISH.languages_of(text) else 0  # there all nouns look like names
+    if len(unknown) > nouns_max:
         raise Ungrounded("it has a name that is not in its sources")
     if any(number not in content for number in text if NUMBER_WORDS.get(number, 1) != 1):  # 三, as words are not split
         raise Ungrounded("it has a number that is not in its sources")
@@ -274,11 +268,6 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
         if quote := next(spoken, best[:2] if len(about - best[2]) <= missing_max else None):
             quotes[text] = quote
     return quotes
-
-
-def _is_german(text: str) -> bool:
-    words = _words(text)
-    return len(_GERMAN.intersection(words)) > len(_ENGLISH.intersection(words))
 
 
 def _compared(text: str) -> str:

@@ -103,9 +103,8 @@ def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:
 
 def analysis_in(code: str) -> Analysis:
     """Return the analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
-    return analysis.analysis_for(
-        code, next((one.stop_words for one in LANGUAGES if one.code == code), None), _IDLE_WORDS
-    )
+    stop_words = next((language.stop_words for language in LANGUAGES if language.code == code), None)
+    return analysis.analysis_for(code, stop_words, _FUNCTION_WORDS)
 
 
 def content_terms(text: str) -> frozenset[str]:
@@ -124,5 +123,5 @@ def _is_form(word: str, other: str) -> bool:
     return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
 
 
-_IDLE_WORDS = tuple((one.code, one.idle_words | (one.stop_words or frozenset())) for one in LANGUAGES)
+_FUNCTION_WORDS = tuple((language.code, language.function_words) for language in LANGUAGES)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

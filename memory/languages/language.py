@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+from whoosh.lang import stopwords_for_language
 
 
 def _alternatives(text: str) -> str:
@@ -129,6 +130,12 @@ class Language(_Data):
     topics: Mapping[str, Words] = {}
 
     times: Times | None = None
+
+    @cached_property
+    def function_words(self) -> frozenset[str]:
+        """Return the words that stand in texts about anything: stop words and idle ones."""
+        listed = stopwords_for_language(self.code) if self.spaced and self.stop_words is None else ()
+        return self.idle_words.union(self.stop_words or listed)
 
     @cached_property
     def is_latin(self) -> bool:

@@ -37,8 +37,8 @@ class BuiltinModel:
         if request.schema is None:
             text = reply(Prompt.read(messages))
         else:  # "<" is escaped: the reader takes "<think>" for thoughts, and a person may write it
-            made = answer(request.schema, messages[0].content, messages[-1].content)
-            text = json.dumps(made, ensure_ascii=False).replace("<", "\\u003c")
+            value = answer(request.schema, messages[0].content, messages[-1].content)
+            text = json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
         pieces = _WORD_GROUP.findall(text) if request.stream else [text]
         usage = Usage(estimate_prompt(request), tokens.estimate(text), estimated=True)
         end = StreamEnd("stop", self.name, usage)

@@ -4,13 +4,12 @@ Patterns of all languages count together, since people mix them; a reply is in o
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from whoosh.lang import stopwords_for_language
-
-from memory.languages import LANGUAGES, analysis_in, pattern, table, tables
+from memory.languages import LANGUAGES, analysis_in, pattern, table, tables, vocabulary
 from memory.quoting import plain_apostrophes
 from search_index.analysis import ENGLISH
 
@@ -28,14 +27,13 @@ def patterns(table: str) -> dict[str, re.Pattern[str]]:
     for file in _FILES.values():
         for name, source in file.get(table, {}).items():
             sources.setdefault(name, []).append(source)
-    return {name: re.compile("|".join(either), re.I) for name, either in sources.items()}
+    return {name: re.compile("|".join(alternatives), re.I) for name, alternatives in sources.items()}
 
 
 def rows(table: str, columns: int) -> list[tuple[Any, ...]]:
     """Return the rows of a table. Columns stand two spaces apart; the last is a pattern."""
-    split = (
-        row.split("  ", columns - 1) for file in _FILES.values() for row in file.get(table, "").strip().splitlines()
-    )
+    lines = (line for file in _FILES.values() for line in file.get(table, "").strip().splitlines())
+    split = (line.split("  ", columns - 1) for line in lines)
     return [(*columns, re.compile(source, re.I)) for *columns, source in split]
 
 
@@ -51,28 +49,23 @@ _ASKS = patterns("asks") | {
 _ANALYSIS = analysis_in("en")
 _REMEMBER = patterns("changes")["remember"]
 _SOUGHT = patterns("sought")
-_FUNCTION_WORDS = {
-    one.code: one.idle_words | (one.stop_words or frozenset(stopwords_for_language(one.code)))
-    for one in LANGUAGES
-    if one.spaced
-}
+_SPACED = [language for language in LANGUAGES if language.spaced]
 _HINTS = {
     code: re.compile(rf"\b(?:{file['reading']['carried']}|{file['asks']['hello']}|{file['asks']['thanks']})", re.I)
     for code, file in _FILES.items()
-    if code in _FUNCTION_WORDS
+    if code in {language.code for language in _SPACED}
 }
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _PADDING = pattern(lambda language: language.padding)
-_IDLE = frozenset().union(*(one.courtesies | one.idle_words | (one.stop_words or set()) for one in LANGUAGES))
+_IDLE = vocabulary(lambda language: language.courtesies | language.function_words)
 _ASKING = set(ENGLISH.terms(_EN["words"]["asking"]))
 _UNSPACED_ASKING = [word for code in ("zh", "ja") for word in _FILES[code]["words"]["asking"].split()]
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
-TIME_WORDS = frozenset(term for one in LANGUAGES for word in one.time_words for term in ENGLISH.terms(word))
+_TIME_WORDS = vocabulary(lambda language: language.time_words)
+TIME_TERMS = frozenset(term for word in _TIME_WORDS for term in ENGLISH.terms(word))
 MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
 OWN_WORDS = tuple(_EN["words"]["spelling"].split())
-_KNOWN_WORDS = (
-    frozenset(OWN_WORDS) | _IDLE | frozenset().union(*(one.time_words | one.regular_verbs for one in LANGUAGES))
-)
+_SPELT_RIGHT = _IDLE.union(OWN_WORDS, _TIME_WORDS, vocabulary(lambda language: language.regular_verbs))
 
 
 def _shorter(word: str) -> list[str]:
@@ -80,27 +73,25 @@ def _shorter(word: str) -> list[str]:
     return [word, *(word[:at] + word[at + 1 :] for at in range(len(word)))]
 
 
-_BY_PART: dict[str, list[str]] = {}
+_BY_PART = defaultdict[str, list[str]](list)
 for _own in OWN_WORDS:
     for _part in _shorter(_own):
-        _BY_PART.setdefault(_part, []).append(_own)
+        _BY_PART[_part].append(_own)
 _LOWER_WORD = re.compile(r"(?<![\w'])[a-z]{3,12}(?![\w'])")
 
 
 def correct_spelling(text: str) -> str:
     """Return the text with plain apostrophes, and OWN_WORDS in place of words that differ from them by one letter."""
-    return _LOWER_WORD.sub(lambda word: _own_word(word.group()), plain_apostrophes(text))
+    return _LOWER_WORD.sub(_respelt, plain_apostrophes(text))
 
 
-def _own_word(word: str) -> str:
-    if word in _KNOWN_WORDS:
-        return word
-    near = (own for part in _shorter(word) for own in _BY_PART.get(part, ()))
-    # "fork" is no misspelt "work", but "wrok" and "wok" are
-    return next(
-        (own for own in near if (own[0] == word[0] and len(own) > min(4, len(word))) or sorted(word) == sorted(own)),
-        word,
-    )
+def _respelt(match: re.Match[str]) -> str:
+    word = match.group()
+    near = () if word in _SPELT_RIGHT else (own for part in _shorter(word) for own in _BY_PART.get(part, ()))
+    for own in near:  # "fork" is no misspelt "work", but "wrok" and "wok" are
+        if (own[0] == word[0] and len(own) > min(4, len(word))) or sorted(word) == sorted(own):
+            return own
+    return word
 
 
 def asks(name: str, text: str) -> set[str]:
@@ -128,28 +119,25 @@ def is_question(sentence: str) -> bool:
 
 def is_small_talk(text: str) -> bool:
     """Return whether a text greets, thanks or nods, and says nothing else."""
-    asked = _ANALYSIS.asked(plain_apostrophes(text[:300]))  # of the whole text, whose language a part may not tell
-    left = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", asked)))
-    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", left.lower()))
-    return words <= _IDLE and not (is_question(text) and terms(left))
+    content = _ANALYSIS.asked(plain_apostrophes(text[:300]))  # of the whole text: a part may not tell its language
+    content = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", content)))
+    words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", content.lower()))
+    return words <= _IDLE and not (is_question(text) and terms(content))
 
 
 def terms(text: str) -> list[str]:
     """Return the words of a text as the search index compares them, words of one meaning as one."""
     for word in _UNSPACED_ASKING:
         text = text.replace(word, " ")
-    asked = _ANALYSIS.asked(text)
-    return [
-        _MEANING.get(term, term)
-        for term in ENGLISH.terms(correct_spelling(text) if asked == text else asked)
-        if term not in _ASKING
-    ]
+    content = _ANALYSIS.asked(text)
+    of_text = ENGLISH.terms(correct_spelling(text) if content == text else content)
+    return [_MEANING.get(term, term) for term in of_text if term not in _ASKING]
 
 
 def phrases_for(texts: Iterable[str]) -> dict[str, str]:
     """Return the phrases of the language that the first of the texts is in whose words tell a language."""
-    codes = (code for text in texts if (code := _language_of(text)))
-    return dict(_FILES[next(codes, "en")]["phrases"])
+    code = next(filter(None, map(_language_of, texts)), "en")
+    return dict(_FILES[code]["phrases"])
 
 
 def _language_of(text: str) -> str:
@@ -159,7 +147,7 @@ def _language_of(text: str) -> str:
     if 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text)):
         return "zh"
     words = re.findall(r"[^\W\d_]+", plain_apostrophes(text[:1000]).lower())
-    counts = {code: sum(map(known.__contains__, words)) for code, known in _FUNCTION_WORDS.items()}
+    counts = {language.code: sum(map(language.function_words.__contains__, words)) for language in _SPACED}
     for code, hint in _HINTS.items():
         counts[code] += len(hint.findall(text))
     return max(counts, key=counts.__getitem__) if any(counts.values()) else ""

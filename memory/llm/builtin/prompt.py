@@ -23,43 +23,38 @@ _ATTACHED = re.compile(
 )
 _ITEM_END = re.compile(r"\n(?!  )")  # lines of one item are indented
 _MESSAGE = re.compile(
-    r"(?:\[(?P<position>\d+)\] )?(?:(?P<day>\d{4}-\d\d-\d\d) )?\d\d:\d\d "
+    r"(?:\[(?P<number>\d+)\] )?(?:(?P<day>\d{4}-\d\d-\d\d) )?\d\d:\d\d "
     r'(?P<role>\w+)(?: "(?P<name>[^"]*)")?: (?P<text>.*)',
     re.S,
 )
-_FACT = re.compile(r"(?:-|\[(?P<id>\d+)\]) (?P<text>.*) \(said (?P<day>[\d-]{10})\)", re.S)
+_FACT = re.compile(r"(?:-|\[(?P<number>\d+)\]) (?P<text>.*) \(said (?P<day>[\d-]{10})\)", re.S)
 _TITLES = {section.title: section for section in SECTIONS}
 
 
-class PromptMessage(NamedTuple):
-    """Message. day: as YYYY-MM-DD, empty where the prompt does not tell; position: in a list with numbers."""
+class PromptLine(NamedTuple):
+    """Message or, with the role `fact`, a fact or a value of the profile.
+
+    day: as YYYY-MM-DD, empty where the prompt does not tell. number: of a line in a list with numbers. name: who spoke.
+    """
 
     text: str
     role: str = "user"
     day: str = ""
-    position: int = 0
+    number: int = 0
     name: str = ""
-
-
-class PromptFact(NamedTuple):
-    """Fact. id: in a list with numbers."""
-
-    text: str
-    day: str
-    id: int = 0
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """Content of a prompt for a reply. recalled: messages of earlier conversations; said: those of this one.
+    """Content of a prompt for a reply. recalled: messages of earlier conversations; messages: those of this one.
 
     has_attachments: images or files came with the question.
     """
 
     question: str
-    said: tuple[PromptMessage, ...] = ()
-    recalled: tuple[PromptMessage, ...] = ()
-    facts: tuple[PromptFact, ...] = ()
+    messages: tuple[PromptLine, ...] = ()
+    recalled: tuple[PromptLine, ...] = ()
+    facts: tuple[PromptLine, ...] = ()
     summary: Sections = Sections()
     today: str = ""
     has_attachments: bool = False
@@ -69,9 +64,7 @@ class Prompt:
         """Read the messages of a turn. Without one of the person, the question is empty."""
         newest = max((at for at, message in enumerate(messages) if message.role == "user"), default=len(messages))
         system = "\n\n".join(message.content for message in messages if message.role == "system")
-        spoken = [
-            PromptMessage(message.content, message.role) for message in messages[:newest] if message.role != "system"
-        ]
+        before = [PromptLine(message.content, message.role) for message in messages[:newest]]
         content = messages[newest].content if newest < len(messages) else ""
         memory = _MEMORY.search(content)
         today, quoted = memory.groups() if memory else ("", "")
@@ -80,16 +73,18 @@ class Prompt:
         if newest < len(messages) and isinstance((messages[newest].raw or {}).get("content"), list):
             question, attached = _ATTACHED.subn("", question)
         if memory and memory.start():  # a neighbour of the same role, joined to the newest message
-            spoken.append(PromptMessage(content[: memory.start()]))
+            before.append(PromptLine(content[: memory.start()]))
         facts = [*items(system, "profile"), *items(system, "facts"), *items(quoted, "facts")]
         return cls(
             question,
-            tuple(one for one in spoken if one.role in ("user", "assistant") and not one.text.startswith("<message ")),
-            (
-                *(said for day, body in _CHAT.findall(quoted) for said in messages_in(_items(body), day)),
-                *(said for found in _DOCUMENT.findall(quoted) for said in _passages(*found)),
+            tuple(
+                line for line in before if line.role in ("user", "assistant") and not line.text.startswith("<message ")
             ),
-            tuple(known_in(facts)),
+            (
+                *(message for day, body in _CHAT.findall(quoted) for message in messages_in(_items(body), day)),
+                *(passage for document in _DOCUMENT.findall(quoted) for passage in _passages(*document)),
+            ),
+            tuple(facts_in(facts)),
             _summary(items(system, "summary")),
             today,
             attached > 0,
@@ -107,27 +102,27 @@ def _items(body: str) -> list[str]:
     return [unescape(item.replace("\n  ", "\n")) for item in _ITEM_END.split(body)] if body else []
 
 
-def messages_in(items: Sequence[str], day: str = "") -> Iterator[PromptMessage]:
+def messages_in(items: Sequence[str], day: str = "") -> Iterator[PromptLine]:
     """Read lines of messages. day: the day of the first ones."""
     for item in items:
         if line := _MESSAGE.fullmatch(item):
             day = line["day"] or day
             if line["text"] != KEPT_OUT_TEXT:
-                yield PromptMessage(line["text"], line["role"], day, int(line["position"] or 0), line["name"] or "")
+                yield PromptLine(line["text"], line["role"], day, int(line["number"] or 0), line["name"] or "")
 
 
-def _passages(title: str, day: str, body: str) -> Iterator[PromptMessage]:
+def _passages(title: str, day: str, body: str) -> Iterator[PromptLine]:
     """Read the passages of a document, which speaks by its title."""
     for item in _items(body):
         if line := _PASSAGE.fullmatch(item):
-            yield PromptMessage(line[1], "document", day, name=unescape(title))
+            yield PromptLine(line[1], "document", day, name=unescape(title))
 
 
-def known_in(items: Sequence[str]) -> Iterator[PromptFact]:
+def facts_in(items: Sequence[str]) -> Iterator[PromptLine]:
     """Read lines of facts, and of a profile."""
     for item in items:
         if line := _FACT.fullmatch(item):
-            yield PromptFact(line["text"], line["day"], int(line["id"] or 0))
+            yield PromptLine(line["text"], "fact", line["day"], int(line["number"] or 0))
 
 
 def _summary(lines: Sequence[str]) -> Sections:
@@ -144,8 +139,8 @@ def _summary(lines: Sequence[str]) -> Sections:
         elif name and line.startswith("- "):
             text, _, reason = line[2:].partition(": ")
             item = Excluded(text, reason) if name == "excluded" else line[2:]
-            section, value = next(one for one in SECTIONS if one.name == name), (*getattr(summary, name), item)
-        if section is not None and value:
-            changed: dict[str, Any] = {section.name: value}
+            value = (*getattr(summary, name), item)
+        if value:
+            changed: dict[str, Any] = {section.name if section is not None else name: value}
             summary = replace(summary, **changed)
     return summary

@@ -24,6 +24,7 @@ from memory.llm.builtin.language import (
     rows,
     terms,
 )
+from memory.llm.builtin.prompt import PromptLine
 from memory.quoting import one_line, plain_apostrophes
 from models.facts import Relation
 
@@ -75,7 +76,7 @@ class Statement:
 
     def says(self, text: str) -> bool:
         """Return whether it is `text`, but for case, spacing and the final stop."""
-        mine, theirs = (one_line(one).casefold().rstrip(" .!。") for one in (self.text, text))
+        mine, theirs = (one_line(words).casefold().rstrip(" .!。") for words in (self.text, text))
         return mine == theirs
 
     def within(self, other: "Statement") -> bool:
@@ -109,22 +110,22 @@ _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 
 def sentences(content: str) -> list[str]:
     """Return the writer's own sentences: no code, no quoted lines, no quotations, no text to work on."""
-    out, open_quote = list[str](), False
+    own, is_quoting = list[str](), False
     for match in _SENTENCE.finditer(_BULLET.sub("", _ASIDE.sub("\n", content[:READ_CHARS_MAX]))):
         sentence = match.group().strip()[:SENTENCE_CHARS_MAX]
         if _READING["task"].match(sentence):
             break
-        if sentence and not open_quote and not _UNSEEN.search(sentence):
-            out.append(sentence)
+        if sentence and not is_quoting and not _UNSEEN.search(sentence):
+            own.append(sentence)
         if len(re.findall('["“”]', sentence)) % 2:
-            open_quote = not open_quote
-    return out
+            is_quoting = not is_quoting
+    return own
 
 
 def settled(content: str) -> list[str]:
     """Return the sentences of a message that its next one does not begin to take back ("Well, I did until Easter")."""
     pairs = pairwise([*sentences(content), ""])
-    return [one for one, after in pairs if not _READING["turn"].match(plain_apostrophes(after))]
+    return [sentence for sentence, after in pairs if not _READING["turn"].match(plain_apostrophes(after))]
 
 
 def is_doubtful(sentence: str) -> bool:
@@ -157,29 +158,30 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
 def readings(sentence: str) -> list[tuple[str, list[Statement]]]:
     """Return each clause of a sentence with its statements; of a contrast, where each clause makes one or none does."""
     read = [(quote, statements_of(quote, clause)) for quote, clause in clauses(sentence)]
-    is_whole = all(made for _, made in read) or not _READING["contrast"].search(sentence)
-    return [(quote, made if is_whole else []) for quote, made in read]
+    is_whole = all(stated for _, stated in read) or not _READING["contrast"].search(sentence)
+    return [(quote, stated if is_whole else []) for quote, stated in read]
 
 
 def statements(content: str) -> Iterator[Statement]:
     """Yield the statements that a message makes about its writer."""
-    return (one for sentence in settled(content) for _, made in readings(sentence) for one in made)
+    return (statement for sentence in settled(content) for _, stated in readings(sentence) for statement in stated)
 
 
 def statements_of(quote: str, clause: str) -> list[Statement]:
     """Return the statements that a clause makes: one, or of a list of allergies one each, since one of them may end."""
-    made = statement(quote, clause)
-    if made is None or made.key != "allergy":
-        return [made] if made else []
-    return [replace(made, value=part, text=made.text.replace(made.value, part)) for part in _ITEM.split(made.value)]
+    whole = statement(quote, clause)
+    if whole is None or whole.key != "allergy":
+        return [whole] if whole else []
+    items = _ITEM.split(whole.value)
+    return [replace(whole, value=item, text=whole.text.replace(whole.value, item)) for item in items]
 
 
 def statement(quote: str, clause: str) -> Statement | None:
     """Return the statement that a clause makes. quote: the clause as it was written."""
     for reading in dict.fromkeys((clause, correct_spelling(clause))):
-        made = next(filter(None, (_made(quote, reading, *row) for row in _ROWS)), None)
-        if made is not None and all(word in clause or word in OWN_WORDS for word in made.value.split()):
-            return made
+        stated = next(filter(None, (_by_row(quote, reading, *row) for row in _ROWS)), None)
+        if stated is not None and all(word in clause or word in OWN_WORDS for word in stated.value.split()):
+            return stated
     return None
 
 
@@ -194,8 +196,9 @@ def _template(text: str) -> re.Pattern[str] | None:
 _TEMPLATES = [(kind, key, template) for kind, key, text, _ in _ROWS if (template := _template(text)) is not None]
 
 
-def known(text: str, fact_id: int = 0, day: str = "") -> Statement:
-    """Return the statement behind the text of a known fact."""
+def statement_of(fact: PromptLine) -> Statement:
+    """Return the statement that a known fact was made from."""
+    text = fact.text
     label, colon, value = text.partition(": ")
     kind, (key, mark) = "other 3", (label.replace(NAME_OF, " name").lower(), "!") if colon else ("", "")
     for row_kind, row_key, template in _TEMPLATES:
@@ -203,11 +206,12 @@ def known(text: str, fact_id: int = 0, day: str = "") -> Statement:
         if match and all(checked(name, part) for name, part in match.groupdict().items()):
             kind, (key, mark, value) = row_kind, _keyed(row_key, match.groupdict())
             break
-    is_read = not key and not mark
-    if is_read and (read := statement(text, f"I'm {text[:1].lower()}{text[1:]}")) is not None and read.says(text):
-        return replace(read, quote="", importance=max(2, read.importance), section="", day=day, known=fact_id)
-    category, _, importance = kind.partition(" ")
-    return Statement(text, "", category, max(2, int(importance)), key, value or text, mark, day=day, known=fact_id)
+    read = statement(text, f"I'm {text[:1].lower()}{text[1:]}") if not key and not mark else None
+    if read is None or not read.says(text):
+        category, _, number = kind.partition(" ")
+        read = Statement(text, "", category, int(number), key, value or text, mark)
+    least = max(2, read.importance)
+    return replace(read, quote="", importance=least, section="", day=fact.day, known=fact.number)
 
 
 def _keyed(key: str, parts: dict[str, str]) -> tuple[str, str, str]:
@@ -217,21 +221,22 @@ def _keyed(key: str, parts: dict[str, str]) -> tuple[str, str, str]:
     return about.format(**{"k": "", **parts}).lower(), key[len(about) :], value
 
 
-def _made(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pattern[str]) -> Statement | None:
-    """Return what a row of the table reads in a clause."""
+def _by_row(quote: str, clause: str, kind: str, key: str, text: str, source: re.Pattern[str]) -> Statement | None:
+    """Return the statement that a row of the table reads in a clause."""
     match = source.fullmatch(clause)
-    found = {name: part for name, part in match.groupdict().items() if part} if match else {}
-    parts = {name: checked(name, part) for name, part in found.items()}
-    if match is None or not all(parts.values()):
+    if match is None:
+        return None
+    parts = {name: checked(name, part) for name, part in match.groupdict().items() if part}
+    if not all(parts.values()):
         return None
     key, mark, value = _keyed(key, parts)
-    parts = {**dict.fromkeys(match.groupdict(), ""), **parts}
+    parts = dict.fromkeys(match.groupdict(), "") | parts
     verb, space, rest = parts.get("k", "").lower().partition(" ")
-    said = text.format(**parts, K=f"{THIRD_PERSONS.get(verb, f'{verb}s')}{space}{rest}").strip()
+    text = text.format(**parts, K=f"{THIRD_PERSONS.get(verb, f'{verb}s')}{space}{rest}").strip()
     category, _, importance = kind.partition(" ")
     limit = category == "constraint" or key in ("allergy", "diet", "health")
     section = "constraints" if limit else "requirements" if category == "requirement" else "data"
-    return Statement(said[:1].upper() + said[1:], quote, category, int(importance), key, value, mark, section=section)
+    return Statement(text[:1].upper() + text[1:], quote, category, int(importance), key, value, mark, section=section)
 
 
 def checked(name: str, part: str) -> str:
@@ -256,5 +261,5 @@ def links(text: str) -> Iterator[Relation]:
         parts = {name: checked(name, part) for name, part in match.groupdict().items()} if match else {}
         if parts and all(parts.values()):
             parts["k"] = parts.get("k", "").lower()
-            ends = (text.format(**parts) for text in (subject, relation, target))
-            yield Relation(*ends, *kinds.split())
+            names = (template.format(**parts) for template in (subject, relation, target))
+            yield Relation(*names, *kinds.split())

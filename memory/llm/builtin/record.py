@@ -7,11 +7,12 @@ Invariants (tests/test_builtin_model.py):
 """
 
 import re
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from memory.llm.builtin.language import (
-    TIME_WORDS,
+    TIME_TERMS,
     asks,
     correct_spelling,
     is_question,
@@ -20,8 +21,17 @@ from memory.llm.builtin.language import (
     remembered,
     terms,
 )
-from memory.llm.builtin.prompt import Prompt, PromptFact, PromptMessage
-from memory.llm.builtin.reading import Origin, Statement, is_doubtful, known, readings, sentences, settled, statements
+from memory.llm.builtin.prompt import Prompt, PromptLine
+from memory.llm.builtin.reading import (
+    Origin,
+    Statement,
+    is_doubtful,
+    readings,
+    sentences,
+    settled,
+    statement_of,
+    statements,
+)
 from memory.quoting import one_line, plain_apostrophes
 from models.sections import Excluded, Sections
 
@@ -29,8 +39,7 @@ _ITEMS = ("requirements", "constraints", "excluded", "data", "discussed")
 _CHANGES, _KINDS, _LEAD = patterns("changes"), patterns("kinds"), patterns("reading")["lead"]
 
 
-@dataclass(frozen=True)
-class Noted:
+class Noted(NamedTuple):
     """Statement of a clause, with the statements that it ended.
 
     statement: None if the clause changes something that cannot be told; `ended` then has what it may mean.
@@ -45,165 +54,167 @@ class Record:
 
     def __init__(self, summary: Sections) -> None:
         items = [(name, str(item), item) for name in _ITEMS for item in getattr(summary, name) if one_line(str(item))]
-        self.held = [
+        self.valid = [
             Statement(text, text, value=getattr(item, "option", text), origin=Origin.SUMMARY, section=name)
             for name, text, item in items
         ]
         self.questions = list(filter(None, map(one_line, summary.open_questions)))
-        self._asked: list[str] = []  # by the last message
+        self._last_questions: list[str] = []  # of the last message
         self.has_recalled = False  # messages of earlier conversations
         self.unsettled: list[Statement] = []  # what changes something, and cannot be told what
 
-    def take_up(self, entries: Sequence[PromptFact | PromptMessage]) -> None:
+    def take_up(self, lines: Sequence[PromptLine]) -> None:
         """Read facts and messages in the order of their days."""
-        for one in sorted(entries, key=lambda one: one.day):
-            if isinstance(one, PromptMessage):
-                self.read(one)
-            else:
-                fact = known(one.text, one.id, one.day)
-                self._end([old for old in self.held if _replaces(fact, old)])
-                self.held.append(fact)
+        for line in sorted(lines, key=lambda line: line.day):
+            if line.role != "fact":
+                self.read(line)
+                continue
+            fact = statement_of(line)
+            self._end([old for old in self.valid if _replaces(fact, old)])
+            self.valid.append(fact)
 
-    def read(self, message: PromptMessage) -> list[Noted]:
+    def read(self, message: PromptLine) -> list[Noted]:
         """Read a message; return what the person's message put on record."""
         if message.role == "assistant":
             if not asks("unknown", message.text[:300]):
-                self.questions = [one for one in self.questions if one not in self._asked]
+                self.questions = [question for question in self.questions if question not in self._last_questions]
                 self._close_questions(" ".join(sentences(message.text)))
             if not message.name:
                 return []
-        noted, told = list[Noted](), list(_told(message))
+        noted, read = list[Noted](), list(_sentences_of(message))
         is_own = message.role == "user"
-        silent = is_own and bool(asks("keep out", message.text) or asks("forget", message.text))
-        self._asked = [one_line(one.value) for one in told if is_own and is_question(one.value) and terms(one.value)]
-        self.questions += [one for one in self._asked if one not in self.questions]
-        plain = settled(message.text) if is_own and not silent else ()
-        for one in told:
-            if one.value in plain and not is_question(one.value):
-                self._close_questions(one.value)
-                placed = self._place(one.value, message)
+        is_silent = is_own and bool(asks("keep out", message.text) or asks("forget", message.text))
+        questions = [sentence.value for sentence in read if is_own and is_question(sentence.value)]
+        self._last_questions = [one_line(question) for question in questions if terms(question)]
+        self.questions += [question for question in self._last_questions if question not in self.questions]
+        plain = settled(message.text) if is_own and not is_silent else ()
+        for sentence in read:
+            if sentence.value in plain and not is_question(sentence.value):
+                self._close_questions(sentence.value)
+                placed = self._place(sentence.value, message)
                 if placed:
-                    self.unsettled = [one] if placed[0].statement is None else []
+                    self.unsettled = [sentence] if placed[0].statement is None else []
                 noted += placed
-        if not silent:
-            self._keep([one for one in told if not is_question(one.value)], noted)
+        if not is_silent:
+            self._keep([sentence for sentence in read if not is_question(sentence.value)], noted)
         return noted
 
-    def _keep(self, told: Sequence[Statement], noted: Sequence[Noted]) -> None:
+    def _keep(self, read: Sequence[Statement], noted: Sequence[Noted]) -> None:
         """Keep sentences as they stand; of those that no rule read, some have a place in the summary."""
-        made = {one.statement.quote for one in noted if one.statement is not None}
-        unread = [one for one in told if not any(quote in one.value or one.value in quote for quote in made)]
-        sections = {one: "data" for one in unread if asks("figure", one.text)}
-        rest = [one for one in unread if one not in sections]
-        if rest:
-            sections[max(rest, key=lambda one: len(set(terms(one.text))))] = "discussed"
-        self.held += [replace(one, section=sections.get(one, "")) for one in told]
+        quotes = {statement.quote for statement, _ in noted if statement is not None}
+        unread = [new for new in read if not any(quote in new.value or new.value in quote for quote in quotes)]
+        sections = {new: "data" for new in unread if asks("figure", new.text)}
+        if rest := [new for new in unread if new not in sections]:
+            sections[max(rest, key=lambda new: len(set(terms(new.text))))] = "discussed"
+        self.valid += [replace(new, section=sections.get(new, "")) for new in read]
 
-    def _place(self, sentence: str, message: PromptMessage) -> list[Noted]:
+    def _place(self, sentence: str, message: PromptLine) -> list[Noted]:
         """Put what a sentence says on record: statements, endings, options, a correction, or what to remember."""
         noted = list[Noted]()
-        for quote, made in readings(sentence):
-            if made:
-                noted += [self._hold(one, message, [old for old in self.held if _replaces(one, old)]) for one in made]
-            elif ended := self._ending(quote):
+        for quote, stated in readings(sentence):
+            for statement in stated:
+                noted.append(self._add(statement, message, [old for old in self.valid if _replaces(statement, old)]))
+            if not stated and (ended := self._ending(quote)):
                 noted.append(self._close(quote, message, ended))
         is_plain = not noted and not is_doubtful(sentence)
-        noted += [self._hold(one, message, ended) for one, ended in (self._options(sentence) if is_plain else ())]
+        if is_plain and (option := self._option(sentence)):
+            noted = [self._add(option[0], message, option[1])]
         if is_plain and not noted and _CHANGES["corrects"].search(plain_apostrophes(sentence)):
             noted = [self._correct(sentence, message)]
-        if not noted and (asked := remembered(sentence)):
-            text = _clean(asked)
-            kept_fact = Statement(text, sentence, "other", 3, section="data")
-            noted = [self._hold(kept_fact, message, [])] if terms(text) else []
+        if not noted and terms(text := _clean(remembered(sentence))):
+            noted = [self._add(Statement(text, sentence, "other", 3, section="data"), message, [])]
         return noted
 
-    def _close(self, quote: str, message: PromptMessage, ended: Sequence[Statement]) -> Noted:
+    def _close(self, quote: str, message: PromptLine, ended: Sequence[Statement]) -> Noted:
         """Put an ending on record, or ask what it ends."""
         if len({old.text for old in ended}) > 1 and not asks("gone", quote):
             return Noted(None, ended)
-        one = replace(ended[0], text=_clean(_LEAD.sub("", quote)), quote=quote, mark="-", origin=Origin.STATED)
-        return self._hold(one, message, ended)
+        text = _clean(_LEAD.sub("", quote))
+        return self._add(replace(ended[0], text=text, quote=quote, mark="-", origin=Origin.STATED), message, ended)
+
+    def _stated(self) -> list[Statement]:
+        return [statement for statement in self.valid if statement.origin == Origin.STATED]
 
     def _ending(self, sentence: str) -> list[Statement]:
         """Return what a clause may end; nothing where it is no ending."""
         kind = next((name for name in ("gone", "parted", "stopped", "finished") if asks(name, sentence)), None)
         if kind is None:
             return []
-        stated = [one for one in self.held if one.origin == Origin.STATED and one.mark != "-" and one.importance > 1]
+        stated = [old for old in self._stated() if old.mark != "-" and old.importance > 1]
         if kind == "parted":
-            return [one for one in stated if asks("partner", one.text)]
-        words = set(terms(_CHANGES["ending"].sub(" ", correct_spelling(sentence)))) - TIME_WORDS
-        shared = {one: len(words & one.words) for one in stated}
+            return [old for old in stated if asks("partner", old.text)]
+        words = set(terms(_CHANGES["ending"].sub(" ", correct_spelling(sentence)))) - TIME_TERMS
         if kind == "gone":
-            return [one for one in stated if words & (_names(one) if one.category == "relationship" else _illness(one))]
+            return [old for old in stated if not words.isdisjoint(_name_or_illness(old))]
         if kind == "finished":  # what somebody was doing, not what they like or where they work
-            stated = [one for one in stated if one.category == "plan" or one.key == "reading"]
-        most = max((shared[one] for one in stated), default=0)
-        return [one for one in stated if most and shared[one] == most >= len(words) / 2]
+            stated = [old for old in stated if old.category == "plan" or old.key == "reading"]
+        most = max((len(words & old.words) for old in stated), default=0)
+        return [old for old in stated if most and len(words & old.words) == most >= len(words) / 2]
 
-    def _correct(self, sentence: str, message: PromptMessage) -> Noted:
+    def _correct(self, sentence: str, message: PromptLine) -> Noted:
         """Replace the whole value of one statement by another of its kind, or ask which one is meant."""
         pair = _CHANGES["swap"].fullmatch(_bare(sentence)) or _CHANGES["value"].fullmatch(_bare(sentence))
         parts = {name.rstrip("_"): part for name, part in pair.groupdict().items() if part} if pair else {}
-        new, old = parts.get("new", ""), parts.get("old", "")
+        new, before = parts.get("new", ""), parts.get("old", "")
         kind = next((name for name, pattern in _KINDS.items() if new and pattern.fullmatch(new)), None)
-        stated = [one for one in self.held if one.origin == Origin.STATED and ": " in one.text and one.mark != "-"]
-        kinds = [kind, "moment"] if kind == "date" and old else [kind] if kind else []
-        of_kind = [one for one in stated if any(_KINDS[name].fullmatch(one.value) for name in kinds)]
-        fitting = [one for one in of_kind if one.value.lower().startswith(old.lower())]
-        newest = sorted(stated, key=lambda one: (bool(one.quote), one.known))[-1:]
-        meant = [one for one in newest if one in fitting and (one.quote or one.known)] or fitting
+        stated = [old for old in self._stated() if ": " in old.text and old.mark != "-"]
+        kinds = [kind, "moment"] if kind == "date" and before else [kind] if kind else []
+        of_kind = [old for old in stated if any(_KINDS[name].fullmatch(old.value) for name in kinds)]
+        fitting = [old for old in of_kind if old.value.lower().startswith(before.lower())]
+        newest = sorted(stated, key=lambda old: (bool(old.quote), old.known))[-1:]
+        meant = [old for old in newest if old in fitting and (old.quote or old.known)] or fitting
         if len(meant) != 1:
             return Noted(None, fitting)
-        (one,) = meant
-        text = f"{one.text.partition(': ')[0]}: {new}"
-        section = one.section or ("constraints" if one.category == "constraint" else "data")
-        return self._hold(replace(one, text=text, quote=sentence, value=new, section=section), message, [one])
+        (old,) = meant
+        text = f"{old.text.partition(': ')[0]}: {new}"
+        section = old.section or ("constraints" if old.category == "constraint" else "data")
+        return self._add(replace(old, text=text, quote=sentence, value=new, section=section), message, [old])
 
     def meant(self, text: str) -> Statement | None:
         """Return the statement that a request to forget means, if any."""
         wanted = set(terms(text))
-        stated = [one for one in self.held if one.origin == Origin.STATED and one.importance > 1]
-        best = max(stated, key=lambda one: len(wanted & one.words), default=None)
+        stated = [statement for statement in self._stated() if statement.importance > 1]
+        best = max(stated, key=lambda statement: len(wanted & statement.words), default=None)
         return best if best is not None and wanted & best.words else None
 
-    def changes_after(self, found: Sequence[Statement]) -> list[Statement]:
-        """Return what may change a statement that was found, and cannot be told what it changes."""
-        kinds = [kind for kind in _KINDS.values() if any(kind.search(one.text) for one in found)]
-        words = frozenset[str]().union(*(one.words for one in found))
-        return [one for one in self.unsettled if words & one.words or any(kind.search(one.text) for kind in kinds)]
+    def changes_after(self, answers: Sequence[Statement]) -> list[Statement]:
+        """Return what may change a statement that answers, and cannot be told what it changes."""
+        kinds = [kind for kind in _KINDS.values() if any(kind.search(answer.text) for answer in answers)]
+        words = frozenset[str]().union(*(answer.words for answer in answers))
+        return [new for new in self.unsettled if words & new.words or any(kind.search(new.text) for kind in kinds)]
 
-    def _options(self, sentence: str) -> list[tuple[Statement, list[Statement]]]:
+    def _option(self, sentence: str) -> tuple[Statement, Sequence[Statement]] | None:
         """Return the option that a sentence rules out or puts back, with what that ends."""
-        out = [one for one in self.held if one.section == "excluded"]
+        excluded = [statement for statement in self.valid if statement.section == "excluded"]
         if match := _CHANGES["reopens"].fullmatch(_bare(sentence)):
             option = next(filter(None, match.groups()), "")
-            back = [one for one in out if set(terms(option)) & set(terms(one.value))]
-            return [(Statement(option, sentence, "reopened"), back)] if back else []
+            back = [old for old in excluded if set(terms(option)) & set(terms(old.value))]
+            return (Statement(option, sentence, "reopened"), back) if back else None
         if match := _CHANGES["refuses"].fullmatch(_bare(sentence)):
             option, reason = [*(part.strip(" .!。") for part in match.groups() if part), ""][:2]
-            same = [one for one in out if one.value.lower() == option.lower()]
+            same = [old for old in excluded if old.value.lower() == option.lower()]
             text = one_line(str(Excluded(option, reason)))
-            return [(Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), same)]
-        return []
+            return Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), same
+        return None
 
-    def _hold(self, statement: Statement, message: PromptMessage, ended: Sequence[Statement]) -> Noted:
+    def _add(self, statement: Statement, message: PromptLine, ended: Sequence[Statement]) -> Noted:
+        """Put a statement of a message on record, in the place of what it ends."""
         gone = self._end(ended)
-        supersedes = frozenset(one.known for one in gone if one.known).union(*(one.supersedes for one in gone))
-        made = replace(statement, known=0, supersedes=supersedes, day=message.day, source=message.position)
-        if not any(one.says(made.text) or made.within(one) for one in self.held if one.origin == Origin.STATED):
-            self.held.append(made)
-        return Noted(made, ended)
+        supersedes = frozenset(old.known for old in gone if old.known).union(*(old.supersedes for old in gone))
+        new = replace(statement, known=0, supersedes=supersedes, day=message.day, source=message.number)
+        if not any(old.says(new.text) or new.within(old) for old in self._stated()):
+            self.valid.append(new)
+        return Noted(new, ended)
 
     def _end(self, ended: Sequence[Statement]) -> list[Statement]:
         """Remove statements, those that say the same, and the sentences that they are from; return all removed ones."""
-        gone = [one for one in self.held if any(one is old or one.says(old.text) or _tells(one, old) for old in ended)]
-        self.held = [one for one in self.held if one not in gone]
+        gone = [old for old in self.valid if any(old is it or old.says(it.text) or _is_source(old, it) for it in ended)]
+        self.valid = [old for old in self.valid if old not in gone]
         return gone
 
     def _close_questions(self, answer: str) -> None:
-        words, asked = set(terms(answer)), {one: set(terms(one)) for one in self.questions}
-        self.questions = [one for one in asked if len(words & asked[one]) < max(2, 0.6 * len(asked[one]))]
+        words, asked = set(terms(answer)), [(question, set(terms(question))) for question in self.questions]
+        self.questions = [question for question, its in asked if len(words & its) < max(2, 0.6 * len(its))]
 
 
 def _bare(sentence: str) -> str:
@@ -215,32 +226,31 @@ def _clean(sentence: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _names(one: Statement) -> set[str]:
-    """Return the names in a statement, as terms."""
-    names = re.findall(r"(?<![.!?] )(?<!^)\b[A-Z]\w+", one.text)
-    return {term for name in names for term in terms(name)}
+def _name_or_illness(statement: Statement) -> set[str]:
+    """Return the terms of the names of a relationship, of an allergy or an illness; none of other statements."""
+    if statement.category == "relationship":
+        names = re.findall(r"(?<![.!?] )(?<!^)\b[A-Z]\w+", statement.text)
+        return {term for name in names for term in terms(name)}
+    return set(terms(statement.value)) if statement.key in ("allergy", "health") else set()
 
 
-def _illness(one: Statement) -> set[str]:
-    """Return the words of an allergy or an illness, as terms."""
-    return set(terms(one.value)) if one.key in ("allergy", "health") else set()
-
-
-def _told(message: PromptMessage) -> Iterator[Statement]:
+def _sentences_of(message: PromptLine) -> Iterator[Statement]:
     """Yield each sentence that says something (`value`), with the one before it where it only refers to that."""
-    before, is_own = "", message.role == "user"
-    for sentence in (one for one in sentences(message.text) if not is_small_talk(one)):
-        refers = asks("refers", sentence) and (not is_question(before) or len(terms(sentence)) < 3)
-        before = f"{before} {sentence}".strip() if refers else sentence
-        text = f"{message.name}: {before}" if message.name and not is_own else before
+    text, is_own = "", message.role == "user"
+    for sentence in sentences(message.text):
+        if is_small_talk(sentence):
+            continue
+        refers = asks("refers", sentence) and (not is_question(text) or len(terms(sentence)) < 3)
+        text = f"{text} {sentence}".strip() if refers else sentence
+        line = f"{message.name}: {text}" if message.name and not is_own else text
         origin = Origin.OWN if is_own else Origin.OTHERS
-        made = Statement(one_line(text), before, value=sentence, origin=origin, by=message.name)
-        yield replace(made, day=message.day, source=message.position)
+        read = Statement(one_line(line), text, value=sentence, origin=origin, by=message.name)
+        yield replace(read, day=message.day, source=message.number)
 
 
-def _tells(one: Statement, other: Statement) -> bool:
-    """Return whether a sentence is one in which the other was said."""
-    return one.origin != Origin.STATED and bool(other.quote) and other.quote in one.quote
+def _is_source(sentence: Statement, statement: Statement) -> bool:
+    """Return whether a statement was read in this sentence."""
+    return sentence.origin != Origin.STATED and bool(statement.quote) and statement.quote in sentence.quote
 
 
 def _replaces(new: Statement, old: Statement) -> bool:
@@ -260,18 +270,18 @@ def record_of(prompt: Prompt) -> Record:
 
     Facts of today that no message states come last: they were said elsewhere, or edited.
     """
-    record, own = Record(prompt.summary), [one for one in (*prompt.recalled, *prompt.said) if one.role == "user"]
-    made = [one for message in own for one in statements(message.text)]
-    stated = {(one.key, one.value) for one in made if one.key} | {one.text for one in made}
+    record, own = Record(prompt.summary), [line for line in (*prompt.recalled, *prompt.messages) if line.role == "user"]
     record.has_recalled = bool(prompt.recalled)
-    last = [fact for fact in prompt.facts if fact.day == prompt.today and not _said_by(fact, stated)]
-    record.take_up([*(fact for fact in prompt.facts if fact not in last), *prompt.recalled])
-    record.take_up(prompt.said)
-    record.take_up(last)
+    stated = [statement for message in own for statement in statements(message.text)]
+    texts = {statement.text for statement in stated}
+    values = {(statement.key, statement.value) for statement in stated if statement.key}
+
+    def is_stated(line: PromptLine) -> bool:
+        fact = statement_of(line)  # of a line of the profile, in other words
+        return line.text in texts or (fact.key, fact.value) in values
+
+    edited = [line for line in prompt.facts if line.day == prompt.today and not is_stated(line)]
+    record.take_up([*(line for line in prompt.facts if line not in edited), *prompt.recalled])
+    record.take_up(prompt.messages)
+    record.take_up(edited)
     return record
-
-
-def _said_by(fact: PromptFact, stated: Container[tuple[str, str] | str]) -> bool:
-    """Return whether messages state a fact, in its words or, as a line of the profile, in its key and value."""
-    one = known(fact.text, fact.id, fact.day)
-    return fact.text in stated or (one.key, one.value) in stated

@@ -7,11 +7,11 @@ quote them verbatim (tests/test_builtin_model.py).
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from memory.llm.builtin.language import asks, is_small_talk, patterns, terms
-from memory.llm.builtin.prompt import items, known_in, messages_in
+from memory.llm.builtin.prompt import facts_in, items, messages_in
 from memory.llm.builtin.reading import Statement, links, sentences, statements
 from memory.llm.builtin.record import Record
 from memory.quoting import one_line
@@ -32,9 +32,9 @@ def answer(schema: Mapping[str, Any], system: str, content: str) -> dict[str, An
     if "patch" in asked:
         return {"patch": patch(json.loads(next(iter(items(content, "profile")), "{}")), system, content)}
     if "quote" in asked:  # what the person says becomes the last line of the instruction
-        said = one_line(" ".join(one for one in items(content, "feedback") if not one.startswith("thumbs ")))
-        text = "\n".join(filter(None, ["\n".join(items(content, "instruction")), said]))
-        return {"text": text, "reason": "The person said so.", "quote": said}
+        words = one_line(" ".join(item for item in items(content, "feedback") if not item.startswith("thumbs ")))
+        text = "\n".join(filter(None, ["\n".join(items(content, "instruction")), words]))
+        return {"text": text, "reason": "The person said so.", "quote": words}
     if "sentences" in asked:
         return {"sentences": overview(content)}
     if "best" in asked:
@@ -44,9 +44,9 @@ def answer(schema: Mapping[str, Any], system: str, content: str) -> dict[str, An
 
 def overview(content: str) -> list[dict[str, Any]]:
     """Return the latest open questions and the first facts, word for word: each is its own source."""
-    questions = [line for line in known_in(items(content, "summaries")) if ", open questions: " in line.text]
-    lines = [*questions[:QUESTIONS_MAX], *islice(known_in(items(content, "facts")), FACTS_MAX)]
-    return [{"text": line.text, "sources": [line.id]} for line in lines]
+    questions = [line for line in facts_in(items(content, "summaries")) if ", open questions: " in line.text]
+    lines = [*questions[:QUESTIONS_MAX], *islice(facts_in(items(content, "facts")), FACTS_MAX)]
+    return [{"text": line.text, "sources": [line.number]} for line in lines]
 
 
 def update_summary(content: str) -> dict[str, Any]:
@@ -54,46 +54,46 @@ def update_summary(content: str) -> dict[str, Any]:
     before = next(iter(items(content, "summary_so_far")), "")
     previous = Sections.from_dict(json.loads(before)) if before else Sections()
     record, messages = Record(previous), list(messages_in(items(content, "messages")))
-    record.take_up([*known_in(items(content, "known_facts")), *messages])
-    meant = [record.meant(one.text) for one in messages if one.role == "user" and asks("forget", one.text)]
-    forgotten = [one for one in meant if one is not None]
-    record.held = [one for one in record.held if not any(one is old or one.says(old.text) for old in forgotten)]
-    if any(one.says(previous.topic) for one in forgotten):
+    record.take_up([*facts_in(items(content, "known_facts")), *messages])
+    own = [message for message in messages if message.role == "user"]
+    meant = (record.meant(message.text) for message in own if asks("forget", message.text))
+    forgotten = [old for old in meant if old is not None]
+    record.valid = [old for old in record.valid if not any(old is it or old.says(it.text) for it in forgotten)]
+    if any(old.says(previous.topic) for old in forgotten):
         previous = replace(previous, topic="")
-    found = [one for one in record.held if not one.known and one.importance > 1]
     sections = summary(record, previous)
-    first = next((one_line(message.text) for message in messages if message.role == "user"), "")
+    first = next((one_line(message.text) for message in own), "")
     sections = replace(sections, topic=sections.topic or first)  # it says something once anything was said
-    facts = [asdict(_draft(one)) for one in found]
+    facts = [asdict(_draft(new)) for new in record.valid if not new.known and new.importance > 1]
     instructions = [
-        {"text": one_line(sentence), "quote": sentence, "source": one.position}
-        for one in messages
-        for sentence in (sentences(one.text) if one.role == "user" else ())
+        {"text": one_line(sentence), "quote": sentence, "source": message.number}
+        for message in own
+        for sentence in sentences(message.text)
         if asks("standing", sentence)
     ]
-    forget = [one.known for one in forgotten if one.known]
+    forget = [old.known for old in forgotten if old.known]
     return {"summary": sections.as_dict(), "facts": facts, "forget": forget, "instructions": instructions}
 
 
-def _draft(one: Statement) -> FactDraft:
+def _draft(new: Statement) -> FactDraft:
     # What replaces a fact counts in every chat, since what it replaces can be recalled in every chat.
-    scope = "user" if one.category in _LASTING or one.supersedes else "session"
-    supersedes, tied = tuple(sorted(one.supersedes)), tuple(links(one.text))
-    return FactDraft(one_line(one.text), one.source, one.quote, one.category, one.importance, scope, supersedes, tied)
+    scope = "user" if new.category in _LASTING or new.supersedes else "session"
+    supersedes, ties = tuple(sorted(new.supersedes)), tuple(links(new.text))
+    return FactDraft(one_line(new.text), new.source, new.quote, new.category, new.importance, scope, supersedes, ties)
 
 
 def summary(record: Record, previous: Sections) -> Sections:
     """Return the sections as they are now."""
     lists = {name: list[str]() for name in ("requirements", "constraints", "data", "discussed")}
     excluded = []
-    for one in record.held:
-        if one.section == "excluded":
-            reason = one.text.removeprefix(one.value).removeprefix(": ")
-            excluded.append(Excluded(one_line(one.value), one_line(reason)))
-        elif one.section:
-            lists[one.section].append(one_line(one.text))
+    for statement in record.valid:
+        if statement.section == "excluded":
+            reason = statement.text.removeprefix(statement.value).removeprefix(": ")
+            excluded.append(Excluded(one_line(statement.value), one_line(reason)))
+        elif statement.section:
+            lists[statement.section].append(one_line(statement.text))
     texts = {name: tuple(dict.fromkeys(texts)) for name, texts in lists.items()}
-    first = next((text for either in (*texts.values(), record.questions) for text in either), "")
+    first = next(chain(*texts.values(), record.questions), "")
     topic = _topic(record, one_line(previous.topic)) or first
     questions = tuple(dict.fromkeys(record.questions))
     return Sections(topic=topic, excluded=tuple(excluded), open_questions=questions, **texts)
@@ -103,12 +103,12 @@ def _topic(record: Record, before: str) -> str:
     """Return what the topic was; unless it says little, what the person is up to, or who they are."""
     if not is_small_talk(before) and not before.startswith(("About ", "关于")):
         return before
-    stated = [one for one in record.held if one.importance > 1 and not one.known]  # what is known is of other chats
-    for one in stated:
-        if one.category == "plan" and (match := _UNDERTAKING.match(one.text)):
-            what = one_line(next(filter(None, match.groups())))
-            return what[:1].upper() + what[1:]
-    if name := next((one_line(one.value) for one in stated if one.key == "name"), ""):
+    new = [old for old in record.valid if old.importance > 1 and not old.known]  # what is known is of other chats
+    for statement in new:
+        if statement.category == "plan" and (match := _UNDERTAKING.match(statement.text)):
+            plan = one_line(next(filter(None, match.groups())))
+            return plan[:1].upper() + plan[1:]
+    if name := next((one_line(statement.value) for statement in new if statement.key == "name"), ""):
         return f"About {name}" if name.isascii() else f"关于{name}"
     return "" if is_small_talk(before) else before
 
@@ -120,18 +120,19 @@ def patch(document: Mapping[str, Any], system: str, content: str) -> Sequence[di
     lists = {name: list(value) for name, value in document.items() if isinstance(value, list)}
     operations = []
     for message in messages_in(items(content, "messages")):
-        for one in statements(message.text):
-            about = {"quote": one.quote, "source": message.position}
-            name, ended = _PLACES.get(one.about, ""), one.mark == "-"
+        for statement in statements(message.text):
+            source = {"quote": statement.quote, "source": message.number}
+            name, is_ended = _PLACES.get(statement.about, ""), statement.mark == "-"
             if name == "likes":
-                name, other = ("dislikes", "likes") if ended else ("likes", "dislikes")
-                taken = [place for place, old in enumerate(lists.get(other, ())) if terms(str(old)) == terms(one.value)]
-                for place in reversed(taken):
-                    del lists[other][place]
-                    operations.append({"op": "remove", "path": f"/{other}/{place}", "value": "", **about})
-                ended = ended and bool(taken)
+                name, other = ("dislikes", "likes") if is_ended else ("likes", "dislikes")
+                words, before = terms(statement.value), lists.get(other, [])
+                opposite = [place for place, old in enumerate(before) if terms(str(old)) == words]
+                for place in reversed(opposite):
+                    del before[place]
+                    operations.append({"op": "remove", "path": f"/{other}/{place}", "value": "", **source})
+                is_ended = is_ended and bool(opposite)
             path = {"array": f"/{name}/-", "string": f"/{name}"}.get(str(kinds.get(name)))
-            if path and not ended:
-                value = one.text if name == "work" else one.value
-                operations.append({"op": "add", "path": path, "value": value, **about})
+            if path and not is_ended:
+                value = statement.text if name == "work" else statement.value
+                operations.append({"op": "add", "path": path, "value": value, **source})
     return operations
