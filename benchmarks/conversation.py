@@ -8,8 +8,9 @@ Without roles, the first speaker is the user, the other one the assistant.  The 
 answer is spread over several messages, 2 the answer is a time, 3 the answer needs reasoning, 4 the answer is in one
 message.  Questions of other categories have no answer in the conversation.
 
-The files that LoCoMo (github.com/snap-research/locomo, `locomo10.json` or a file for each conversation) and LongMemEval
-(github.com/xiaowu0162/LongMemEval, `longmemeval_*.json`, a conversation for each question) publish are read too.
+The files that LoCoMo (github.com/snap-research/locomo, `locomo10.json` or a file for each conversation), REALTALK
+(github.com/danny911kr/REALTALK, a file for each conversation) and LongMemEval (github.com/xiaowu0162/LongMemEval,
+`longmemeval_*.json`, a conversation for each question) publish are read too.
 """
 
 import json
@@ -189,14 +190,15 @@ def in_our_format(name: str, data: Any) -> Iterator[tuple[str, Mapping[str, Any]
 
 
 def _locomo(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a conversation of LoCoMo or REALTALK, which has a time and the text as it was sent for each message."""
     talk = entry.get("conversation", entry)
     messages = [
         {
             "id": turn["dia_id"],
             "session": number,
-            "created_at": datetime.strptime(talk[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y").isoformat(),
+            "created_at": _time(turn.get("date_time") or talk[f"session_{number}_date_time"]),
             "name": turn["speaker"],
-            "content": turn["text"],
+            "content": turn["text"] if "text" in turn else turn["clean_text"] or "(photo)",
             "caption": turn.get("blip_caption"),
         }
         for number in sorted(int(key[8:]) for key in talk if re.fullmatch(r"session_\d+", key))
@@ -208,6 +210,11 @@ def _locomo(entry: Mapping[str, Any]) -> dict[str, Any]:
         for question in entry["qa"]
     ]
     return {"messages": messages, "questions": questions}
+
+
+def _time(text: str) -> str:
+    """Convert "1:56 pm on 8 May, 2023" (LoCoMo) or "29.12.2023, 22:42:04" (REALTALK) to ISO 8601."""
+    return datetime.strptime(text, "%I:%M %p on %d %B, %Y" if " on " in text else "%d.%m.%Y, %H:%M:%S").isoformat()
 
 
 def _longmemeval(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -108,3 +108,15 @@ def test_a_question_about_a_speaker_becomes_one_in_the_first_person():
     assert [message.role for message in ben.messages] == ["assistant", "user"]
     assert [question.text for question in ana.questions] == ["What did I buy?", "Who barks?"]
     assert [question.text for question in ben.questions] == ["What is my dog called?", "What did I tell you?"]
+
+
+def test_the_files_of_realtalk_are_read(tmp_path):
+    sent = {"speaker": "Ana", "dia_id": "D1:1", "clean_text": "I bought a cello.", "date_time": "29.12.2023, 22:42:04"}
+    photo = sent | {"speaker": "Ben", "dia_id": "D1:2", "clean_text": ""}
+    asked = {"question": "What did Ana buy?", "answer": "a cello", "evidence": ["D1:1"], "category": 1}
+    talk = {"session_1": [sent, photo], "session_1_date_time": "29.12.2023, 22:42:04", "qa": [asked]}
+    (tmp_path / "talk.json").write_text(json.dumps(talk), "utf-8")
+    (conversation,) = Conversation.load(tmp_path / "talk.json")
+    assert [message.created_at for message in conversation.messages] == ["2023-12-29T22:42:04"] * 2
+    assert [message.content for message in conversation.messages] == ["I bought a cello.", "(photo)"]
+    assert conversation.questions[0].evidence == {"D1:1"}

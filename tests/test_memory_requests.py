@@ -169,6 +169,7 @@ def test_the_built_in_model_forgets_and_keeps_out(app):
 REMEMBER = """
 Please remember that I work nights
 Keep in mind that my son is called Leo
+Just remember I was born in Lund
 Merk dir bitte, dass ich nachts arbeite
 Denk dran, dass mein Sohn Leo heißt
 N'oublie pas que je déteste la coriandre
@@ -181,6 +182,9 @@ NO_REQUEST = """
 Do you remember that I told you about my boss?
 I never forget that day
 remember to water the plants
+Remember I told you about the film I was watching
+Remember my puppy from earlier
+Not sure, I just remember my grandparents taking care of me
 Ich merke mir das nie.
 Je me souviens que tu l'as dit.
 no recuerdo que lo dijeras
@@ -191,7 +195,7 @@ no recuerdo que lo dijeras
 def test_what_follows_a_request_to_remember_is_read():
     lines = REMEMBER.strip().splitlines()
     assert all(requests_to_remember(line) for line in lines)
-    assert requests_to_remember(lines[0]) == ["I work nights"] and requests_to_remember(lines[7]) == ["我上夜班"]
+    assert requests_to_remember(lines[0]) == ["I work nights"] and requests_to_remember(lines[8]) == ["我上夜班"]
     assert [line for line in NO_REQUEST.strip().splitlines() if requests_to_remember(line)] == []
 
 
