@@ -137,6 +137,99 @@ OPEN_WEBUI = [
         },
     }
 ]
+THOUGHT = '<details type="reasoning" done="true" duration="4">\n<summary>Thought</summary>\nHm.\n</details>\n'
+OPEN_WEBUI_TREE = [
+    {
+        "id": "ow-2",
+        "title": "Tea",
+        "chat": {
+            "history": {
+                "currentId": "2",
+                "messages": {
+                    "1": {
+                        "id": "1",
+                        "parentId": None,
+                        "childrenIds": ["2", "3"],
+                        "role": "user",
+                        "content": "Which tea?",
+                    },
+                    "2": {"id": "2", "parentId": "1", "role": "assistant", "content": f"{THOUGHT}Sencha."},
+                    "3": {
+                        "id": "3",
+                        "parentId": "1",
+                        "role": "assistant",
+                        "content": "Assam.",
+                        "timestamp": 1_777_629_609,
+                    },
+                },
+            }
+        },
+    }
+]
+
+
+def of_grok(key: str, parent: str | None, sender: str, text: str, milliseconds: int) -> Body:
+    at = {"$date": {"$numberLong": str(milliseconds)}}
+    return {
+        "response": {"_id": key, "parent_response_id": parent, "sender": sender, "message": text, "create_time": at}
+    }
+
+
+GROK = {
+    "conversations": [
+        {
+            "conversation": {"id": "g-1", "title": "Tea", "create_time": AT, "modify_time": LATER},
+            "responses": [
+                of_grok("1", None, "human", "Which tea?", 1_777_629_600_000),
+                of_grok("2", "1", "assistant", "Assam.", 1_777_629_601_000),
+                of_grok("3", "1", "ASSISTANT", "Sencha.", 1_777_629_609_000),
+            ],
+        }
+    ],
+    "projects": [],
+}
+NONE = "00000000-0000-0000-0000-000000000000"
+LIBRECHAT_REPLY = {
+    "messageId": "2",
+    "parentMessageId": "1",
+    "isCreatedByUser": False,
+    "sender": "GPT-4o",
+    "text": "",
+    "content": [{"type": "think", "think": "Hm."}, {"type": "text", "text": "Sencha."}],
+    "createdAt": LATER,
+}
+LIBRECHAT_QUESTION = {
+    "messageId": "1",
+    "parentMessageId": NONE,
+    "isCreatedByUser": True,
+    "text": "Which tea?",
+    "createdAt": AT,
+}
+LIBRECHAT_OLDER = {**LIBRECHAT_QUESTION, "messageId": "0", "text": "Which?", "createdAt": "2026-05-01T09:59:00Z"}
+LIBRECHAT_TREE = [LIBRECHAT_OLDER, {**LIBRECHAT_QUESTION, "children": [{**LIBRECHAT_REPLY, "children": []}]}]
+TAVERN = [
+    {"user_name": "unused", "character_name": "unused", "chat_metadata": {"integrity": "x"}},
+    {"name": "Mira", "is_user": False, "is_system": False, "send_date": "May 1, 2026 9:59am", "mes": "Welcome!"},
+    {"name": "Ada", "is_user": True, "is_system": False, "send_date": "May 1, 2026 10:00am", "mes": "Which tea?"},
+    {"name": "Mira", "is_user": False, "is_system": False, "send_date": "May 1, 2026 10:01am", "mes": "Sencha."},
+    {"name": "Mira", "is_user": False, "is_system": True, "send_date": "May 1, 2026 10:02am", "mes": "(hidden)"},
+]
+COPILOT = """\ufeffConversation,Time,Author,Message\r
+"More","2026-05-02T10:00:00","Human","Hot?"\r
+"Tea","2026-05-01T10:00:00","AI","Sencha."\r
+"Tea","2026-05-01T10:00:00","Human","Which tea?"\r
+"""
+LE_CHAT = [
+    {"id": str(place), "chatId": "l-1", "role": role, "content": words, "createdAt": AT, "files": []}
+    for place, (role, words) in enumerate(TEA)
+]
+SHARE_GPT = [
+    {
+        "id": "s-1",
+        "title": "Tea",
+        "conversations": [{"from": "human", "value": TEA[0][1]}, {"from": "gpt", "value": "Sencha."}],
+    }
+]
 MARKDOWN = b"""---
 title: A list
 source: https://chatgpt.com/c/1
@@ -229,9 +322,30 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
     "gemini, bad entries": (BAD_GEMINI, {"Gemini, 2026-05-01": TEA}, 3),
     "gemini, another language": (
         ABROAD,
-        {"Gemini, 2026-05-01": [("user", "送信したメッセージ: どのお茶?\n[file: photo.jpg]"), ("assistant", "煎茶")]},
+        {"Gemini, 2026-05-01": [("user", "どのお茶?\n[file: photo.jpg]"), ("assistant", "煎茶")]},
         0,
     ),
+    "gemini, german": (
+        [activity("Eingegebener Prompt: Which tea?", AT, "Sencha.", safeHtmlItem=[{"html": "<p>Sencha.</p>"}])],
+        {"Gemini, 2026-05-01": TEA},
+        0,
+    ),
+    "grok": (zipped(**{"ttl/prod-grok-backend.json": GROK, "ttl/prod-mc-billing.json": {}}), {"Tea": TEA}, 0),
+    "librechat": (
+        {"conversationId": "lb", "title": "Tea", "messages": [LIBRECHAT_OLDER, LIBRECHAT_QUESTION, LIBRECHAT_REPLY]},
+        {"Tea": TEA},
+        0,
+    ),
+    "librechat, a tree": ({"conversationId": "lb", "title": "Tea", "messages": LIBRECHAT_TREE}, {"Tea": TEA}, 0),
+    "sillytavern": ("\n".join(map(json.dumps, TAVERN)).encode(), {"Mira": [("assistant", "Welcome!"), *TEA]}, 0),
+    "copilot": (COPILOT.encode(), {"Tea": TEA, "More": [("user", "Hot?")]}, 0),
+    "le chat": (
+        zipped(**{"chat-1.json": LE_CHAT, "chat-2.json": [{**LE_CHAT[0], "chatId": "l-2", "content": "Hot?"}]}),
+        {"Which tea?": TEA, "Hot?": [("user", "Hot?")]},
+        0,
+    ),
+    "sharegpt": (SHARE_GPT, {"Tea": TEA}, 0),
+    "open webui, a tree and thoughts": (OPEN_WEBUI_TREE, {"Tea": TEA}, 0),
     "langgraph, state": (STATE, {"Which tea?": TEA}, 0),
     "open webui": (OPEN_WEBUI, {"Tea": TEA}, 0),
     "markdown, a folder": (zipped(**NOTES), {"A list": LIST}, 0),

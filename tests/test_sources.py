@@ -370,6 +370,16 @@ def test_custom_instructions_of_chatgpt_become_the_profile(client):
     assert stored(client, "6f2b-tea") == [("user", "Hello")]
 
 
+def test_custom_instructions_are_read_out_of_what_chatgpt_tells_its_model(client):
+    told = "The user provided the following information.\nUser profile:\n```Role: welder\nTwo dogs```"
+    wished = "The user provided the additional info about how they would like you to respond:\n```Be brief.```"
+    content = {"content_type": "user_editable_context", "user_profile": told, "user_instructions": wished}
+    nodes = {"c": node(None, "user", content=content), "u": node("c", "user", "Hello")}
+    good(bring_in(client, [conversation("u", nodes)]))
+    document = good(client.get("/api/users/ada/profile"))["document"]
+    assert document["about"] == ["Role: welder", "Two dogs"] and document["wishes"] == ["Be brief."]
+
+
 @pytest.mark.parametrize("name", ["letta", "letta, words sent by a tool"])
 def test_what_an_agent_of_letta_knew_of_the_person_becomes_the_profile(client, name):
     good(bring_in(client, GIVEN[name][0]))
@@ -461,7 +471,13 @@ def test_a_tree_without_an_end_is_walked_once(client):
             "export is of several people: acct and bob",
         ),
         (b"<html>", "MyActivity.html"),
-        (b"What", "is not valid JSON"),
+        (b"What", "is not valid JSON: it begins with neither [ nor {. Recap reads exports of ChatGPT, Claude"),
+        (b"", "it is empty"),
+        (b"Conversation,Time,Author,Message\r\n" + b"x" * 200_000, "This CSV can't be read"),
+        (
+            [{"title": "Tea", "messages": [{"role": "system", "content": "Be brief."}]}],
+            "without a word that Recap can read",
+        ),
         (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
         ({"facts": [1]}, "facts.0: Invalid input type"),
     ],

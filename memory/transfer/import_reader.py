@@ -100,6 +100,8 @@ def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
         if isinstance(record, ItemRecord):
             name = *record.namespace, record.key
             newest[name] = max(record, newest.get(name, record), key=lambda item: item.updated_at)
+    if export.read_files and not kinds:
+        raise refused("unknown_format", f"This is an export of {export.format}, without a word that Recap can read")
     return ImportDocument(
         export.format,
         kinds[SessionRecord],

@@ -27,7 +27,11 @@ from models.messages import MessageDraft
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _SPEAKERS = ("user", "assistant")
-_CUSTOM = {"about": "about_user_message", "wishes": "about_model_message"}  # the profile's names for instructions
+_CUSTOM = {  # the profile's names for instructions, and ChatGPT's two
+    "about": ("about_user_message", "user_profile"),
+    "wishes": ("about_model_message", "user_instructions"),
+}
+_FENCED = re.compile(r".*?```(.*)```.*", re.DOTALL)  # the person's own words, in what the model is told of them
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
@@ -43,9 +47,12 @@ def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
     updated = moment(conversation.get("update_time"))
     yield chat("chatgpt", ids, conversation.get("title"), _messages(conversation, nodes, began), began, updated)
     for node in nodes.values():
-        custom = mapping(mapping(mapping(node.get("message")).get("metadata")).get("user_context_message_data"))
-        if custom:
-            yield profile({field: custom.get(name) for field, name in _CUSTOM.items()}, began or now)
+        message = mapping(node.get("message"))
+        custom = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
+        content = mapping(message.get("content"))
+        if custom or content.get("content_type") == "user_editable_context":
+            told = {field: _FENCED.sub(r"\1", text(content.get(name))) for field, (_, name) in _CUSTOM.items()}
+            yield profile({field: custom.get(own) or told[field] for field, (own, _) in _CUSTOM.items()}, began or now)
 
 
 def _messages(

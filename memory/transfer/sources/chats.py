@@ -1,8 +1,9 @@
 """Chats as most programs write them: `{"id", "title", "messages": [{"role", "content", "created_at", "id"}]}`.
 
-A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs and frameworks, are
-read too, and so are the state of a LangGraph thread, chats of Open WebUI, and the lines that Claude Code writes. A
-message without an id is known by its place in its chat, one that stands alone by its time and text.
+A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs, frameworks and the
+exports of Grok, Le Chat, LibreChat, SillyTavern and ShareGPT, are read too, and so are the state of a LangGraph thread,
+chats of Open WebUI, and the lines that Claude Code writes. Where messages name their parents, one branch is imported.
+A message without an id is known by its place in its chat, one that stands alone by its time and text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 
 from memory.transfer.sources.values import (
     Record,
+    branch,
     chat,
     digest,
     drafts,
@@ -23,51 +25,90 @@ from memory.transfer.sources.values import (
 )
 from models.messages import MessageDraft
 
-_IDS = ("session_id", "sessionId", "thread_id", "conversation_id", "id", "uuid")
-_TIMES = ("created_at", "timestamp", "time", "create_time")
-_ROLES = ("role_type", "role", "type", "sender")
+_CHAT_IDS = ("session_id", "sessionId", "thread_id", "conversation_id", "conversationId", "chatId")
+_IDS = ("id", "uuid", "messageId", "_id")
+_TIMES = ("created_at", "timestamp", "time", "create_time", "createdAt", "send_date")
+_ROLES = ("role_type", "role", "type", "sender", "from")
+_IS_PERSON = ("isCreatedByUser", "is_user")
+_WORDS = ("content", "text", "value", "mes", "message")
+_LISTS = ("messages", "conversations", "responses")
+_PARENTS = ("parentMessageId", "parentId", "parent_response_id")
+_NO_PARENT = "00000000-0000-0000-0000-000000000000"
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
     """Return whether this is a chat, or a message of one."""
     item = _unwrapped(item)
-    return isinstance(item.get("messages"), list) or ("content" in item and _role(item) is not None)
+    has_speaker = _role(item) is not None or not item.keys().isdisjoint(_IS_PERSON)
+    return _listed(item) is not None or (has_speaker and not item.keys().isdisjoint(_WORDS))
 
 
 def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
     item = _unwrapped(item)
     if item.get("isMeta") or item.get("isSidechain"):  # what Claude Code told itself, or a helper of its own
         return
-    if "messages" not in item:
-        places = *(item.get(name) for name in _IDS[:4]), "imported"
-        alone = digest(str(_time(item)), str(_role(item)), words(item.get("content")))
-        yield chat("chat", places, "", _drafts(item, alone, None))
+    messages = _listed(item)
+    if messages is None:
+        places = *(item.get(name) for name in _CHAT_IDS), "imported"
+        alone = digest(str(_time(item)), str(_role(item)), _words(item))
+        yield chat("chat", places, item.get("title"), _drafts(item, alone, None))
         return
-    began, messages = _time(item), objects(item["messages"])
-    all_drafts = (draft for number, message in enumerate(messages, 1) for draft in _drafts(message, str(number), began))
-    first = (words(message.get("content")) for message in messages[:2])
-    ids = *(item.get(name) for name in _IDS), f"chat-{digest(*first)}"
+    began = _time(item)
+    line = _branch(messages, mapping(item.get("history")).get("currentId"))
+    all_drafts = (draft for key, message in line.items() for draft in _drafts(message, key, began))
+    ids = *(item.get(name) for name in (*_CHAT_IDS, *_IDS)), f"chat-{digest(*map(_words, messages[:2]))}"
     yield chat("chat", ids, item.get("title") or item.get("name"), all_drafts, began, moment(item.get("updated_at")))
 
 
 def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a chat or message with what its frame has beside it."""
-    for frame in ("values", "chat"):
+    for frame in ("values", "chat", "conversation"):
         if isinstance(item.get(frame), Mapping):
             return {**mapping(item.get("metadata")), **item[frame], **item}
-    return {**mapping(item["message"]), **item, "id": item.get("uuid")} if "message" in item else item
+    message = mapping(item.get("message"))
+    return {**message, **item, "id": item.get("uuid")} if message else item
 
 
-def _drafts(message: Mapping[str, Any], place: str, began: datetime | None) -> Iterator[MessageDraft]:
+def _listed(item: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
+    """Return the messages of a chat, the answers to each after it; None if this is no chat."""
+    listed = next((item[name] for name in _LISTS if isinstance(item.get(name), list)), None)
+    if listed is None and not (listed := list(mapping(mapping(item.get("history")).get("messages")).values())):
+        return None
+    messages = [mapping(message.get("response")) or message for message in objects(listed)]
+    return [part for message in messages for part in (message, *(_listed({"messages": message.get("children")}) or ()))]
+
+
+def _branch(messages: list[Mapping[str, Any]], tip: Any) -> dict[str, Mapping[str, Any]]:
+    """Return the messages up to `tip`, else of the newest branch, by their ids or places; all if none has a parent."""
+    by_key = {_text_of(message, _IDS) or str(place): message for place, message in enumerate(messages, 1)}
+    parents = {key: _text_of(message, _PARENTS) for key, message in by_key.items()}
+    if not any(parents.values()):
+        return by_key
+    above = {key: parent if parent not in ("", _NO_PARENT) else None for key, parent in parents.items()}
+    times = {key: _time(message) for key, message in by_key.items()}
+    return {key: by_key[key] for key in branch(above, times, tip)}
+
+
+def _drafts(message: Mapping[str, Any], key: str, began: datetime | None) -> Iterator[MessageDraft]:
     role = _role(message)
     if role is not None:
-        key = next((text(message.get(name)) for name in ("id", "uuid") if text(message.get(name))), place)
-        at, name = _time(message) or began, text(message.get("name"))
-        yield from drafts(role, words(message.get("content")), at, key, name)
+        key = _text_of(message, _IDS) or key
+        yield from drafts(role, _words(message), _time(message) or began, key, text(message.get("name")))
 
 
 def _role(message: Mapping[str, Any]) -> str | None:
+    is_person = next((message[name] for name in _IS_PERSON if isinstance(message.get(name), bool)), None)
+    if is_person is not None:
+        return None if message.get("is_system") else "user" if is_person else "assistant"
     return next((role for name in _ROLES if (role := role_of(message.get(name)))), None)
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    return next((said for name in _WORDS if (said := words(message.get(name)))), "")
+
+
+def _text_of(item: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    return next((value for name in names if (value := text(item.get(name)))), "")
 
 
 def _time(item: Mapping[str, Any]) -> datetime | None:

@@ -1,4 +1,4 @@
-"""Files of other programs: JSON, JSON Lines, Markdown, a database of LangGraph, or a .zip.
+"""Files of other programs: JSON, JSON Lines, Markdown, a CSV of Copilot, a database of LangGraph, or a .zip.
 
 Invariant: memory holds one chat at a time (test_sources).
 """
@@ -16,16 +16,35 @@ from typing import IO, Any
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
-from memory.transfer.sources import chatgpt, chats, claude, deepseek, gemini, langgraph, letta, markdown, memories
+from memory.transfer.sources import (
+    chatgpt,
+    chats,
+    claude,
+    deepseek,
+    gemini,
+    langgraph,
+    letta,
+    memories,
+    text_files,
+)
 from memory.transfer.sources.archive import Archive, is_zip
-from memory.transfer.sources.values import Record, mapping, refused, text
+from memory.transfer.sources.values import Record, digest, mapping, refused, text
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 SKIPPED_MAX = 20  # items that are named
 PICTURE_BYTES_MAX = 1 << 23  # of an item, as a message may hold a picture
 UNKNOWN_FIRST_MAX = 1_000  # items at the beginning of a file that no source knows
 UNKNOWN_MAX = 100_000  # items of one file that no source knows, from which on it is refused
-_LISTS = ("results", "memories", "facts", "edges", "agents", "blocks")  # of items, in the response of an API or a file
+_LISTS = (
+    "results",
+    "memories",
+    "facts",
+    "edges",
+    "agents",
+    "blocks",
+    "conversations",
+    "chats",
+)  # of items, in the response of an API or a file
 _PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
 }
@@ -51,6 +70,15 @@ SOURCES = (
     Source("langgraph", langgraph.recognises, chats.records),
     Source("chats", chats.recognises, chats.records),
 )
+_FORMS = (  # that are not JSON
+    (langgraph.is_database, langgraph.threads),
+    (text_files.is_markdown, text_files.markdown_chats),
+    (text_files.is_copilot, text_files.copilot_messages),
+)
+_FORMATS = (
+    "Recap reads exports of ChatGPT, Claude, Gemini, DeepSeek, Grok, Copilot, Le Chat, Open WebUI, LibreChat, "
+    "SillyTavern, Claude Code, mem0, Zep, Letta and LangGraph, and chats as JSON, JSON Lines or Markdown"
+)
 _BESIDE = "What was said is in conversations.json beside it"
 _ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
 _AS_JSON = "Chats with Gemini are in My Activity/Gemini Apps of Google Takeout, as MyActivity.json or MyActivity.html"
@@ -67,15 +95,16 @@ _OTHER_FILES = {  # of exports, by a field that only they have
 class ThirdPartyExport:
     """Export of another program. `records` may be called again: each time, it reads the file from the start.
 
-    After the first time, `format` is the name of its source, `skipped` the number of items that no source knows, and
-    `skipped_items` names the first of them. Other files of a .zip do not count. now: for records without a time.
+    After the first time, `format` is the name of its source, `read_files` names the files with an item that a source
+    knows, `skipped` is the number of items that none knows, and `skipped_items` names the first of them. Other files of
+    a .zip do not count. now: for records without a time.
     """
 
     def __init__(self, file: IO[bytes], now: datetime) -> None:
         self._file, self._now = file, now
         self._archive = Archive(file) if is_zip(file) else None
         self._names = self._archive.names if self._archive is not None else [""]
-        self._read = list[str]()  # files with an item that a source knows
+        self.read_files = list[str]()
         self.format = SOURCES[-1].name
         self.skipped, self.skipped_items = 0, list[str]()
 
@@ -104,17 +133,17 @@ class ThirdPartyExport:
             yield from source.records(item, self._now)
 
     def _known_items(self) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-        self.skipped, self.skipped_items, self._read = 0, [], list[str]()
+        self.skipped, self.skipped_items, self.read_files = 0, [], list[str]()
         for name in self._names:
             try:
                 yield from self._known_in(name)
             except (NotJson, InvalidRequest) as error:
                 is_other_file = isinstance(error, NotJson) or error.code == "unknown_format"
-                if self._archive is None or name in self._read or not is_other_file:
+                if self._archive is None or name in self.read_files or not is_other_file:
                     raise
         if self._archive is not None:
-            self._names = self._read
-            if not self._read:
+            self._names = self.read_files
+            if not self.read_files:
                 problem = f"This is a .zip without chats. It begins with: {self._archive.begins}. {_AS_JSON}"
                 raise refused("unknown_format", problem)
 
@@ -132,14 +161,14 @@ class ThirdPartyExport:
                     first, skipped = first or _unknown(number, mapping(item)), skipped + 1
                     if len(named) < SKIPPED_MAX:
                         named.append(_name(name, number, mapping(item)))
-                    if skipped > (UNKNOWN_MAX if name in self._read else UNKNOWN_FIRST_MAX):
+                    if skipped > (UNKNOWN_MAX if name in self.read_files else UNKNOWN_FIRST_MAX):
                         raise first
                     continue
-                if name not in self._read:
-                    self.format = self.format if self._read else source.name
-                    self._read.append(name)
+                if name not in self.read_files:
+                    self.format = self.format if self.read_files else source.name
+                    self.read_files.append(name)
                 yield source, item
-        if first is not None and name not in self._read:
+        if first is not None and name not in self.read_files:
             raise first
         self.skipped += skipped
         self.skipped_items = [*self.skipped_items, *named][:SKIPPED_MAX]
@@ -154,12 +183,13 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
     if begins == b"<":
         if gemini.is_page(file):
             return gemini.activities(file)
-        raise refused("unknown_format", f"This is a web page. {_AS_JSON}")
+        raise refused("unknown_format", f"This is a web page. {_FORMATS}. {_AS_JSON}")
     if begins == b'"':  # a JSON document that was written as JSON once more
         return _of_json(_unquoted(file))
-    if langgraph.is_database(file):
-        return langgraph.threads(file)
-    return markdown.chats(file) if markdown.is_markdown(file) else _of_json(file)
+    read = next((read for is_of_form, read in _FORMS if is_of_form(file)), _of_json)
+    if read is _of_json and begins not in (b"[", b"{"):
+        raise NotJson(f"it begins with neither [ nor {{. {_FORMATS}" if begins else "it is empty")
+    return read(file)
 
 
 def _unquoted(file: IO[bytes]) -> IO[bytes]:
@@ -174,15 +204,21 @@ def _unquoted(file: IO[bytes]) -> IO[bytes]:
 def _of_json(file: IO[bytes]) -> Iterator[Any]:
     """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
     parts: dict[str, Any] = {}
+    tavern: dict[str, Any] | None = None
     listed = False
     for (_, _, *part), value in iter_items(file, _PARTS, lines=True, part_bytes=PICTURE_BYTES_MAX):
         if not part:
-            if not listed:
-                yield {**value, **parts} if parts else value
+            item = {**value, **parts} if parts else value
+            if "chat_metadata" in mapping(item):  # of SillyTavern: the lines after it are the messages of this chat
+                tavern = {}
+            elif tavern == {}:
+                tavern = {"session_id": f"sillytavern-{digest(str(item))}", "title": mapping(item).get("name")}
+            if not listed and tavern != {}:
+                yield {**item, **tavern} if tavern else item
             parts, listed = {}, False
             continue
         name, place = part
-        if name in _LISTS:
+        if name in _LISTS and "from" not in mapping(value):  # ShareGPT calls the messages of a chat `conversations`
             listed = True
             yield value
         elif isinstance(place, int):
@@ -198,7 +234,7 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
     return refused(
         "unknown_format",
         "This is neither an export of Recap nor one that Recap knows of another program: item "
-        f"{number} of it is no conversation, and has no memory of a person. docs/export.md lists the formats",
+        f"{number} of it is no conversation, and has no memory of a person. {_FORMATS}",
     )
 
 

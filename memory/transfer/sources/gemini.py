@@ -14,7 +14,10 @@ from memory.errors import InvalidRequest
 from memory.languages import LANGUAGES
 from memory.transfer.sources.values import Record, chat, drafts, moment, objects, refused, text
 
-_ASKED = re.compile(r"(?:Prompted|Asked|Said|Branched|Answered)(?: (?:with|Gemini|Bard):)? ")
+_ASKED = re.compile(
+    r"(?:(?:Prompted|Asked|Said|Branched|Answered)(?: (?:with|Gemini|Bard):)?"
+    r"|Eingegebener Prompt:|送信したメッセージ:) "
+)
 _DID = re.compile(r"(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Edited|Pinned|Renamed|Updated) ")
 _CELL = b'<div class="outer-cell'
 PAGE_HEAD_BYTES = 1 << 20  # in which the first cell begins, after the style

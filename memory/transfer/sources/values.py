@@ -5,6 +5,7 @@ replacement characters.
 """
 
 import hashlib
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -23,11 +24,15 @@ from schemas.messages import MESSAGE_CHARS_MAX
 
 Record = SessionRecord | FactRecord | ItemRecord
 MESSAGE_KEY_CHARS = 250  # of a message's id in its file
+_INNER = re.compile(r"<details type=\"(?:reasoning|tool_calls|code_interpreter)\".*?</details>\s*", re.DOTALL)
+"""What Open WebUI writes into an answer beside the model's words."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _MILLISECONDS = 100_000_000_000  # seconds would be in the year 5138
 _ROLES = {
     **dict.fromkeys(("user", "human", "you", "me"), "user"),
-    **dict.fromkeys(("assistant", "ai", "bot", "model", "chatgpt", "claude", "gemini"), "assistant"),
+    **dict.fromkeys(
+        ("assistant", "ai", "bot", "model", "gpt", "chatgpt", "claude", "gemini", "grok", "copilot"), "assistant"
+    ),
 }
 
 
@@ -52,13 +57,17 @@ def role_of(name: Any) -> str | None:
 
 
 def moment(value: Any) -> datetime | None:
-    """Return a time from ISO 8601, or from seconds or milliseconds since 1970."""
+    """Return a time from ISO 8601, from seconds or milliseconds since 1970, or as MongoDB or SillyTavern write it."""
     try:
+        if isinstance(value, Mapping):
+            date = value.get("$date")
+            return moment(int(date["$numberLong"]) if isinstance(date, Mapping) else date)
         if isinstance(value, str):
-            at = datetime.fromisoformat(value.strip())
+            is_in_words = value.endswith(("am", "pm"))
+            at = datetime.strptime(value, "%B %d, %Y %I:%M%p") if is_in_words else datetime.fromisoformat(value.strip())
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         return datetime.fromtimestamp(value / 1000 if value >= _MILLISECONDS else value, UTC)
-    except (TypeError, ValueError, OverflowError, OSError):
+    except (KeyError, TypeError, ValueError, OverflowError, OSError):
         return None
 
 
@@ -79,7 +88,7 @@ def _part(part: Mapping[str, Any]) -> str:
 
 def drafts(role: str, content: str, at: datetime | None, key: str, name: str = "") -> Iterator[MessageDraft]:
     """Yield a message in as many pieces as it takes; none without words of the speaker's. key: its id in the file."""
-    key, content = key[:MESSAGE_KEY_CHARS], words_of_person(content) if role == "user" else content
+    key, content = key[:MESSAGE_KEY_CHARS], words_of_person(content) if role == "user" else _INNER.sub("", content)
     for number, start in enumerate(range(0, len(content), MESSAGE_CHARS_MAX), 1):
         yield MessageDraft(
             role=role,

@@ -1,18 +1,25 @@
-"""Chats as Markdown: each message under a heading, or after a name in bold, of its speaker, maybe with a time.
+"""Chats as text: Markdown, and the CSV of Microsoft Copilot's activity history.
 
-`# On tea` begins a chat; `## user, 2026-03-01 10:00`, `### Assistant` and `**You:** Hello` begin a message.  A message
-that is quoted (`> `), as in Recap's own export, is read without the marks.
+In Markdown each message stands under a heading, or after a name in bold, of its speaker, maybe with a time. `# On tea`
+begins a chat; `## user, 2026-03-01 10:00`, `### Assistant` and `**You:** Hello` begin a message.  A message that is
+quoted (`> `), as in Recap's own export, is read without the marks.
+
+Copilot's rows are messages, the newest first. Rows that follow each other under one title are a conversation.
 """
 
+import csv
 import io
 import re
 from collections.abc import Iterator
+from itertools import groupby, islice
 from typing import IO, Any
 
 from memory.transfer.json_reader import first_byte
-from memory.transfer.sources.values import refused, role_of
+from memory.transfer.sources.values import digest, refused, role_of
 
 LINE_CHARS_MAX = 1 << 20  # read at once
+ROWS_MAX = 500  # of a conversation of Copilot's, in memory at once
+_COLUMNS = ("Conversation", "Time", "Author", "Message")
 _OTHER_HEADINGS = ("system", "tool", "summary")  # between messages
 _NAME = r"\W{0,4}(?P<name>[A-Za-z]{1,20})(?: said| \(.{0,200}\))?"
 _SPEAKERS = (
@@ -28,7 +35,7 @@ def is_markdown(file: IO[bytes]) -> bool:
     return first_byte(file) in (b"#", b"*", b"-")
 
 
-def chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
+def markdown_chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the chats of a file, as items for `chats`. Raises InvalidRequest without messages."""
     file.seek(0)
     text, chat = io.TextIOWrapper(file, "utf-8-sig", errors="replace"), _chat("")
@@ -74,3 +81,25 @@ def _finished(chat: dict[str, Any]) -> Iterator[dict[str, Any]]:
         message["content"] = "".join(re.sub("^> ?", "", line) if is_quoted else line for line in lines)
     if chat["messages"]:
         yield chat
+
+
+def is_copilot(file: IO[bytes]) -> bool:
+    file.seek(0)
+    return file.read(64).decode("utf-8-sig", "replace").replace('"', "").startswith(",".join(_COLUMNS))
+
+
+def copilot_messages(file: IO[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the messages, as items for `chats`. Raises InvalidRequest."""
+    file.seek(0)
+    page = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+    try:
+        for title, rows in groupby(csv.DictReader(page, restval=""), lambda row: row["Conversation"]):
+            while part := list(islice(rows, ROWS_MAX)):
+                session_id = f"copilot-{digest(title, part[-1]['Time'])}"
+                for row in reversed(part):
+                    message = {"created_at": row["Time"], "role": row["Author"], "content": row["Message"]}
+                    yield {"session_id": session_id, "title": title, **message}
+    except csv.Error as error:
+        raise refused("unknown_format", f"This CSV can't be read: {error}") from None
+    finally:
+        page.detach()
