@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from apispec.ext.marshmallow.common import resolve_schema_instance
-from flask import request
 from flask_smorest import Blueprint
 from marshmallow import Schema
 from werkzeug.routing import IntegerConverter
@@ -23,7 +22,6 @@ from api.current_request import current_engine
 from api.errors import REFUSALS, UNREADABLE
 from api.identity import caller
 from api.permissions import ANY_SCOPE
-from memory.errors import InvalidRequest
 from models.keys import ADMIN, CHAT, READ
 from models.owners import Caller
 from schemas import shapes
@@ -157,28 +155,12 @@ class ApiBlueprint(Blueprint):
         view = self.response(status, returns)(view)
         if shape is not None:
             view = self.arguments(shape)(view)
-            if in_body and query is None:
-                view = _refuse_owner_in_query(view)
         if query is not None:
             view = self.arguments(resolve_schema_instance(query), location="query")(view)
         view = self.doc(**described)(view)
         view.scope, view.own, view.slow = scope, own, turn or slow  # for the middleware
         view.files, view.uploads = files, uploads
         super().add_url_rule(rule, None, view, **options)
-
-
-def _refuse_owner_in_query(view: Any) -> Any:
-    """Return the view of a call whose body names the owner: one named in the address, ignored, would be everybody."""
-
-    @functools.wraps(view)
-    def refusing(*loaded: Any, **path: Any) -> Any:
-        for name in ("user_id", "space"):
-            if name in request.args:
-                message = f"This call takes `{name}` in its body, not in its address. Nothing was done."
-                raise InvalidRequest("owner_in_query", message, param=name)
-        return view(*loaded, **path)
-
-    return refusing
 
 
 def _with_caller(view_func: Any, *, alone_in_query: bool) -> Any:

@@ -15,7 +15,7 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge
 
 from memory.errors import InvalidRequest, TooLarge
-from schemas.shapes import Input
+from schemas.shapes import WHOM, Input
 
 SHORT_BYTES = 1_000_000  # what most calls take: an edited summary fits
 FORM_BYTES = 100_000  # of the other fields beside a file, and of what separates them
@@ -44,11 +44,15 @@ class WholeRequest(Request):
 
 
 class BodyParser(FlaskParser):
-    """Parse bodies within bounds. Unknown names in a query are refused."""
+    """Parse bodies within bounds. Unknown names in a query are refused, and the owner that a body is to name."""
 
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
 
     def load_json(self, req: Any, schema: Schema) -> Any:
+        for name in WHOM if "user_id" in schema.fields else ():
+            if name in req.args:  # ignored there, it would mean everybody
+                message = f"This call takes `{name}` in its body, not in its address. Nothing was done."
+                raise InvalidRequest("owner_in_query", message, param=name)
         if not (isinstance(schema, Input) and schema.long):
             req.max_content_length = min(req.max_content_length, SHORT_BYTES)
         check_values(req.get_data())

@@ -47,18 +47,13 @@ def chat(caller: Caller, body: dict[str, Any]) -> Response:
     are kept, but no longer shown, recalled or summarised.
     """
     also = other_memories_to_read(caller, body.pop("spaces"), body.pop("person"))
-    message = _message(body.pop("message"))
-    request = TurnRequest(caller, **message, **body, also=also, idempotency_key=idempotency_key(caller))
+    message = body.pop("message")
+    if not isinstance(message, str):  # it has images or files
+        body["sent"] = TranscriptMessage.of_parts(message)
+        message = "\n".join(part["text"] for part in message if part["type"] == "text").strip()
+    request = TurnRequest(caller, message, **body, also=also, idempotency_key=idempotency_key(caller))
     notice = current_engine().model_server.models.notice
     return answer_turn(request, lambda started: ChatEncoder(started, notice))[0]
-
-
-def _message(content: str | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return `message` and `sent` of a TurnRequest: the text, and the message with its images and files, if any."""
-    if isinstance(content, str):
-        return {"message": content}
-    words = "\n".join(part["text"] for part in content if part["type"] == "text")
-    return {"message": words.strip(), "sent": TranscriptMessage.of_parts(content)}
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,10 @@ def register(app: Flask, engine: Engine) -> None:
     @app.before_request
     def before_request() -> None:
         _begin_request(metrics)
-        _require_readable()
+        if REFUSED in request.environ:  # the server could not read it
+            raise request.environ[REFUSED]
+        if "HTTP_HOST" not in request.environ and request.environ["SERVER_PROTOCOL"] == "HTTP/1.1":
+            raise unreadable()
         view = current_app.view_functions.get(request.endpoint or "")  # None: answered with 404 or 405
         if not (OPEN.fullmatch(request.path) or request.method == "OPTIONS"):  # browsers send no key with OPTIONS
             _admit(view, engine, limits, concurrency)
@@ -119,14 +122,6 @@ def _begin_request(metrics: Metrics) -> None:
     metrics.start_request(request.headers.get("traceparent"))
     logs.begin()
     logs.add(request=id)
-
-
-def _require_readable() -> None:
-    """Raise InvalidRequest for what the server could not read, or what is not HTTP/1.1."""
-    if REFUSED in request.environ:
-        raise request.environ[REFUSED]
-    if "HTTP_HOST" not in request.environ and request.environ["SERVER_PROTOCOL"] == "HTTP/1.1":
-        raise unreadable()
 
 
 def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: ConcurrencyLimiter) -> None:

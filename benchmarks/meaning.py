@@ -35,8 +35,8 @@ from config import Settings
 from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
+from memory.recall import recall
 from memory.recall.excerpts import excerpt_block
-from memory.recall.recall import Recall
 from memory.recall.search import SearchScope, search_memory
 from memory.recall.triggers import about
 from models import OwnerRow
@@ -119,12 +119,12 @@ class Person:
     def excerpts(self, text: str) -> tuple[Excerpt, ...]:
         """Return the excerpts that a turn shows beside a message, unasked."""
         budget = self.engine.settings.recall_tokens
-        recall, key = Recall(self.engine), self.scope.owner_key
-        plan = recall.plan(text, key, self.now, UTC, mode="auto", budget=budget)
+        key = self.scope.owner_key
+        plan = recall.plan_recall(self.engine, text, key, self.now, UTC, mode="auto", budget=budget)
         generation = self.engine.index.generation(key)
         with self.engine.database.connect() as tx:
-            found = recall.find(tx, self.scope, plan, generation)
-        return recall.select(found, plan).excerpts
+            found = recall.find(self.engine, tx, self.scope, plan, generation)
+        return recall.select(self.engine, found, plan).excerpts
 
 
 def measure_sets(

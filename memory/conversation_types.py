@@ -83,11 +83,6 @@ class ConversationType:
     built_in: bool = False
     of_tenant: bool = False
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Return the settings that it changes."""
-        return {name: value for name in ("recall", *_BUDGETS) if (value := getattr(self, name)) is not None}
-
 
 @dataclass(frozen=True)
 class TurnSettings:
@@ -193,7 +188,8 @@ class ConversationTypes:
             name = self._recognise(texts[-CUE_MESSAGES:], own.values())
         prefix_type = name if choosing else row.head_type
         of_turn, of_prefix = (types.get(key or "", ConversationType("")) for key in (name, chosen or prefix_type))
-        changed, default = of_turn.settings, self._settings.recall
+        changes = ((name, getattr(of_turn, name)) for name in ("recall", *_BUDGETS))
+        changed, default = {name: value for name, value in changes if value is not None}, self._settings.recall
         if "tools" in (of_turn.recall or default, of_prefix.recall or default):
             changed["recall"] = of_prefix.recall or default
         settings = self._settings.model_copy(update=changed) if changed else self._settings

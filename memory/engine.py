@@ -83,6 +83,7 @@ class Engine:
         self.oauth = OAuth(keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
         self.mini = MiniModel(model_server, budgets, metrics)
+        self.reranker = self.mini if settings.rerank == "model" else None  # of what a turn's search has found
         self.prompts = Prompts(database, settings.prompts_path, now)
         self.types = types = ConversationTypes(settings, database, now)
         self.sessions = Sessions(settings, database, job_queue, leases, now, types)

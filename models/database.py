@@ -86,7 +86,7 @@ class Database:
         """Open a snapshot as `read` does, for Core statements alone."""
         with self._reading.connect() as connection:
             if self._is_sqlite:
-                _driver(connection).execute("BEGIN")  # it touches no file, so nothing can fail
+                connection.connection.cursor().execute("BEGIN")  # it touches no file, so nothing can fail
             yield connection
 
     @contextmanager
@@ -145,7 +145,7 @@ class Database:
             return
         synchronous = "FULL" if durable else "NORMAL"
         if connection.info["synchronous"] != synchronous:
-            _driver(connection).execute(f"PRAGMA synchronous = {synchronous}")
+            connection.connection.cursor().execute(f"PRAGMA synchronous = {synchronous}")
             connection.info["synchronous"] = synchronous
         until = time.monotonic() + (LOCK_TIMEOUT_SECONDS if lock_timeout is None else lock_timeout)
         while True:
@@ -273,11 +273,6 @@ def _set_up(connection: Any, _record: Any) -> None:
         for name, value in _OF_CONNECTION.items():
             cursor.execute(f"SET {name} = {value}")
     connection.commit()
-
-
-def _driver(connection: Connection) -> Any:
-    """Return the driver's own connection."""
-    return connection.connection.driver_connection
 
 
 def _is_busy(error: OperationalError) -> bool:

@@ -44,28 +44,25 @@ class SQLiteFile:
     def damaged(self) -> bool:
         """Return whether a process found the file that is there now damaged."""
         with suppress(OSError):
-            if self._mark.read_text() == str(_identity(self._file)):
+            if self._mark.read_text() == str(_identities(self._file)[0]):
                 return True
             self._mark.unlink()  # another file is in its place, as after a restore
         return False
 
     def check_file(self, opened: Opened | None) -> None:
         """Raise DatabaseLost when what was written to the files `opened` may be lost."""
-        if opened is not None and (current := self._look()) != opened:
+        if opened is not None and (current := _identities(*self._files)) != opened:
             moved = current[0] != opened[0]
             raise DatabaseLost(DatabaseFault.MISSING if moved else DatabaseFault.LOG_MISSING)
-
-    def _look(self) -> Opened:
-        return tuple(map(_identity, self._files))
 
     def _check_out(self, connection: Any, record: Any, _proxy: Any) -> None:
         """Give up all connections when their files are no longer those of the names; the pool opens new ones."""
         opened: Opened | None = record.info["opened"]
-        if self._look() == opened if opened is not None else on_read_only_disk(self._file):
+        if _identities(*self._files) == opened if opened is not None else on_read_only_disk(self._file):
             return
         if opened is not None:
             self._lost = opened
-            if _identity(self._file) != opened[0]:
+            if _identities(self._file)[0] != opened[0]:
                 # Closing a file that was moved does not do this, and SQLite would not find the log under its new name.
                 with suppress(sqlite3.Error):
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -77,7 +74,7 @@ class SQLiteFile:
 
         If the log is there, somebody had the file open when the disk became read-only, and SQLite opens it as usual.
         """
-        database, log, index = self._look()
+        database, log, index = _identities(*self._files)
         read_only = record.info["read_only"] = database is not None and on_read_only_disk(self._file)
         if database is None or not self._file.stat().st_size:
             raise DatabaseLost(DatabaseFault.MISSING)
@@ -88,14 +85,14 @@ class SQLiteFile:
             if time.monotonic() >= until:
                 raise DatabaseLost(DatabaseFault.LOG_MISSING)
             time.sleep(SETTLE_SECONDS / 20)
-            _, log, index = self._look()
+            _, log, index = _identities(*self._files)
         how = "mode=ro&immutable=1" if read_only and log is None else "mode=rw"
         return sqlite3.connect(f"file:{quote(str(self._file))}?{how}", **{**options, "uri": True})
 
     def _set_log_aside(self, lost: Opened) -> None:
         """Rename a former database's log, which SQLite would apply to the database that is there now."""
         for file, identity in zip(self._files[1:], lost[1:], strict=True):
-            if _identity(file) == identity:
+            if _identities(file)[0] == identity:
                 with suppress(OSError):
                     file.replace(file.with_name(file.name.replace(self._file.name, f"{self._file.name}.former")))
 
@@ -105,7 +102,7 @@ class SQLiteFile:
         if not record.info["read_only"]:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA schema_version")  # reading opens the log
-        record.info["opened"] = None if record.info["read_only"] else self._look()
+        record.info["opened"] = None if record.info["read_only"] else _identities(*self._files)
         record.info["synchronous"] = "FULL"  # what is acknowledged survives a power cut
         connection.execute("PRAGMA synchronous = FULL")
 
@@ -114,7 +111,7 @@ class SQLiteFile:
         fault = fault_of(context.original_exception)
         if fault is DatabaseFault.DAMAGED:
             with suppress(OSError):
-                self._mark.write_text(str(_identity(self._file)))
+                self._mark.write_text(str(_identities(self._file)[0]))
         elif fault is DatabaseFault.READ_ONLY and not on_read_only_disk(self._file):
             context.is_disconnect = True
             self._engine.dispose()
@@ -148,12 +145,16 @@ def _is_torn(log: object, index: object, *, loss_is_known: bool) -> bool:
     return (log is None and index is not None) or (loss_is_known and log is not None and index is None)
 
 
-def _identity(file: Path) -> tuple[int, int] | None:
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+def _identities(*files: Path) -> Opened:
+    found: list[tuple[int, int] | None] = []
+    for file in files:
+        try:
+            status = file.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((status.st_dev, status.st_ino))
+    return tuple(found)
 
 
 def _lower(text: Any) -> Any:

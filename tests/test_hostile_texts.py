@@ -10,7 +10,7 @@ import pytest
 from memory.knowledge.grounding import Grounding
 from memory.languages import analysis_in
 from memory.recall.times import time_ranges
-from memory.recall.triggers import MessageReading, keywords
+from memory.recall.triggers import MessageReading, each_keyword
 from models.facts import FactDraft
 from models.messages import Message
 from tests.application import soon_over
@@ -32,7 +32,7 @@ def look_back(piece: str) -> None:
     text = (piece * 100_000)[:100_000] + "x"
     for message, visible in ((text, [text] * 3), (text[:250] + "x", [text[:500]])):
         MessageReading(message, NOW, UTC, ENGLISH).trigger(visible)
-    keywords(text, ENGLISH)
+    list(each_keyword(text, ENGLISH))
 
 
 def ground(piece: str) -> None:

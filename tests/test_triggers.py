@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.languages import LANGUAGES, Language, analysis_in, pattern, text_pattern
-from memory.recall.triggers import MessageReading, Trigger, about, asking, keywords, stands_alone
+from memory.recall.triggers import MessageReading, Trigger, about, asking, each_keyword, stands_alone
 
 ENGLISH = analysis_in("en")
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
@@ -282,13 +282,13 @@ CHAT = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 @pytest.mark.parametrize("line", FOUND.strip().splitlines())
 def test_keywords(line):
     text, _, found = line.strip().partition(" |")
-    assert keywords(text, ENGLISH) == found.split()
+    assert list(each_keyword(text, ENGLISH)) == found.split()
 
 
 @given(ANY_TEXT | CHAT)
 def test_every_keyword_stands_in_the_text_and_in_the_index(text):
     normal = unicodedata.normalize("NFKC", text)
-    found = keywords(text, ENGLISH)
+    found = list(each_keyword(text, ENGLISH))
     for word in found:
         assert word in normal
         assert ENGLISH.terms(word)

@@ -45,10 +45,18 @@ class Budgets:
         self._database = database
         self._now = now
 
-    def check(self, tx: Transaction | Connection, owner_id: int | None) -> None:
-        """Raise LimitReached when the owner's day is spent. An owner without a row (None) has spent nothing."""
-        now = self._now()
-        if not self._limit or owner_id is None or spent_today(tx, owner_id, now) < self._limit:
+    def check(self, tx: Transaction | Connection, owner_id: int | None, caller: Caller | None = None) -> None:
+        """Raise LimitReached when the owner's day is spent. An owner without a row (None) has spent nothing.
+
+        caller: who begins a turn. In a space the day of the person who acts counts too, or they would get more tokens
+        by way of spaces.
+        """
+        if not self._limit:
+            return
+        now, owner_ids = self._now(), [owner_id]
+        if caller is not None and caller.space is not None:
+            owner_ids.append(tx.scalar(_ACTING, _person(caller)))
+        if all(spent_today(tx, owner_id, now) < self._limit for owner_id in owner_ids if owner_id is not None):
             return
         opens = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         raise LimitReached(
@@ -58,14 +66,9 @@ class Budgets:
             retry_after=(opens - now).total_seconds(),
         )
 
-    def check_acting(self, tx: Transaction | Connection, caller: Caller) -> None:
-        """Run `check` for the person who acts in a space as well: nobody gets more tokens by way of spaces."""
-        if self._limit and caller.space is not None:
-            self.check(tx, tx.scalar(_ACTING, _person(caller)))
-
     def add_acting_usage(self, tx: Connection, caller: Caller, usage: Usage) -> None:
         """Count a call in a space for the person who acts there too, in the transaction that stores its result."""
-        if caller.space is None or caller.user_id is None:
+        if caller.user_id is None:
             return
         person = tx.scalar(_ACTING, _person(caller))
         if person is None and self._limit:

@@ -101,17 +101,13 @@ def is_question(message: Message) -> bool:
     return asked >= QUESTION_SHARE * len(content)
 
 
-def is_denial(message: Message) -> bool:
-    """Return whether the message only says that nothing is known."""
-    short = message.role == "assistant" and len(message.content) <= DENIAL_CHARS
-    return short and _DENIAL.search(message.content) is not None
-
-
 def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
     """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
-    denied = {
-        (located.session_id, located.message.position) for located in window.values() if is_denial(located.message)
-    }
+    denied = set[tuple[int, int]]()
+    for message, session_id, _ in window.values():
+        is_short = message.role == "assistant" and len(message.content) <= DENIAL_CHARS
+        if is_short and _DENIAL.search(message.content) is not None:
+            denied.add((session_id, message.position))
     return frozenset(
         message_id
         for message_id, located in window.items()

@@ -221,7 +221,8 @@ class _Grammar:
         if matches and self._code != ENGLISH and not self._may_be_written_in(text):
             return
         for match in matches:
-            groups = _said(match)
+            said = {name.rpartition("_")[0]: text for name, text in match.groupdict().items() if text is not None}
+            groups = {name: " ".join(text.lower().split()) for name, text in said.items()}
             if self._never_after and self._never_after.search(text, max(match.start() - _BEFORE, 0), match.start()):
                 continue
             if _UNDATED.isdisjoint(groups) and self._lies_ahead(text, *match.span()):
@@ -312,12 +313,6 @@ def _keys(table: Mapping[str, object], capitalised: frozenset[str] = frozenset()
 def _spaced(template: str) -> str:
     """Return the pattern of a template, whose spaces stand for several, and ` ?` for white space or none."""
     return template.replace(" ?", r"\s{0,3}").replace(" ", r"\s{1,3}")
-
-
-def _said(match: re.Match[str]) -> Said:
-    """Return the groups of the phrase that matched, in small letters."""
-    groups = {name.rpartition("_")[0]: text for name, text in match.groupdict().items() if text is not None}
-    return {name: " ".join(text.lower().split()) for name, text in groups.items()}
 
 
 _GRAMMARS = [_Grammar(language, language.times) for language in LANGUAGES if language.times]

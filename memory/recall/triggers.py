@@ -96,7 +96,7 @@ class MessageReading:
         self.message = message = message[:READ_CHARS]
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
-        self.keywords = keywords(analysis.asked(message), analysis)
+        self.keywords = list(each_keyword(analysis.asked(message), analysis))
         self.times = time_ranges(message, now, zone)
         self.is_small_talk = _is_small_talk(text, analysis)
         self.is_answer = _ANSWER.fullmatch(text) is not None
@@ -190,17 +190,13 @@ def about(question: str) -> str | None:
 
 
 def asking(message: str) -> str:
-    """Return the sentences of a message that ask for something."""
-    sentences = [part for sentence in _ASKING_END.split(message.strip()) for part in _asking_parts(sentence)]
-    return " ".join(sentence for sentence in sentences if "?" in sentence or _ASKS.search(sentence))
-
-
-def _asking_parts(sentence: str) -> list[str]:
-    """Return the sentence; of a long one the clauses, if one of them asks and the beginning does not."""
-    if len(sentence) <= SENTENCE_CHARS or _ASKS.search(sentence):
-        return [sentence]
-    clauses = _CLAUSES.split(sentence)
-    return clauses if any(map(_ASKS.search, clauses)) else [sentence]
+    """Return the sentences of a message that ask for something; of a long one the clauses, if only they do."""
+    parts = list[str]()
+    for sentence in _ASKING_END.split(message.strip()):
+        is_long = len(sentence) > SENTENCE_CHARS and not _ASKS.search(sentence)
+        clauses = _CLAUSES.split(sentence) if is_long else []
+        parts += clauses if any(map(_ASKS.search, clauses)) else [sentence]
+    return " ".join(part for part in parts if "?" in part or _ASKS.search(part))
 
 
 def stands_alone(question: str, analysis: Analysis) -> bool:
@@ -274,11 +270,6 @@ _DETERMINERS = vocabulary(lambda language: language.determiners)
 _IDLE = pattern(lambda language: language.idle)
 _IDLE_LEADING = "".join(language.idle_leading for language in LANGUAGES)
 _ENGLISH = analysis_in("en")
-
-
-def keywords(text: str, analysis: Analysis) -> list[str]:
-    """Return all words worth searching for (see `each_keyword`)."""
-    return list(each_keyword(text, analysis))
 
 
 def has_keyword(text: str, analysis: Analysis) -> bool:

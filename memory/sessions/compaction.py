@@ -33,20 +33,23 @@ _LAST_QUESTION = select(func.max(_M.position)).where(
 )
 
 
-def is_compaction_due(row: SessionRow | SessionState, settings: Settings, new_messages: Sequence[Message]) -> bool:
-    """Return whether the recent messages have outgrown their limits; the `new_messages` to answer do not count."""
-    messages = row.message_count - row.head_through - len(new_messages)
-    size = row.tokens - row.head_tokens - sum(message.tokens for message in new_messages)
-    return messages > settings.tail_messages_max or size > settings.tail_tokens_max
-
-
 def compact(
-    tx: Connection, session: SessionState, settings: Settings, new_messages: Sequence[Message]
+    tx: Connection,
+    session: SessionState,
+    settings: Settings,
+    new_messages: Sequence[Message],
+    *,
+    by_force: bool = False,
 ) -> SessionState | None:
     """Let the newest summary stand in for the start of the recent messages, before a turn on `new_messages`.
 
-    Returns the session as it is afterwards, or None if there is no newer summary.  The caller holds its lock.
+    by_force: also if the recent messages, without the `new_messages`, have not outgrown their limits.
+    Returns the session as it is afterwards, or None if nothing has changed.  The caller holds its lock.
     """
+    messages = session.message_count - session.head_through - len(new_messages)
+    size = session.tokens - session.head_tokens - sum(message.tokens for message in new_messages)
+    if messages <= settings.tail_messages_max and size <= settings.tail_tokens_max and not by_force:
+        return None
     before = new_messages[0].position - 1
     if min(session.summary_through, before - settings.tail_messages_min) <= session.head_through:
         return None

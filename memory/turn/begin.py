@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
@@ -24,7 +24,7 @@ from memory.access.owners import find_session, get_session, lock_session
 from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.message_versions import replace_messages
-from memory.sessions.compaction import compact, is_compaction_due
+from memory.sessions.compaction import compact
 from memory.sessions.messages import INSERT_MESSAGE, RECENT_MESSAGES, find, require_message_size, title_from
 from memory.transcripts.matching import (
     find_resumable,
@@ -33,17 +33,16 @@ from memory.transcripts.matching import (
     is_auxiliary_request,
     sync_transcript,
 )
-from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest
 from memory.turn import turns
-from memory.turn.context import prompt_limit, read_session
-from memory.turn.request import Turn, TurnFinished, TurnRequest, TurnStarted
+from memory.turn.context import read_session
+from memory.turn.request import Turn, TurnRequest
 from memory.turn.take_session import TakenSession, take_session, unremembered
 from models import MessageRow, SessionRow, TurnRow, retry_on_conflict
 from models.messages import Message, MessageDraft, is_kept_out
 from models.sessions import SessionState
 from models.turns import INTERRUPTED
 
-SURE_TO_FIT = 0.25  # of the prompt's limit; a larger message is checked before it is stored
+SURE_TO_FIT = 0.25  # of CONTEXT_TOKENS; a larger message is checked before it is stored
 
 _S, _M = SessionRow.__table__, MessageRow.__table__.c
 _UNCOUNT = (
@@ -51,16 +50,6 @@ _UNCOUNT = (
     .where(_S.c.id == bindparam("session"))
     .values(message_count=_S.c.message_count - 1, tokens=_S.c.tokens - bindparam("size"))
 )
-
-
-class _Stored(NamedTuple):
-    """Messages to answer, and the session after they were stored.  The fields are those of `Turn`."""
-
-    session: SessionState
-    new_messages: tuple[Message, ...]
-    as_sent: Mapping[int, TranscriptMessage] = {}
-    continued_turn: TurnStarted | None = None
-    is_appended: bool = False
 
 
 @retry_on_conflict
@@ -78,8 +67,8 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     waited_since, arrived_at = time.monotonic(), engine.now()
     # A streamed reply is sent before the turn is recorded, so the message must survive a power cut already now.
     transaction = partial(engine.database.begin, request.lock_timeout, durable=request.stream)
-    is_usual = request.session_id is not None and request.idempotency_key is None and request.appends
-    if is_usual:  # one statement can find the session and take its lease
+    is_special = request.idempotency_key or request.replaces or request.transcript
+    if request.session_id is not None and not is_special:  # one statement can find the session and take its lease
         with transaction() as tx:
             if (taken := take_session(tx, engine, request)) is not None:
                 return _begin(tx, engine, taken, arrived_at, window)
@@ -107,8 +96,8 @@ def compact_by_force(engine: Engine, turn: Turn) -> Turn | None:
         row = lock_session(tx, turn.lease.row_id)
         if row is None:
             return None
-        session = compact(tx.connection(), SessionState.of(row), engine.settings, turn.new_messages)
-    return replace(turn, session=session) if session is not None else None
+        session = compact(tx.connection(), SessionState.of(row), engine.settings, turn.new_messages, by_force=True)
+    return turn._replace(session=session) if session is not None else None
 
 
 @retry_on_conflict
@@ -157,9 +146,10 @@ def _find_and_begin(
         if is_new := row is None:
             row = engine.sessions.make(rows, request.caller, request.session_id)
             row.opening = request.opening()
-    taken = take_session(tx, engine, request, row_id=row.id, appends=keyed is None and request.appends)
+    appends = keyed is None and request.replaces is None and transcript is None
+    taken = take_session(tx, engine, request, row_id=row.id, appends=appends)
     begun = None if taken is None else _begin(tx, engine, taken, arrived_at, window, keyed)
-    return row if begun is None else replace(begun, is_new_session=is_new)
+    return row if begun is None else begun._replace(is_new_session=is_new)
 
 
 def _begin(
@@ -175,33 +165,27 @@ def _begin(
     keyed: the turn that began with the request's Idempotency-Key.
     """
     request = taken.request
-    engine.budgets.check(tx, taken.session.owner_id)
-    engine.budgets.check_acting(tx, request.caller)
+    engine.budgets.check(tx, taken.session.owner_id, request.caller)
     if request.summary_prompt is not None:  # raises now for an unknown name; the job would only log it
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
-    if request.transcript is None:
-        stored = _store_message(tx, engine, taken, keyed)
-    else:
-        synced = _sync(tx, engine, taken, request.transcript, keyed, arrived_at)
-        if isinstance(synced, TurnFinished):
-            return Turn(request, earlier_answer=synced)
-        stored = synced
-    if is_compaction_due(stored.session, engine.settings, stored.new_messages):
-        compacted = compact(tx, stored.session, engine.settings, stored.new_messages)
-        stored = stored._replace(session=compacted or stored.session)
-    session_id = taken.session.public_id
-    turn = Turn(request, session_id=session_id, lease=taken.lease, **stored._asdict())
-    turn = replace(turn, turn_id=turns.begin(tx, turn, engine.now(), keyed))
-    size = turn.new_messages[-1].tokens + request.attached_tokens
-    if request.replaces is not None or size > SURE_TO_FIT * prompt_limit(engine, window):
+    store = _store_message if request.transcript is None else partial(_sync, arrived_at=arrived_at)
+    turn = store(tx, engine, taken, keyed)
+    if turn.session is None:  # a retry, which was answered before
+        return turn
+    if compacted := compact(tx, turn.session, engine.settings, turn.new_messages):
+        turn = turn._replace(session=compacted)
+    turn = turn._replace(turn_id=turns.begin(tx, turn, engine.now(), keyed))
+    is_large = turn.new_messages[-1].tokens > SURE_TO_FIT * engine.settings.context_tokens
+    if is_large or request.sent is not None or request.replaces is not None:
         read_session(tx, engine, turn, window)  # raises TooLarge, which rolls the transaction back
     return turn
 
 
-def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | None) -> _Stored:
+def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | None) -> Turn:
     """Store a person's message, or find the same message that a turn which broke off has stored."""
     request, session, values, repeated_id = taken.request, taken.session, taken.values, taken.repeated_id
+    turn = Turn(request, session, session.public_id, lease=taken.lease)
     require_message_size(request.message, "message")
     if keyed is not None:
         message = find(tx, keyed.user_message_id)
@@ -211,26 +195,26 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
                 "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
                 "Nothing was stored; send a new message, with a key of its own.",
             )
-        return _Stored(session, (message,))
+        return turn._replace(new_messages=(message,))
     repeated = find(tx, repeated_id) if repeated_id is not None else None
     if repeated is not None and (repeated.extra or {}).get("attachments") != (values["extra"] or {}).get("attachments"):
         repeated = None  # the words are the same, the attachments are not
     if request.replaces is not None:
         position, branch = _find_replaced(tx, session, request.replaces)
         if repeated is not None and position == session.message_count:
-            return _Stored(session, (repeated,))
+            return turn._replace(new_messages=(repeated,))
         if branch:
             raise InvalidRequest(
                 "already_replaced",
                 f"Message {request.replaces} has been replaced already. Nothing was changed; read the session again.",
                 param="replaces",
             )
-        return _replace(tx, engine, taken, position)
+        return _replace(tx, engine, turn, values, position)
     if repeated is not None:  # `take_session` has counted the message, which is stored already
         size = values["tokens"]
         tx.execute(_UNCOUNT, {"session": session.id, "size": size})
         counts = {"message_count": session.message_count - 1, "tokens": session.tokens - size}
-        return _Stored(session._replace(**counts), (repeated,))
+        return turn._replace(session=session._replace(**counts), new_messages=(repeated,))
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     message_id = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
     if not taken.title and not is_kept_out(values["extra"]):
@@ -238,18 +222,18 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
     columns = {name: values[name] for name in Message._fields[3:]}
     message = Message(message_id, session.public_id, session.message_count, **columns)
-    return _Stored(session, (message,), is_appended=True)
+    return turn._replace(new_messages=(message,), is_appended=True)
 
 
-def _replace(tx: Connection, engine: Engine, taken: TakenSession, position: int) -> _Stored:
-    """Replace the message at `position`, and all after it, by the new message."""
-    values = taken.values
+def _replace(tx: Connection, engine: Engine, turn: Turn, values: Mapping[str, Any], position: int) -> Turn:
+    """Replace the message at `position`, and all after it, by the new message with these `values`."""
+    assert turn.session is not None
     draft = MessageDraft("user", values["content"], values["name"], extra=values["extra"])
     with engine.database.orm(tx) as rows:
-        row = rows.get_one(SessionRow, taken.session.id)
+        row = rows.get_one(SessionRow, turn.session.id)
         message = replace_messages(rows, row, position, draft, engine.settings, engine.now())
         rows.flush()
-        return _Stored(SessionState.of(row), (message,))
+        return turn._replace(session=SessionState.of(row), new_messages=(message,))
 
 
 def _find_replaced(tx: Connection, session: SessionState, message_id: int) -> tuple[int, int]:
@@ -272,21 +256,16 @@ def _find_replaced(tx: Connection, session: SessionState, message_id: int) -> tu
     return row.position, row.branch
 
 
-def _sync(
-    tx: Connection,
-    engine: Engine,
-    taken: TakenSession,
-    transcript: TranscriptRequest,
-    keyed: TurnRow | None,
-    arrived_at: datetime,
-) -> _Stored | TurnFinished:
+def _sync(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | None, *, arrived_at: datetime) -> Turn:
     """Store the transcript's messages that the session lacks.  For a retry that was answered, return that answer."""
+    request, transcript = taken.request, taken.request.transcript
+    assert transcript is not None
     with engine.database.orm(tx) as rows:
         row = rows.get_one(SessionRow, taken.session.id)
         resumed = keyed or find_resumable(rows, row, transcript, arrived_at)
         if resumed is not None and transcript.is_declared_retry and resumed.finish_reason not in (None, INTERRUPTED):
             row.lease_token = row.lease_until = None
-            return turns.read_answer(rows, resumed)
+            return Turn(request, earlier_answer=turns.read_answer(rows, resumed))
         is_retry = resumed is not None
         last, as_sent = sync_transcript(rows, row, transcript, engine.settings, engine.now(), is_retry=is_retry)
         rows.flush()
@@ -296,7 +275,9 @@ def _sync(
         question = max((at for at, message in enumerate(until_last) if message.role == "user"), default=-1)
         new = tuple(until_last[question:])
         continued = turns.find_started(rows, new[0]) if len(new) > 1 else None
-        return _Stored(SessionState.of(row), new, as_sent, continued)
+        session = SessionState.of(row)
+        turn = Turn(request, session, session.public_id, new, lease=taken.lease)
+        return turn._replace(as_sent=as_sent, continued_turn=continued)
 
 
 def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
@@ -310,8 +291,7 @@ def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         stored = read(tx, request.caller, request.session_id) if request.session_id is not None else None
         row = stored or engine.sessions.unstored(tx, request.caller)
         session, request = SessionState.of(row), request if row.is_remembered else unremembered(request)
-        engine.budgets.check(tx, session.owner_id)
-        engine.budgets.check_acting(tx, request.caller)
+        engine.budgets.check(tx, session.owner_id, request.caller)
     *history, message = (
         Message(
             *(0, session.public_id, position, draft.role, draft.content, engine.now()),

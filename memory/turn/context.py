@@ -18,7 +18,8 @@ from memory.examples import Example, similar
 from memory.knowledge.fact_ranking import Ranking
 from memory.llm import LanguageModel
 from memory.quoting import to_prompt_message
-from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, Recall, RecallResult
+from memory.recall import recall
+from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, RecallResult
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
@@ -84,7 +85,7 @@ def read_context(
         is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
         if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
             plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
-            findings = Recall(engine).find(tx, context.scope, plan, generation, context.prefix.flags)
+            findings = recall.find(engine, tx, context.scope, plan, generation, context.prefix.flags)
             other_rows = read_others(tx, engine, others, context.scope, plan) if others else ()
     if not is_planned:
         return read_context(engine, turn, model, settings)
@@ -109,15 +110,16 @@ def read_session(
     new_ids = {message.id for message in new if message.id}
     recent = [*(message for message in stored if message.id not in new_ids), *turn.history]
     prefix = read_prefix(tx, engine, turn, (*recent, *new), generation)
-    limit, settings = prompt_limit(engine, window), prefix.settings
-    if limit < settings.context_tokens:
-        settings = settings.model_copy(update={"context_tokens": limit})
+    settings = prefix.settings
+    if window is not None and window * WINDOW_SHARE < settings.context_tokens:
+        settings = settings.model_copy(update={"context_tokens": int(window * WINDOW_SHARE)})
     transcript = request.transcript
     client_tokens = transcript.conversation.instruction_tokens if transcript is not None else None
-    kept, size = _fit_recent(prefix.text, recent, turn, settings, client_tokens)
+    attached = request.attached_tokens if request.sent is not None else 0
+    kept, size = _fit_recent(prefix.text, recent, turn, settings, attached, client_tokens)
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
-    unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + request.attached_tokens
+    unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + attached
     instruction_tokens = prefix.instruction_tokens if client_tokens is None else client_tokens
     return Context(
         prefix=prefix,
@@ -138,24 +140,24 @@ def read_session(
     )
 
 
-def prompt_limit(engine: Engine, window: int | None) -> int:
-    """Return the most tokens of a prompt: CONTEXT_TOKENS, or less for a model with a small window."""
-    most = engine.settings.context_tokens
-    return most if window is None else min(most, int(window * WINDOW_SHARE))
-
-
 # -- fitting the recent messages
 
 
 def _fit_recent(
-    prefix: str, recent: Sequence[Message], turn: Turn, settings: Settings, client_tokens: int | None
+    prefix: str,
+    recent: Sequence[Message],
+    turn: Turn,
+    settings: Settings,
+    attached: int,
+    client_tokens: int | None,
 ) -> tuple[tuple[Message, ...], int]:
     """Return the newest of the recent messages that fit the prompt, and its size with them, without any excerpts.
 
-    All of them fit, unless summaries have failed for long.  client_tokens: of a client's own instructions; None: it is
-    a person's message.  Raises TooLarge when the prefix and a person's new message alone do not fit.
+    All of them fit, unless summaries have failed for long.  attached: tokens of the new message's images and files.
+    client_tokens: of a client's own instructions; None: it is a person's message.  Raises TooLarge when the prefix and
+    a person's new message alone do not fit.
     """
-    new = sum(_size(message, turn) for message in turn.new_messages) + turn.request.attached_tokens
+    new = sum(_size(message, turn) for message in turn.new_messages) + attached
     taken = new + (tokens.estimate_message(prefix) if prefix else 0) + (client_tokens or 0)
     room = settings.context_tokens - taken - FRAME_TOKENS
     if room < 0 and client_tokens is None:
@@ -203,7 +205,8 @@ def _plan_recall(
             mode, reason = "auto", NO_TOOLS
         elif model is None or not (settings.recall_limit and settings.recall_tokens):
             mode = "auto"
-    plan = Recall(engine).plan(
+    plan = recall.plan_recall(
+        engine,
         request.message,
         turn.session.index_key,
         engine.now(),
@@ -233,7 +236,7 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
     if plan.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
-        recalled = Recall(engine).select(findings, plan)
+        recalled = recall.select(engine, findings, plan)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
     found_elsewhere = select_others(engine, others, plan, question, settings.fact_tokens) if others else ()
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
@@ -241,10 +244,12 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
     visible = {(message.id, message.created_at) for message in context.recent}
     # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
     unseen = [fact for fact in prefix.other_facts if (fact.source_message_id, fact.valid_from) not in visible]
-    is_personal, budget = about(question) is not None, settings.fact_tokens
-    facts = Ranking.of(engine).for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
+    facts: tuple[Fact, ...] = ()
+    if unseen:
+        is_personal, budget = about(question) is not None, settings.fact_tokens
+        facts = Ranking.of(engine).for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
     examples: tuple[Example, ...] = ()
-    if settings.example_tokens and prefix.has_examples and not plan.is_idle(context.scope.visible_texts):
+    if settings.example_tokens and prefix.has_examples and plan.reading.trigger(context.scope.visible_texts).looks_back:
         examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
     return {"facts": facts, "recalled": recalled, "examples": examples, "found_elsewhere": found_elsewhere}
 

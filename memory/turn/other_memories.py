@@ -19,8 +19,9 @@ from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
 from memory.quoting import block, fact_line, owner_block
+from memory.recall import recall
 from memory.recall.excerpts import fit_excerpts
-from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan, Recall
+from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan
 from memory.recall.search import SearchScope
 from memory.recall.triggers import about
 from memory.turn.memory_report import OtherMemory
@@ -72,7 +73,7 @@ def read_others(
     for other in others:
         scope = replace(other.scope, visible_texts=own.visible_texts)
         facts = current_facts(engine, tx, scope.owner_id, 0, other.facts_revision)
-        found.append((other, facts, Recall(engine).find(tx, scope, plan, other.generation)))
+        found.append((other, facts, recall.find(engine, tx, scope, plan, other.generation)))
     return found
 
 
@@ -83,7 +84,7 @@ def select_others(
     plan, budget = _share(plan, found), fact_tokens // len(found)
     ranking, is_personal, shown = Ranking.of(engine), about(question) is not None, list[OtherMemory]()
     for other, facts, findings in found:
-        result = Recall(engine).select(findings, plan)
+        result = recall.select(engine, findings, plan)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
         fitting = ranking.for_message(facts, question, budget, engine.now(), is_personal=is_personal)
         if fitting or excerpts:

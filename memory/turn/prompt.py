@@ -83,7 +83,10 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     prefix, question = context.prefix.text, turn.new_messages[0]
     if transcript is None:
         recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
-        messages = [ChatMessage("system", prefix), *recent, _newest(turn, quoted)]
+        newest = ChatMessage("user", f"{quoted}\n\n{to_prompt_message(question)[1]}")
+        if request.sent is not None:
+            newest = _with_attachments(turn, request.sent, quoted)
+        messages = [ChatMessage("system", prefix), *recent, newest]
     else:
         stored = *context.recent, *turn.new_messages
         messages = client_messages(transcript.conversation, turn.as_sent, prefix, stored, question, quoted)
@@ -173,12 +176,9 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     )
 
 
-def _newest(turn: Turn, quoted: str) -> ChatMessage:
-    """Return a person's new message, with its images and files, after the block."""
-    question, sent = turn.new_messages[0], turn.request.sent
-    if sent is None:
-        return ChatMessage("user", f"{quoted}\n\n{to_prompt_message(question)[1]}")
-    speaker = to_prompt_message(question._replace(content=""))[1].strip()
+def _with_attachments(turn: Turn, sent: TranscriptMessage, quoted: str) -> ChatMessage:
+    """Return a person's new message as it was `sent`, with its images and files, after the block."""
+    speaker = to_prompt_message(turn.new_messages[0]._replace(content=""))[1].strip()
     newest = ChatMessage("user", text_of(sent.raw), raw=sent.raw)
     return extended(newest, before=f"{quoted}\n\n{speaker}".strip())
 

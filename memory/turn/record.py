@@ -99,7 +99,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
     values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
     with engine.database.begin(request.lock_timeout) as tx:
-        opening = request.opening(draft, finished.finish_reason)
+        opening = request.opening(draft, finished.finish_reason) if request.transcript is not None else None
         row = tx.execute(_END_TURN, {**params, "fingerprint": opening}).first()
         if row is None:
             raise Conflict(
@@ -122,7 +122,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
                 rows.flush()
                 session = SessionState.of(answered)
         engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
-        engine.budgets.add_acting_usage(tx, request.caller, finished.usage.spent)
+        if request.caller.space is not None:
+            engine.budgets.add_acting_usage(tx, request.caller, finished.usage.spent)
         # A client's turn with calls of tools is summarised when its last reply is stored.
         engine.sessions.enqueue_follow_ups(
             tx,

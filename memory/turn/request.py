@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
-from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
 from memory import tokens
@@ -80,15 +79,9 @@ class TurnRequest:
         return whole or conversation_fingerprint(self.caller, keys, answered=False)
 
     @property
-    def appends(self) -> bool:
-        """Return whether the message is appended to its session, and replaces none."""
-        return self.replaces is None and self.transcript is None
-
-    @cached_property
     def attached_tokens(self) -> int:
-        """Return the estimated tokens of the message's images and text files."""
-        if self.sent is None:
-            return 0
+        """Return the estimated tokens of the images and text files of the message, which has some (`sent`)."""
+        assert self.sent is not None
         words, images = tokens.estimate(self.message), len(attachments_of(self.sent.raw))
         return ATTACHMENT_TOKENS * images + max(0, tokens.estimate(text_of(self.sent.raw)) - words)
 
@@ -102,12 +95,10 @@ class TurnRequest:
         return MessageDraft("user", self.message, name)
 
     @property
-    def fingerprint(self) -> str | None:
-        """Return a hash that recognises a retry; None for a person's message without an Idempotency-Key."""
+    def fingerprint(self) -> str:
+        """Return a hash that recognises a retry: of a client, or of a person's message with an Idempotency-Key."""
         if self.transcript is not None:
             return self.transcript.fingerprint
-        if self.idempotency_key is None:
-            return None
         replaces = () if self.replaces is None else (self.replaces,)  # stored fingerprints stay as they are
         attachments = self.sent.key.attachments if self.sent is not None else ()
         parts = self.caller.user_id, self.session_id, self.message, self.system_prompt, self.summary_prompt
@@ -115,8 +106,7 @@ class TurnRequest:
         return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     """Turn that has begun, with the state of its session at that time.
 
     session: None if the turn bypasses memory. session_id: None if the caller has no session.
@@ -134,7 +124,7 @@ class Turn:
     session_id: str | None = None
     new_messages: tuple[Message, ...] = ()
     history: tuple[Message, ...] = ()
-    as_sent: Mapping[int, TranscriptMessage] = field(default_factory=dict)
+    as_sent: Mapping[int, TranscriptMessage] = {}
     continued_turn: "TurnStarted | None" = None
     lease: Lease | None = None
     turn_id: int | None = None

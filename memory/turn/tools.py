@@ -21,7 +21,7 @@ from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
 from memory.quoting import block, escape, normalize, one_line, owner_block
 from memory.recall.excerpts import fit_excerpts
-from memory.recall.recall import QUERY_CHARS, Recall
+from memory.recall.recall import QUERY_CHARS, search_now
 from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
@@ -51,7 +51,7 @@ class RecallTools:
         keeps_out = any(message.is_kept_out for message in turn.new_messages)
         may_write = turn.lease is not None and turn.request.remember and not keeps_out
         self.facts = FactTools(engine, turn, (*context.recent, *turn.new_messages)) if may_write else None
-        self._recall = Recall(engine)
+        self._engine = engine
         self._scope, self._others = context.scope, context.others
         self._settings = settings
         self._zone = zone = turn.request.timezone
@@ -139,7 +139,7 @@ class RecallTools:
         blocks, count = list[str](), 0
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
-            excerpts = self._recall.search_now(scope, query, budget - TAG_TOKENS)
+            excerpts = search_now(self._engine, scope, query, budget - TAG_TOKENS)
             chats, room = fit_excerpts(room - TAG_TOKENS, excerpts, page)
             blocks += chats if other is None else [owner_block(other.space, chats)] if chats else []
             count += len(chats)

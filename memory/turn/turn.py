@@ -67,7 +67,8 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
             yield from replay(request, finished)
             return
         watch.mark("admit")
-        _hold_lease(engine, turn, reply)
+        if turn.lease is not None:
+            engine.leases.hold(turn.lease, request.cancel.cancel, lambda tx: turns.save_partial(tx, turn, reply.text))
         prompt = None
         if turn.session is not None:  # None: the turn bypasses memory
             prompt, problem = fail_open(request, partial(prepare, engine, turn, model, watch))
@@ -77,7 +78,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         yield _started(turn, prompt, model, reply)
         yield from events
         watch.mark("answer")
-        finished = record(engine, turn, prompt, _finished(turn, prompt, model, reply))
+        finished = record(engine, turn, model, prompt, reply)
         watch.mark("record")
         run_inline_jobs(engine, turn, finished, watch)
     except BaseException as raised:
@@ -119,8 +120,18 @@ def answer(
     return prompt, events if first is None else chain([first], events)
 
 
-def record(engine: Engine, turn: Turn, prompt: Prompt, finished: TurnFinished) -> TurnFinished:
-    """Store the reply and give the lease back.  Raises Conflict when the lease was lost."""
+def record(engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, reply: Reply) -> TurnFinished:
+    """Store the reply and give the lease back; return the turn's last event.  Raises Conflict if the lease was lost."""
+    finished = TurnFinished(
+        started=_started(turn, prompt, model, reply),
+        reply=reply.text,
+        reply_message_id=None,
+        finish_reason=reply.end.reason,
+        model=reply.end.model,
+        usage=TurnUsage(reply.end.usage, round(prompt.full_history_tokens * reply.token_rate)),
+        calls=reply.tool_calls,
+        failure=reply.failure,
+    )
     if turn.lease is None or not (finished.reply.strip() or finished.calls):
         return finished
     choice = prompt.context.prefix.choice if prompt.context is not None else None
@@ -168,14 +179,6 @@ def give_up(engine: Engine, turn: Turn, reply: Reply) -> None:
         engine.leases.release(turn.lease)
 
 
-def _hold_lease(engine: Engine, turn: Turn, reply: Reply) -> None:
-    """Renew the lease in the background, and save the partial reply at each renewal."""
-    lease, turn_id = turn.lease, turn.turn_id
-    if lease is not None and turn_id is not None:
-        save = turns.save_partial
-        engine.leases.hold(lease, turn.request.cancel.cancel, lambda tx: save(tx, turn_id, lease, reply.text))
-
-
 def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, error: ModelError) -> Prompt:
     """Return a shorter prompt after the model refused the first one.  Raises `error` if there is none.
 
@@ -209,17 +212,4 @@ def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> 
         memory=prompt.report,
         saved_tokens=prompt.full_history_tokens - prompt.tokens,
         problem=prompt.problem,
-    )
-
-
-def _finished(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> TurnFinished:
-    return TurnFinished(
-        started=_started(turn, prompt, model, reply),
-        reply=reply.text,
-        reply_message_id=None,
-        finish_reason=reply.end.reason,
-        model=reply.end.model,
-        usage=TurnUsage(reply.end.usage, round(prompt.full_history_tokens * reply.token_rate)),
-        calls=reply.tool_calls,
-        failure=reply.failure,
     )

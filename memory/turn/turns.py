@@ -17,7 +17,6 @@ from sqlalchemy.orm import aliased
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import Conflict, NotFound
-from memory.leases import Lease
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import CURRENT, MESSAGES, find, tombstone
 from memory.transcripts.transcript import calls_of
@@ -67,8 +66,8 @@ def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> i
     values: dict[str, Any] = {"started_at": now, "lease_token": turn.lease.token, "so_far": None}
     if request.idempotency_key is not None:
         values["idempotency_key"] = request.idempotency_key
-    if (fingerprint := request.fingerprint) is not None:
-        values["fingerprint"] = fingerprint
+    if request.idempotency_key is not None or request.transcript is not None:
+        values["fingerprint"] = request.fingerprint
     turn_id = tx.scalar(_BY_MESSAGE, {"message": message.id}) if not turn.is_appended else None
     if keyed is not None and keyed.id != turn_id:  # its message was replaced by one with the same words
         tx.execute(_UPDATE, {"turn": keyed.id, "idempotency_key": None})
@@ -79,12 +78,13 @@ def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> i
     return int(tx.execute(_INSERT, values).scalar_one())
 
 
-def save_partial(tx: Transaction, turn_id: int, lease: Lease, text: str) -> None:
+def save_partial(tx: Transaction, turn: Turn, text: str) -> None:
     """Store the text of the reply so far, if it has grown and the lease still has the turn.
 
     Calls that list turns show it as `so_far`.
     """
-    tx.execute(_SAVE_PARTIAL, {"turn": turn_id, "token": lease.token, "text": text or None})
+    assert turn.lease is not None
+    tx.execute(_SAVE_PARTIAL, {"turn": turn.turn_id, "token": turn.lease.token, "text": text or None})
 
 
 def finish(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
