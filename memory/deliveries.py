@@ -27,7 +27,6 @@ from sqlalchemy import ColumnElement, select, update
 from config import Settings
 from config.parsers import Network
 from memory.access.encryption import Encryption, Undecryptable
-from memory.access.owners import of_caller
 from memory.errors import DeliveryFailed
 from memory.events import BATCH, Events, find_owners, parse_position, read_events
 from memory.jobs import JobQueue
@@ -51,7 +50,7 @@ Outcome = tuple[int | None, str | None]
 
 _W, _O = WebhookRow.__table__.c, OwnerRow.__table__.c
 _LANES = Upsert(LaneRow, ("webhook_id", "owner_id"), lambda _: {"position": LaneRow.position})  # changes nothing
-_ENABLED = select(_W.id, _W.types, _W.position, _O.tenant, _O.kind, _O.name).join(OwnerRow).where(_W.enabled)
+_ENABLED = select(_W.id, _W.owner_id, _W.types, _W.position, _O.tenant, _O.kind).join(OwnerRow).where(_W.enabled)
 
 
 class Deliveries:
@@ -88,7 +87,7 @@ class Deliveries:
         if newest is None:
             return
         for webhook in enabled:
-            which = of_caller(OwnerRow(tenant=webhook.tenant, kind=webhook.kind, name=webhook.name).caller)
+            which = _O.tenant == webhook.tenant if webhook.kind == "tenant" else _O.id == webhook.owner_id
             known = Position(*map(max, parse_position(webhook.position), self._looked.get(webhook.id, Position())))
             with self._database.read() as tx:
                 has_news = bool(find_owners(tx, which, known, newest, webhook.types or ()))

@@ -15,8 +15,7 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
@@ -76,7 +75,7 @@ COUNTED = timedelta(days=30)  # of rows that tell of forgotten facts, and are co
 FORGOTTEN = "fact.forgotten"
 LISTENED_AGAIN = timedelta(hours=1)  # after which a tenant's `listened_at` is written again
 BATCH = 100  # events that are read at a time
-POLL_SECONDS = 1.0  # between looks for news, by one thread for all streams of the process
+POLL_SECONDS = 1.0  # between looks of a stream for news; a process has few streams
 QUIET_SECONDS = 15.0  # without events, after which a stream sends a comment
 SETTLE_SECONDS = 0.5  # that a look waits for transactions that may still add older rows
 START_SECONDS = 15.0  # that a new stream waits for them
@@ -332,15 +331,11 @@ def count_forgotten(tx: Transaction, owner_id: int, now: datetime) -> tuple[int,
 
 
 class Events:
-    """Follows the log. One thread of the process looks for news, and only while a stream is open."""
+    """Follows the log. Each stream looks for news in its own thread."""
 
     def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self._database, self._now = database, now
-        self._changed = threading.Condition()
-        self._readers = 0
-        self._looker: threading.Thread | None = None
-        self._newest = Position()
-        self._stopping = False
+        self._stopped = threading.Event()
 
     def newest(self, patience: float = SETTLE_SECONDS) -> Position | None:
         """Return the end of the log, once no older transaction can add to what is before it.
@@ -385,59 +380,33 @@ class Events:
         newest = self.end()
         position = Position(*map(min, after or newest, newest))  # a restored database has fewer rows than it had
         yield position
-        with self._reading() if seconds else nullcontext():
-            while True:
-                while position != newest:
-                    with self._database.read() as tx:
-                        events, position = read_events(tx, which, position, newest, types=types, words=words)
-                    yield from events
-                if self._stopping or time.monotonic() >= until:
-                    return
-                newest = self._wait(position, min(QUIET_SECONDS, until - time.monotonic()))
-                if newest == position:
-                    yield position
+        while True:
+            while position != newest:
+                with self._database.read() as tx:
+                    events, position = read_events(tx, which, position, newest, types=types, words=words)
+                yield from events
+            if self._stopped.is_set() or time.monotonic() >= until:
+                return
+            newest = self._wait(position, min(QUIET_SECONDS, until - time.monotonic()))
+            if newest == position:
+                yield position
 
     def stop(self) -> None:
         """End all streams within a second: their readers come back to another process, or to the next one."""
-        self._stopping = True
+        self._stopped.set()
 
     def _wait(self, known: Position, seconds: float) -> Position:
         """Return the end of the log when it lies behind the known one, and the known one after some seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._stopping or any(map(gt, self._newest, known)), seconds)
-            return Position(*map(max, self._newest, known))
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Have news looked for within the block."""
-        with self._changed:
-            self._readers += 1
-            if self._looker is None or not self._looker.is_alive():
-                self._looker = threading.Thread(target=self._look, name="recap-events", daemon=True)
-                self._looker.start()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._readers -= 1
-                self._changed.notify_all()
-
-    def _look(self) -> None:
-        """Look for news until nobody reads, or the process stops."""
-        while True:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self._stopped.wait(min(POLL_SECONDS, left)):
             try:
-                newest = self.newest()
+                newest = self.newest() or known
             except SQLAlchemyError as error:
                 log.error("events: the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
-                newest = None
-            with self._changed:
-                if newest is not None:
-                    self._newest = newest
-                self._changed.notify_all()
-                if self._changed.wait_for(lambda: not self._readers or self._stopping, POLL_SECONDS):
-                    self._looker = None
-                    self._changed.notify_all()
-                    return
+                continue
+            if any(map(gt, newest, known)):
+                return Position(*map(max, newest, known))
+        return known
 
     def _note_listener(self, tenant: str) -> None:
         """Have events that leave no row written for this tenant from now on."""

@@ -64,11 +64,6 @@ def live_one(client: FlaskClient) -> None:
     good(client.delete(f"/api/facts/{fact['id']}"))
 
 
-def is_looking() -> bool:
-    """Whether the thread that looks for news runs."""
-    return any(thread.name == "recap-events" for thread in threading.enumerate())
-
-
 # -- what it tells
 
 
@@ -185,7 +180,6 @@ def test_a_turn_costs_no_statement_more_whoever_listens(app, client):
     before = turn(3)
     here(client)
     good(client.post("/api/webhooks", json={"url": "https://example.com/"}))
-    assert eventually(lambda: not is_looking())
     with engine.database.read() as tx:
         assert tx.scalar(select(OwnerRow.listened_at).where(OwnerRow.kind == "tenant")) is not None
     assert len(turn(4)) == len(before)
@@ -385,14 +379,3 @@ def test_streams_leave_threads_to_everything_else(make_app):
             assert error(refused, 503)["code"] == "server_busy" and refused.headers["Retry-After"]
     with open_streams(client, 4, user_id="ada"):
         chat(client, "Hello there", **ADA)
-
-
-def test_the_thread_that_looks_for_news_ends_with_the_last_stream(client):
-    append(client, "tea", [said("Hello")], **ADA)
-    answer = client.get("/api/events", query_string={"after": START}, buffered=False)
-    pieces = answer.iter_encoded()
-    while b"message.stored" not in next(pieces):
-        pass
-    assert is_looking()
-    answer.close()
-    assert eventually(lambda: not is_looking())
