@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, g, request, stream_with_context
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
+from api.bodies import IMPORT_BYTES
 from api.permissions import ANY_SCOPE, permissions
 from memory import users
 from memory.erasing import erasing
@@ -20,7 +21,6 @@ from schemas.shapes import Receipt
 from schemas.users import Backlog, Me, User, UserChange
 
 blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
-IMPORT_BYTES_MAX = 1 << 30
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
 _EXPORTS = {
     "json": (to_json, "application/json", "json"),
@@ -101,7 +101,7 @@ def import_document(caller: Caller, query: dict[str, Any]) -> Any:
     session gets a new id where the person has another conversation of that id. No model is called:
     `POST /api/users/{user_id}/summaries` has what was imported summarised.
     """
-    request.max_content_length = IMPORT_BYTES_MAX
+    request.max_content_length = IMPORT_BYTES
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(current_engine().settings.data_dir)) as file:
         shutil.copyfileobj(request.stream, file)
         file.seek(0)

@@ -2,7 +2,8 @@
 
 `Settings.from_env` reads the environment once; all other code gets a frozen `Settings`. The text under a setting says
 what it does and why it has its default; docs/settings.md says the same. A value that cannot be used stops the start
-with a sentence that names the variable.
+with a sentence that names the variable. A limit that nobody would set is a constant beside the code that keeps it:
+docs/development.md names the files.
 """
 
 from collections.abc import Callable, Mapping

@@ -10,9 +10,8 @@ from models.messages import MessageDraft
 from models.turns import RECALL_MODES
 from schemas import fields
 from schemas.attachments import read_parts
-from schemas.fields import OPTIONAL
+from schemas.fields import MESSAGE_CHARS_MAX, OPTIONAL
 from schemas.memory_report import Memory
-from schemas.messages import MESSAGE_CHARS_MAX
 from schemas.model_server import MODEL_CHARS
 from schemas.shapes import CallerQuery, Open, ValueSchema
 

@@ -1,4 +1,4 @@
-"""Every kind of field: marshmallow's, and our own, which bound and check what they load."""
+"""Every kind of field: marshmallow's, and our own, which bound and check what they load; limits that nouns share."""
 
 import re
 from datetime import UTC, datetime, tzinfo
@@ -7,8 +7,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from marshmallow import ValidationError, fields, validate
 
+MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
 USER_ID_CHARS = 256
+EXTERNAL_ID_CHARS = 256
 UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
 OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
 INT32_MAX = 2**31 - 1
@@ -33,9 +35,9 @@ class Described(fields.Field[Any]):
     def __init__(
         self, *args: Any, about: str = "", sometimes: bool = False, metadata: Any = (), **options: Any
     ) -> None:
-        told: dict[str, Any] = {"description": about} if about else {}
-        told |= {"x-optional": True} if sometimes else {}
-        super().__init__(*args, metadata=told | dict(metadata), **options)
+        documented: dict[str, Any] = {"description": about} if about else {}
+        documented |= {"x-optional": True} if sometimes else {}
+        super().__init__(*args, metadata=documented | dict(metadata), **options)
 
 
 class Boolean(Described, fields.Boolean): ...

@@ -10,12 +10,10 @@ from models import Refusal
 from models.messages import MessageDraft, NamedMessages
 from schemas import fields
 from schemas.attachments import StoredAttachment
-from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX
+from schemas.fields import EXTERNAL_ID_CHARS, INT32_MAX, MESSAGE_CHARS_MAX, OPTIONAL, PARTS_MAX
 from schemas.sessions import Session
 from schemas.shapes import CallerQuery, PageQuery, ValueSchema, page_of
 
-MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
-EXTERNAL_ID_CHARS = 256
 ROLES = ("user", "assistant", "system", "tool")
 APPENDED_MESSAGES_MAX = 1000
 _EXTRA_KEPT = (

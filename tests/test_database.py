@@ -36,8 +36,7 @@ from models import (
     UTCDateTime,
 )
 from schemas.documents import TITLE_CHARS
-from schemas.fields import USER_ID_CHARS
-from schemas.messages import EXTERNAL_ID_CHARS
+from schemas.fields import EXTERNAL_ID_CHARS, USER_ID_CHARS
 from schemas.model_server import MODEL_CHARS
 from schemas.store import NAME_CHARS
 

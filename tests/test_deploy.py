@@ -21,7 +21,7 @@ import httpx2
 import pytest
 import yaml
 
-from api.users import IMPORT_BYTES_MAX
+from api.bodies import IMPORT_BYTES
 from app import VERSION
 from benchmarks.serving import ROOT, free_port
 from config import Settings
@@ -125,7 +125,7 @@ def test_nginx_streams_bounds_bodies_and_does_without_a_dead_node(tmp_path, migr
         refused(post(client, "/api/chat", most + 1), 413, "body_too_large")
         assert post(client, "/api/chat", most).json()["error"]["code"] == "message_too_large", "Recap has read it"
         assert post(client, "/api/import", most + 1).json()["error"]["code"] != "body_too_large"
-        assert f"client_max_body_size {IMPORT_BYTES_MAX >> 30}g;" in NGINX
+        assert f"client_max_body_size {IMPORT_BYTES >> 30}g;" in NGINX
         assert client.get("/metrics").status_code == 404
 
 

@@ -207,7 +207,7 @@ def test_a_document_may_be_larger_than_other_bodies_but_not_of_any_size(app, cli
     refused = client.post("/api/sessions/s/messages", json={"messages": messages})
     assert error(refused, 413)["code"] == "body_too_large"
     assert good(bring_in(client, a_document(a_session(messages=messages))))["created"]["messages"] == 20
-    monkeypatch.setattr(api.users, "IMPORT_BYTES_MAX", 100)
+    monkeypatch.setattr(api.users, "IMPORT_BYTES", 100)
     assert error(bring_in(client, a_document(a_session())), 413)["code"] == "body_too_large"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory.transcripts.reconcile import MessageKey, reconcile
 from memory.transcripts.transcript import Transcript, TranscriptMessage, client_messages, message_key
 from models.messages import Message, MessageDraft
-from schemas.messages import MESSAGE_CHARS_MAX
+from schemas.fields import MESSAGE_CHARS_MAX
 
 
 def user(text: str) -> MessageKey:

@@ -21,7 +21,7 @@ from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction, 
 from models.messages import KEPT_OUT, UNREMEMBERED, ListedMessage, Message, MessageDraft, is_kept_out
 from models.owners import Caller
 from models.store import FEEDBACK
-from schemas.messages import MESSAGE_CHARS_MAX
+from schemas.fields import MESSAGE_CHARS_MAX
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 INSERT_MESSAGE = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)

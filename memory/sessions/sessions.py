@@ -50,7 +50,7 @@ from models.owners import Caller
 from models.sessions import SessionState
 
 # Seconds in which messages gather for one job, since two cost nearly as much as twenty.  Searches read their rows.
-INDEX_DELAY = 60.0
+INDEX_DELAY_SECONDS = 60.0
 WAITING_SECONDS = 60.0  # in which a program asks for the answer to what it appended
 INDEX_MESSAGES = 200  # of a session, after which it is due at once
 
@@ -301,7 +301,7 @@ class Sessions:
         due: as for `enqueue`.
         """
         if index_delay is None:  # what waits for the index is counted in each turn, so a long talk has it sooner
-            index_delay = INDEX_DELAY if session.message_count % INDEX_MESSAGES > 1 else 0.0
+            index_delay = INDEX_DELAY_SECONDS if session.message_count % INDEX_MESSAGES > 1 else 0.0
         jobs = [JobRequest("index", session.owner_id, session.tenant, session.owner_id, delay=index_delay)]
         if summarise and (request := summary_request(tx, session, self.settings, prompt)):
             jobs.append(request)

@@ -19,8 +19,7 @@ from memory.transcripts.frontends import words_of_person
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
 from models.messages import MessageDraft
 from models.store import ItemVersion
-from schemas.fields import ID, UNSTORABLE
-from schemas.messages import MESSAGE_CHARS_MAX
+from schemas.fields import ID, MESSAGE_CHARS_MAX, UNSTORABLE
 
 Record = SessionRecord | FactRecord | ItemRecord
 MESSAGE_KEY_CHARS = 250  # of a message's id in its file
