@@ -153,7 +153,8 @@ class Database:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
                 return
             except OperationalError as error:
-                if not _is_busy(error) or time.monotonic() >= until:
+                code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the upper bits tell kinds of it apart
+                if code != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
                     raise
 
     def after_commit(self, callback: Callable[[], None]) -> None:
@@ -273,8 +274,3 @@ def _set_up(connection: Any, _record: Any) -> None:
         for name, value in _OF_CONNECTION.items():
             cursor.execute(f"SET {name} = {value}")
     connection.commit()
-
-
-def _is_busy(error: OperationalError) -> bool:
-    code = getattr(error.orig, "sqlite_errorcode", 0)
-    return code & 0xFF == sqlite3.SQLITE_BUSY  # the upper bits tell kinds of it apart

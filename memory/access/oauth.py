@@ -48,12 +48,12 @@ class OAuth:
         self._database = database
         self._now = now
 
-    def authorize(self, key: str, client: OAuthClient, wanted: Authorization) -> str:
+    def authorize(self, key: str, client: OAuthClient, request: Authorization) -> str:
         """Return a code for a program that the holder of `key` connects. Raises Unauthenticated, Forbidden."""
         principal = self._keys.find_principal(key)
         if principal is None:
             raise Unauthenticated("api_key_unknown", "This API key is unknown or was revoked.")
-        scopes = [scope for scope in MCP_SCOPES if scope in wanted.scopes and principal.has_scope(scope)]
+        scopes = [scope for scope in MCP_SCOPES if scope in request.scopes and principal.has_scope(scope)]
         if principal.key_id is None:
             raise Forbidden(
                 "key_of_settings",
@@ -70,9 +70,9 @@ class OAuth:
                 key_id=principal.key_id,
                 client=digest_of(client.id),
                 name=client.name,
-                redirect_uri=wanted.redirect_uri,
-                challenge=wanted.code_challenge,
-                resource=wanted.resource,
+                redirect_uri=request.redirect_uri,
+                challenge=request.code_challenge,
+                resource=request.resource,
                 scopes=" ".join(scopes),
                 created_at=now,
                 renewed_at=now,

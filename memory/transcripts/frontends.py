@@ -50,23 +50,19 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
 )
 
 
-def words_of_person(content: Any) -> Any:
-    """Return a user message's content without what an agent or a frontend wrote into its texts."""
-    if isinstance(content, str):
-        while block := _BLOCK.match(content):
-            _, end, rest = content.partition(f"</{block[1]}>")
-            if not end:
-                break
-            content = rest.lstrip()
-        if content.startswith(_FOUND):
-            words = content.rpartition(_FOUND_ENDS)[2].replace("<user_query>", "").replace("</user_query>", "")
-            content = words.strip() or content
-        words, _, added = content.partition(_ADDED)
-        content = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else content
-        return "" if content.startswith(_FILE) else content
-    if not isinstance(content, list):
-        return content
-    return [{**part, "text": words_of_person(part["text"])} if _has_text(part) else part for part in content]
+def words_of_person(text: str) -> str:
+    """Return a text of a user's message without what an agent or a frontend wrote into it."""
+    while block := _BLOCK.match(text):
+        _, end, rest = text.partition(f"</{block[1]}>")
+        if not end:
+            break
+        text = rest.lstrip()
+    if text.startswith(_FOUND):
+        words = text.rpartition(_FOUND_ENDS)[2].replace("<user_query>", "").replace("</user_query>", "")
+        text = words.strip() or text
+    words, _, added = text.partition(_ADDED)
+    text = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else text
+    return "" if text.startswith(_FILE) else text
 
 
 def without_aiders(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
@@ -96,7 +92,3 @@ def is_auxiliary_text(text: str) -> bool:
 def _begins(message: Mapping[str, Any], role: str, words: str | tuple[str, ...]) -> bool:
     content = message.get("content")
     return message.get("role") == role and isinstance(content, str) and content.startswith(words)
-
-
-def _has_text(part: Any) -> bool:
-    return isinstance(part, Mapping) and isinstance(part.get("text"), str)

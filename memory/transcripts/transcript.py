@@ -17,7 +17,7 @@ Guarantee: the same message is stored in the same way each time it comes, and no
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -32,7 +32,7 @@ from memory.quoting import file_block, quoted, strip_markup, to_prompt_message
 from memory.transcripts.frontends import without_aiders, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import ListedMessage, Message, MessageDraft
-from schemas.messages import MESSAGE_CHARS_MAX
+from schemas.fields import MESSAGE_CHARS_MAX
 
 Raw = Mapping[str, Any]
 
@@ -205,18 +205,22 @@ def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
 
 def _without_thoughts(raw: Raw) -> Raw:
     """Return the message; one of the assistant's without the thoughts in its words."""
-    content = raw.get("content")
     if raw.get("role") != "assistant":
         return raw
-    if isinstance(content, list):
-        texts = (isinstance(part, Mapping) and isinstance(part.get("text"), str) for part in content)
-        clean: Any = [
-            {**part, "text": without_thoughts(part["text"])} if is_text else part
-            for part, is_text in zip(content, texts, strict=True)
-        ]
-    else:
-        clean = without_thoughts(content) if isinstance(content, str) else content
+    content = raw.get("content")
+    clean = _with_texts(content, without_thoughts)
     return raw if clean == content else {**raw, "content": clean}
+
+
+def _with_texts(content: Any, change: Callable[[str], str]) -> Any:
+    """Return a message's content, a text or a list of parts, with each of its texts changed."""
+    if isinstance(content, str):
+        return change(content)
+    if not isinstance(content, list):
+        return content
+    texts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
+    pairs = zip(content, texts, strict=True)
+    return [{**part, "text": change(text)} if isinstance(text, str) else part for part, text in pairs]
 
 
 def _draft(raw: Raw) -> MessageDraft | None:
@@ -224,7 +228,8 @@ def _draft(raw: Raw) -> MessageDraft | None:
     role = raw.get("role")
     if role not in STORED_ROLES:
         return None
-    text, attachments = _content(words_of_person(raw.get("content")) if role == "user" else raw.get("content"))
+    content = raw.get("content")
+    text, attachments = _content(_with_texts(content, words_of_person) if role == "user" else content)
     text = text or text_in(raw.get("refusal"))
     extra = {name: raw[name] for name in KEPT if raw.get(name)}
     if attachments:
@@ -348,17 +353,17 @@ def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
             end += 1
         following, at = messages[at:end], end
         results = [other.tool_call_id for other in following if other.role == "tool"]
-        wanted: set[str | None] = set()
+        called: set[str | None] = set()
         if not calls:
             out.append(_quoted(message) if message.role == "tool" else message)
         elif len(results) >= len(calls) and all(not call or call in results for call in calls):
-            wanted = set(calls if all(calls) else results)  # any result may answer a call without an id
+            called = set(calls if all(calls) else results)  # any result may answer a call without an id
             out.append(message)
         elif message.content.strip():
             raw = {name: value for name, value in (message.raw or {}).items() if name != "tool_calls"}
             out.append(ChatMessage(message.role, message.content, raw=raw))
         out += [
-            _quoted(other) if other.role == "tool" and other.tool_call_id not in wanted else other
+            _quoted(other) if other.role == "tool" and other.tool_call_id not in called else other
             for other in following
         ]
     return out
