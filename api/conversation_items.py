@@ -15,7 +15,6 @@ from api.response_items import (
     ConversationItems,
     ConversationObject,
     NewItems,
-    conversation_object,
     item_list,
     items_of,
 )
@@ -23,6 +22,7 @@ from api.response_sessions import find_conversation
 from memory.erasing.message import erase_message
 from memory.errors import NotFound
 from memory.paging import encode_cursor
+from memory.sessions.sessions import SessionInfo
 from memory.transcripts.matching import new_drafts
 from models.keys import CHAT
 from models.messages import ListedMessage
@@ -85,13 +85,13 @@ def get_item_of_conversation(conversation_id: str, item_id: str) -> Response:
 
 
 @blueprint.delete("/<item_id>", returns=ConversationObject, slow=True)
-def delete_item_of_conversation(conversation_id: str, item_id: str) -> dict[str, Any]:
+def delete_item_of_conversation(conversation_id: str, item_id: str) -> SessionInfo:
     """Erase the message of an item, for good"""
     whom = client_caller({})
     conversation = find_conversation(whom, conversation_id)
     message = _message(whom, conversation_id, item_id)
     erase_message(current_engine(), whom, conversation_id, message.id)
-    return conversation_object(conversation)
+    return conversation
 
 
 def _message(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:

@@ -7,9 +7,10 @@ from api.blueprint import ApiBlueprint, current_engine
 from api.conversation_items import append_items
 from api.named_person import client_caller
 from api.openai import OpenRequest
-from api.response_items import CONVERSATION, ConversationObject, NewItems, conversation_object
+from api.response_items import CONVERSATION, ConversationObject, NewItems
 from api.response_sessions import find_conversation
 from memory.erasing.erasing import erase_session
+from memory.sessions.sessions import SessionInfo
 from models.keys import CHAT
 from schemas import fields
 from schemas.shapes import Open
@@ -40,7 +41,7 @@ OF_CONVERSATION = "/<conversation_id>"
 
 
 @blueprint.post("", body=NewConversation, returns=ConversationObject, scope=CHAT)
-def create_conversation(body: dict[str, Any]) -> dict[str, Any]:
+def create_conversation(body: dict[str, Any]) -> SessionInfo:
     """Begin a conversation
 
     Without items it is empty. The first person who is named in it has it.
@@ -48,20 +49,20 @@ def create_conversation(body: dict[str, Any]) -> dict[str, Any]:
     whom, id = client_caller(body), f"{CONVERSATION}{uuid.uuid4().hex}"
     created = current_engine().sessions.create(whom, id, client_metadata=body["metadata"])
     append_items(whom, id, body["items"])
-    return conversation_object(created)
+    return created
 
 
 @blueprint.get(OF_CONVERSATION, returns=ConversationObject)
-def get_conversation(conversation_id: str) -> dict[str, Any]:
+def get_conversation(conversation_id: str) -> SessionInfo:
     """Read a conversation: any session by its id"""
-    return conversation_object(find_conversation(client_caller({}), conversation_id))
+    return find_conversation(client_caller({}), conversation_id)
 
 
 @blueprint.post(OF_CONVERSATION, body=ConversationChange, returns=ConversationObject)
-def update_conversation(body: dict[str, Any], conversation_id: str) -> dict[str, Any]:
+def update_conversation(body: dict[str, Any], conversation_id: str) -> SessionInfo:
     """Change what is kept with a conversation"""
     changes = {"client_metadata": body["metadata"]}
-    return conversation_object(current_engine().sessions.change(client_caller({}), conversation_id, changes))
+    return current_engine().sessions.change(client_caller({}), conversation_id, changes)
 
 
 @blueprint.delete(OF_CONVERSATION, returns=DeletedObject, slow=True)

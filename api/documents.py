@@ -8,7 +8,7 @@ from api.identity import caller
 from memory import documents
 from memory.passages import passages
 from schemas import documents as schema
-from schemas.shapes import PageQuery, Receipt
+from schemas.shapes import OwnerPageQuery, PageQuery, Receipt
 
 blueprint = ApiBlueprint("documents", "Files and texts that are added to what is known.")
 _BODY = {
@@ -53,7 +53,7 @@ def add_document() -> Any:
     return documents.add_document(current_engine(), owner, upload, session_id)
 
 
-@blueprint.get("/documents", query=schema.DocumentQuery, page_of=schema.Document)
+@blueprint.get("/documents", query=OwnerPageQuery, page_of=schema.Document)
 def list_documents(caller: Caller, query: dict[str, Any]) -> Any:
     """List a person's documents, newest first"""
     return documents.list_documents(current_engine(), caller, **query)

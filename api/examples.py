@@ -6,7 +6,7 @@ from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory import examples
 from memory.erasing import erasing
 from schemas import examples as schema
-from schemas.shapes import Receipt
+from schemas.shapes import OwnerPageQuery, Receipt
 
 blueprint = ApiBlueprint("examples", "Good answers, shown to the main model when a similar message comes.")
 
@@ -25,7 +25,7 @@ def add_example(caller: Caller, body: dict[str, Any]) -> Any:
     return examples.add(current_engine(), caller, body["messages"], tags=body["tags"], rating=body["rating"])
 
 
-@blueprint.get("/examples", query=schema.ExampleQuery, page_of=schema.Example)
+@blueprint.get("/examples", query=OwnerPageQuery, page_of=schema.Example)
 def list_examples(caller: Caller, query: dict[str, Any]) -> Any:
     """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first"""
     return examples.page(current_engine(), caller, **query)

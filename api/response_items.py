@@ -15,7 +15,6 @@ from marshmallow import ValidationError, post_load
 from api import client_requests as chat
 from api.client_requests import Object
 from api.openai import MESSAGES_MAX, OpenRequest
-from memory.sessions.sessions import SessionInfo
 from memory.transcripts.transcript import INSTRUCTING, answered, calls_of
 from models.messages import ListedMessage, Message
 from schemas import fields
@@ -130,8 +129,10 @@ class ConversationObject(Open):
 
     id = fields.String()
     object = fields.Constant("conversation")
-    created_at = fields.Integer()
-    metadata = fields.Dict()
+    created_at = fields.Function(lambda session: int(session.created_at.timestamp()), metadata={"type": "integer"})
+    metadata = fields.Function(
+        lambda session: session.client_metadata or {}, metadata={"type": "object", "additionalProperties": {}}
+    )
 
 
 class ConversationItem(Open):
@@ -178,12 +179,3 @@ def item_list(items: Sequence[Mapping[str, Any]], *, has_more: bool = False) -> 
     """Answer with a list of items in OpenAI's form."""
     first, last = (items[0]["id"], items[-1]["id"]) if items else (None, None)
     return jsonify(object="list", data=items, first_id=first, last_id=last, has_more=has_more)
-
-
-def conversation_object(session: SessionInfo) -> dict[str, Any]:
-    return {
-        "id": session.id,
-        "object": "conversation",
-        "created_at": int(session.created_at.timestamp()),
-        "metadata": session.client_metadata or {},
-    }

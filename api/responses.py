@@ -19,12 +19,7 @@ from api.blueprint import ApiBlueprint
 from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.named_person import header
 from api.openai import STREAM, OpenRequest, openai_error
-from api.response_items import (
-    conversation_in,
-    message_item,
-    messages_of,
-    output_text,
-)
+from api.response_items import conversation_in, message_item, messages_of, output_text
 from api.response_sessions import in_session
 from memory.errors import RecapError
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting

@@ -16,13 +16,15 @@ index = Commands("index", help="The search index: derived data, made from the me
 def verify() -> None:
     """Compare every owner's index with the messages.  Exits with 1 when they disagree."""
     wrong = total = 0
-    for one in indexing.verify(current_engine()):
+    for check in indexing.verify(current_engine()):
         total += 1
-        if not one.consistent:
+        if not check.consistent:
             wrong += 1
-            click.echo(f"{one.owner}: {one.missing} missing, {one.surplus} surplus of {one.messages} messages")
-        elif one.waiting:
-            click.echo(f"{one.owner}: {one.waiting} of {one.messages} messages wait to be indexed; all are searched")
+            click.echo(f"{check.owner}: {check.missing} missing, {check.surplus} surplus of {check.messages} messages")
+        elif check.waiting:
+            click.echo(
+                f"{check.owner}: {check.waiting} of {check.messages} messages wait to be indexed; all are searched"
+            )
     if wrong:
         click.echo(f"{wrong} of {total} indexes disagree with the messages. `recap index rebuild` makes them again.")
         sys.exit(1)

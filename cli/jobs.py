@@ -52,13 +52,13 @@ def _work_once(engine: Engine) -> int:
 
 
 def _work_until_told(engine: Engine) -> None:
-    told: list[int] = []
+    signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _: told.append(number))
+        signal.signal(number, lambda number, _: signals.append(number))
     engine.metrics.share(engine.settings.data_dir / FOLDER)
     engine.start(worker=True)
     click.echo("Doing jobs; SIGTERM or Ctrl-C ends it.", err=True)
-    while not told:
+    while not signals:
         time.sleep(0.2)  # a signal that came to another thread is handled when this one wakes
     click.echo("Finishing the jobs that run.", err=True)
     engine.stop(engine.settings.model_timeout * STOP_CALLS)

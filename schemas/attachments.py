@@ -40,8 +40,18 @@ class StoredAttachment(fields.Described):
         return fields.Text().deserialize(value)
 
 
+def _check_image(url: str) -> None:
+    """Raise ValidationError unless an address is that of an image."""
+    if url.startswith("data:"):
+        media_type, _ = _decode(url)
+        if media_type not in IMAGES:
+            raise ValidationError(f"Must be an image of one of these types: {', '.join(IMAGES)}.")
+    elif not re.match(r"https://[^\s/]", url) or len(url) > _URL_CHARS:
+        raise ValidationError("Must be a data: URL or an https address.")
+
+
 class _Image(Input):
-    url = fields.Text(required=True)
+    url = fields.Text(required=True, validate=_check_image)
     detail = fields.String(validate=validate.OneOf(("auto", "low", "high")))
 
 
@@ -52,10 +62,13 @@ class _File(Input):
     file_data = fields.Text(required=True)
 
 
-_PARTS: dict[str, fields.Field[Any]] = {
-    "text": fields.Text(required=True),
-    "image_url": fields.Nested(_Image, required=True),
-    "file": fields.Nested(_File, required=True),
+_PARTS = {
+    kind: Input.from_dict({"type": fields.String(), kind: field})()
+    for kind, field in (
+        ("text", fields.Text(required=True)),
+        ("image_url", fields.Nested(_Image, required=True)),
+        ("file", fields.Nested(_File, required=True)),
+    )
 }
 
 
@@ -80,24 +93,10 @@ def _read_part(part: Any) -> dict[str, Any]:
     kind = part.get("type") if isinstance(part, Mapping) else None
     if not isinstance(kind, str) or kind not in _PARTS:
         raise ValidationError(f"Its type must be one of: {', '.join(_PARTS)}.")
-    loaded = Input.from_dict({"type": fields.String(), kind: _PARTS[kind]})().load(part)
-    if kind == "image_url":
-        _check_image(loaded[kind]["url"])
-    elif kind == "file" and (text := _read_file(loaded[kind]["file_data"])) is not None:
+    loaded: dict[str, Any] = _PARTS[kind].load(part)
+    if kind == "file" and (text := _read_file(loaded[kind]["file_data"])) is not None:
         loaded["text"] = text
     return loaded
-
-
-def _check_image(url: str) -> None:
-    try:
-        if url.startswith("data:"):
-            media_type, _ = _decode(url)
-            if media_type not in IMAGES:
-                raise ValidationError(f"Must be an image of one of these types: {', '.join(IMAGES)}.")
-        elif not re.match(r"https://[^\s/]", url) or len(url) > _URL_CHARS:
-            raise ValidationError("Must be a data: URL or an https address.")
-    except ValidationError as error:
-        raise ValidationError({"image_url": {"url": error.messages}}) from None
 
 
 def _read_file(file_data: str) -> str | None:

@@ -3,8 +3,8 @@
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.messages import EXTERNAL_ID_CHARS
-from schemas.shapes import CallerQuery, PageQuery
+from schemas.fields import EXTERNAL_ID_CHARS
+from schemas.shapes import CallerQuery
 
 TITLE_CHARS, URI_CHARS = 200, 2_000
 PLAIN, MARKDOWN, HTML, PDF = "text/plain", "text/markdown", "text/html", "application/pdf"
@@ -39,10 +39,6 @@ class DocumentUpload(_DocumentFields):
     """Document as a file: text, Markdown, HTML or PDF, by its ending or its `Content-Type`."""
 
     file = fields.Raw(required=True, about="The file.", metadata={"type": "string", "format": "binary"})
-
-
-class DocumentQuery(PageQuery):
-    session_id = fields.SessionId(load_default=None, about="Documents of this session's owner.")
 
 
 class Document(Schema):

@@ -6,7 +6,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
 
 from schemas import fields
-from schemas.shapes import CallerQuery, Input, PageQuery
+from schemas.shapes import CallerQuery, Input
 
 INPUT_CHARS, OUTPUT_CHARS = 4_000, 8_000
 STEPS_MAX = 50  # messages of an example
@@ -47,10 +47,6 @@ class Example(Schema):
     tags = fields.List(fields.String())
     rating = fields.Integer(about=_RATING)
     created_at = fields.UtcDateTime()
-
-
-class ExampleQuery(PageQuery):
-    session_id = fields.SessionId(load_default=None, about="Examples of this session's owner.")
 
 
 class ExampleCreate(CallerQuery):

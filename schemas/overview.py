@@ -70,7 +70,3 @@ class WrittenSentence(ValueSchema):
 class OverviewEdit(Input):
     sentences = fields.Items(fields.Nested(WrittenSentence), SENTENCES_MAX, required=True)
     expected_version = EXPECTED_VERSION
-
-
-class OverviewRollback(Input):
-    version = fields.integer(1, INT32_MAX, required=True)

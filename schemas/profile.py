@@ -3,7 +3,7 @@
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.fields import EXPECTED_VERSION, INT32_MAX
+from schemas.fields import EXPECTED_VERSION
 from schemas.shapes import Input
 from schemas.store import JsonValue
 
@@ -46,10 +46,6 @@ class Operation(Input):
 class ProfilePatch(Input):
     patch = fields.Items(fields.Nested(Operation), OPERATIONS_MAX, least=1, required=True)
     expected_version = EXPECTED_VERSION
-
-
-class ProfileRollback(Input):
-    version = fields.integer(1, INT32_MAX, required=True)
 
 
 class SchemaQuery(Input):

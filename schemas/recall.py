@@ -11,7 +11,7 @@ from schemas.chat import Question
 from schemas.fields import OPTIONAL
 from schemas.memory_report import DocumentPlace, ExcerptMessage, Memory
 from schemas.messages import ROLES, Message
-from schemas.shapes import CallerQuery, PageQuery
+from schemas.shapes import CallerQuery, OwnerPageQuery
 
 HITS_MAX = 100  # of one excerpt
 TOKENS = 2000  # room for what the settings allow by default, and for a summary
@@ -45,8 +45,7 @@ class UnhelpfulCreate(CallerQuery):
     hits = fields.Items(fields.integer(1), HITS_MAX, 1, required=True, about="The `hits` of the excerpt.")
 
 
-class UnhelpfulQuery(PageQuery):
-    session_id = fields.SessionId(load_default=None, about="Marks of this session's owner.")
+class UnhelpfulQuery(OwnerPageQuery):
     message_id = fields.number(1, load_default=None, about="Marks of this question, or with this message.")
 
 

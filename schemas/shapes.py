@@ -56,15 +56,25 @@ class CallerQuery(Input):
     space = fields.SpaceName(load_default=None)
 
 
-class Rollback(CallerQuery):
-    """Version to bring back."""
+class RollbackOfPerson(Input):
+    """Version to bring back of what the person in the address has."""
 
     version = fields.integer(1, INT32_MAX, required=True)
+
+
+class Rollback(CallerQuery, RollbackOfPerson):
+    """Version to bring back."""
 
 
 class PageQuery(CallerQuery):
     cursor = fields.Text(load_default=None, about="`next_cursor` of the previous page.")
     limit = fields.limit(50)
+
+
+class OwnerPageQuery(PageQuery):
+    """Page of what the caller has or, with a session, of what the session's owner has."""
+
+    session_id = fields.SessionId(load_default=None, about="Those of this session's owner.")
 
 
 @cache

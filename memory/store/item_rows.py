@@ -190,10 +190,10 @@ def list_versions(tx: Transaction, item_id: int) -> list[ItemVersion]:
 
 def newest_version(tx: Transaction, item: Item | None, as_of: datetime | None = None) -> ItemVersion | None:
     """Return the value that an item has, or had at `as_of`; None without an item."""
-    query = _VERSIONS.where(_V.item_id == item.id).order_by(_V.version.desc()) if item is not None else None
-    if query is not None and as_of is not None:
-        query = query.where(_V.created_at <= as_of)
-    row = tx.execute(query.limit(1)).first() if query is not None else None
+    if item is None:
+        return None
+    query = _VERSIONS.where(_V.item_id == item.id).order_by(_V.version.desc()).limit(1)
+    row = tx.execute(query if as_of is None else query.where(_V.created_at <= as_of)).first()
     return ItemVersion(*row) if row is not None else None
 
 

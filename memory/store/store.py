@@ -22,18 +22,7 @@ from memory.store.filters import condition
 from models import Database, ItemRow, Transaction
 from models.jobs import Job, JobRequest
 from models.owners import Caller
-from models.store import (
-    ANY_PART,
-    OWN,
-    Delete,
-    Get,
-    Item,
-    ListNamespaces,
-    Namespace,
-    Operation,
-    Put,
-    Search,
-)
+from models.store import ANY_PART, OWN, Delete, Get, Item, ListNamespaces, Namespace, Operation, Put, Search
 from search_index import Document, PreparedQuery, Query, SearchIndex
 
 ERASED_ITEMS_SECONDS = 60.0  # of erased items for one rewriting of the files: programs erase often
