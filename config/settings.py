@@ -255,8 +255,8 @@ class Settings(BaseModel):
     search_language: Choice[
         Literal["da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv"]
     ] = "en"
-    """The language whose words are searched by their stems. Text in any language is found. After a change the index is
-    made again."""
+    """The language of messages whose own is not seen, as of short ones. Words of other languages are searched by their
+    stems as well. After a change the index is made again."""
 
     ranking: Choice[Literal["context", "words", "fuzzy"]] = "context"
     """How search results are ranked: `context` by words, meaning, surrounding messages and who said what; `words` by

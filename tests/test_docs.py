@@ -102,6 +102,12 @@ def test_the_table_of_settings_names_every_one_and_its_default():
     assert wrong == []
 
 
+def test_the_table_of_settings_says_of_each_what_the_code_says():
+    rows = dict(re.findall(r"^\| `(\w+)` \|[^|]*\| (.*?) \|[^|]*\|$", page("docs/settings.md"), re.M))
+    for variable, name in Settings.variables().items():
+        assert rows[variable] == " ".join((Settings.model_fields[name].description or "").split()), variable
+
+
 def commands(group: click.Group, prefix: str) -> list[str]:
     found = []
     for name, command in group.commands.items():
