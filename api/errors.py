@@ -5,7 +5,8 @@ Under the paths in RENDERERS, errors have the shape of the protocol that is spok
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from itertools import islice
 from json import JSONDecodeError
 from typing import Any, cast
@@ -18,7 +19,7 @@ from api.current_request import failed
 from memory.errors import InvalidRequest, RecapError, Unauthenticated, database_failed
 from memory.ops import logs
 from schemas.errors import flat
-from schemas.shapes import WRONG_MAX
+from schemas.shapes import UNKNOWN, WHOM, WRONG_MAX
 
 # Refusals of Flask and werkzeug, by status: the code and the message.
 REFUSALS = {
@@ -109,9 +110,12 @@ def _refused(error: HTTPException) -> Response:
     problems = getattr(error, "data", {}).get("messages")  # webargs': marshmallow's messages by location
     if status == 422 and problems:
         wrong = {name: texts for location in problems.values() for name, texts in flat(location).items()}
-        first, texts = next(iter(wrong.items()))
-        invalid = InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first)
-        return _respond(invalid, fields=dict(islice(wrong.items(), WRONG_MAX)), wrong=len(wrong))
+        known = getattr(error, "data", {})["schema"].fields
+        named = {name: [_hint(name, text, known) for text in texts] for name, texts in islice(wrong.items(), WRONG_MAX)}
+        first, texts = next(iter(named.items()))
+        return _respond(
+            InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first), fields=named, wrong=len(wrong)
+        )
     if isinstance(error, RequestEntityTooLarge):
         message = f"{message} This call takes {request.max_content_length:,} bytes."
     if isinstance(cause := getattr(error, "exc", None), JSONDecodeError):
@@ -121,6 +125,16 @@ def _refused(error: HTTPException) -> Response:
         if name in ("Allow", "Retry-After"):
             response.headers[name] = value
     return response
+
+
+def _hint(name: str, problem: str, known: Iterable[str]) -> str:
+    """Add to the problem of an unknown field what the caller may have meant."""
+    if problem != UNKNOWN:
+        return problem
+    if request.method == "PATCH" and name in WHOM:
+        return f"{problem} This call takes it in its address, as ?{name}=NAME."
+    near = get_close_matches(name, known, n=1, cutoff=0.75)
+    return f"{problem} Is it {near[0]}?" if near else problem
 
 
 def _meant() -> str | None:

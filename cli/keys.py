@@ -43,9 +43,9 @@ def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], spaces: tu
     key, info = current_engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label, rights)
     click.echo(key)
     click.echo(
-        f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes.split())}. It is shown this once, as "
-        f"only a digest is kept. Every server takes it within {CACHE_SECONDS:g} seconds, and serves nobody without one "
-        "then.",
+        f"This is key {info.id}, {_for_whom(info)}, with {', '.join(info.scopes.split())}. Keep it: Recap stores a "
+        f"digest and can't show it again. Within {CACHE_SECONDS:g} seconds every server accepts it, and refuses calls "
+        "without a key.",
         err=True,  # so that `key=$(recap keys create)` gets the key alone
     )
 

@@ -13,7 +13,7 @@ from recap_server import FOLDER, HERE
 
 
 @click.command("serve", cls=Command)
-@click.option("--no-upgrade", is_flag=True, help="Leave the database as it is, which `recap db upgrade` changes then.")
+@click.option("--no-upgrade", is_flag=True, help="Do not upgrade the database first; `recap db upgrade` does it.")
 def serve(no_upgrade: bool) -> None:
     """Bring the database up to date and serve on HOST and PORT, until SIGTERM or Ctrl-C.
 

@@ -11,11 +11,13 @@ from schemas.fields import INT32_MAX
 
 WRONG_MAX = 20  # wrong fields that an answer names
 WHOM = ("user_id", "space")  # the fields that say whose memory is meant
+UNKNOWN = "Unknown field."
 
 
 class Input(Schema):
     """Request. An object with far more keys than are known is refused without naming them all."""
 
+    error_messages = {"unknown": UNKNOWN, "type": "Must be a JSON object."}
     long: ClassVar[bool] = False  # whether its body may have MAX_BODY_BYTES
 
     def __deepcopy__(self, memo: Any) -> Any:

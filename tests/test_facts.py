@@ -147,6 +147,7 @@ def test_the_person_adds_edits_pins_and_forgets(client):
 
     address = f"/api/facts/{made['id']}"
     good(client.patch(address, json={}))  # changes nothing and leaves no trace
+    assert "as ?user_id=NAME" in error(client.patch(address, json={"pinned": True, "user_id": "ada"}), 422)["message"]
     changes = {"text": "Allergic to peanuts", "pinned": True, "category": "identity"}
     changed = good(client.patch(address, json=changes))
     assert changed == {**changed, **changes, "importance": 5}

@@ -256,7 +256,8 @@ def test_the_messages_of_a_client_are_measured_before_they_are_read(shared: Flas
 
 def test_unknown_keys_are_named_unless_there_are_very_many(shared: FlaskClient) -> None:
     found = refused(shared, "/api/chat", '{"message": "x", "userid": "ada"}')
-    assert found["fields"] == {"userid": ["Unknown field."]}
+    assert found["fields"] == {"userid": ["Unknown field. Is it user_id?"]}
+    assert refused(shared, "/api/chat", '"hello"')["fields"] == {"body": ["Must be a JSON object."]}
     found = refused(shared, "/api/chat", "{" + ",".join(f'"k{number}":0' for number in range(100)) + "}")
     assert found["fields"] == {"body": ["Has 100 keys, but at most 17 are known."]} and found["wrong"] == 1
     found = refused(shared, "/api/facts", '{"' + "k" * 9000 + '": 0}')

@@ -290,7 +290,7 @@ def test_the_command_makes_a_key_shows_it_once_and_revokes_it(app):
     assert done.exit_code == 0, done.output
     key = done.stdout.strip()
     assert key.startswith(PREFIX) and "\n" not in key, "the key alone, for a script to take"
-    assert "shown this once" in done.stderr and "of ada in the tenant acme, with chat, read" in done.stderr
+    assert "can't show it again" in done.stderr and "of ada in the tenant acme, with chat, read" in done.stderr
     assert good(with_key(app, key).get("/api/me"))["user_id"] == "ada"
     listed = run(app, "list").output
     assert all(text in listed for text in ("acme", "ada", "chat, read", "phone", key[:10])) and key not in listed

@@ -479,7 +479,7 @@ def test_a_tree_without_an_end_is_walked_once(client):
             "without a word that Recap can read",
         ),
         (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
-        ({"facts": [1]}, "facts.0: Invalid input type"),
+        ({"facts": [1]}, "facts.0: Must be a JSON object"),
     ],
 )
 def test_a_wrong_file_is_named_and_nothing_is_stored(app, client, document, told):

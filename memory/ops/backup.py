@@ -51,8 +51,8 @@ class Backup:
 def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
     """Write a backup of the database of `engine`, which may be in use, to `target`.
 
-    Raises Conflict when the file exists (unless `force`), InvalidRequest when the database is not SQLite or is damaged,
-    OSError when the file cannot be written.  No new file is left then.
+    Raises Conflict when the file exists (unless `force`), InvalidRequest when its folder does not, or when the database
+    is not SQLite or is damaged, OSError when the file cannot be written.  No new file is left then.
     """
     source = database_file(engine)
     if not source.exists():
@@ -60,11 +60,15 @@ def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
             "database_missing",
             f"There is no database {source}. Nothing was written. Run this in the server's folder, with its settings.",
         )
-    if target.exists() and (not force or (source.exists() and target.samefile(source))):
+    if target.exists() and (not force or target.samefile(source)):
         raise Conflict(
             "backup_exists",
             f"{target} is there already, or is the database itself. Nothing was written; choose another name. --force "
             "writes over any file but the database.",
+        )
+    if not target.parent.is_dir():
+        raise InvalidRequest(
+            "backup_failed", f"There is no folder {target.parent}. Nothing was written. Make it, or choose another."
         )
     try:
         with _replacing(target) as part:
