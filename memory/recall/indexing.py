@@ -51,19 +51,6 @@ _NOTE = (
 )
 
 
-class Batch(NamedTuple):
-    """Changes that a generation of an owner's index does not have.
-
-    documents: messages to add, oldest first.
-    deleted_ids: replaced, erased or refused messages, to remove.
-    erased: some of these were erased.
-    """
-
-    documents: Sequence[Document] = ()
-    deleted_ids: Sequence[int] = ()
-    erased: bool = False
-
-
 _J = JobRow.__table__.c
 _OF_OWNER = _M.owner_id == bindparam("owner")
 # So that SQLite takes these three parts of its index, and does not go through all that the owner has.
@@ -147,31 +134,27 @@ def index_batch(engine: Engine, job: Job) -> bool:
 
 def _index_batch(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
     """Index a batch; return how many messages it had, and whether there are more."""
-    before, batch = engine.index.generation(owner.index_key), Batch()
+    before, rows = engine.index.generation(owner.index_key), list[Any]()
 
     def documents() -> Iterator[Document]:
         """Read the batch after the index has taken its lock, so that a message erased before is not indexed again."""
-        nonlocal batch
         with engine.database.read() as tx:
-            rows = tx.execute(_BATCH, {"owner": owner.id, "generation": before}).all()
-        batch = Batch(
-            [Document(*columns) for *columns, is_indexed, _ in rows if is_indexed],
-            [row.id for row in rows if not row.is_indexed],
-            any(row.erased_at is not None for row in rows),
-        )
-        yield from batch.documents
+            rows.extend(tx.execute(_BATCH, {"owner": owner.id, "generation": before}))
+        yield from (Document(*columns) for *columns, is_indexed, _ in rows if is_indexed)
 
     generation = engine.index.add(owner.index_key, documents())
-    if batch.deleted_ids:
-        engine.index.remove(owner.index_key, message_ids=batch.deleted_ids, scrub=batch.erased)
-    if batch.erased:  # a search may have read it a moment ago, and cached it
+    noted = [row.id for row in rows if row.is_indexed]
+    deleted = [row.id for row in rows if not row.is_indexed]  # replaced, erased or refused messages
+    is_erased = any(row.erased_at is not None for row in rows)
+    if deleted:
+        engine.index.remove(owner.index_key, message_ids=deleted, scrub=is_erased)
+    if is_erased:  # a search may have read it a moment ago, and cached it
         engine.index.clear_caches()
-    noted = [document.message_id for document in batch.documents]
     with engine.database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
         count_relevant(tx, Ranking.of(engine), noted)
-        tx.execute(_NOTE, {"noted": noted, "deleted": batch.deleted_ids, "generation": generation})
+        tx.execute(_NOTE, {"noted": noted, "deleted": deleted, "generation": generation})
     replaced = before not in (generation, NO_INDEX)  # it was damaged: its messages are to be indexed again
-    return len(noted), len(noted) + len(batch.deleted_ids) == BATCH_MESSAGES or replaced
+    return len(noted), len(rows) == BATCH_MESSAGES or replaced
 
 
 def remove_erased(engine: Engine, job: Job) -> None:

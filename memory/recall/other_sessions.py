@@ -61,28 +61,22 @@ _LAST = (
 )
 
 
-def latest_endings(
-    tx: Connection, owner_id: int, session_row_id: int, budget: int, page: str, place: int = 1
-) -> tuple[Excerpt, ...]:
-    """Return how the owner's latest conversations but this one ended, in at most `budget` tokens.
+def latest_endings(tx: Connection, scope: SearchScope, budget: int, page: str, place: int) -> tuple[Excerpt, ...]:
+    """Return how the owner's latest conversations but the scope's own ended, in at most `budget` tokens.
 
     page: the address of Recap's page, see `excerpt_block`. place: of the first conversation, counted from the newest.
     """
-    rows = tx.execute(_ENDED, {"owner": owner_id, "session": session_row_id, "skipped": place - 1}).all()
+    of_scope = {"owner": scope.owner_id, "session": scope.session_row_id or 0}
+    rows = tx.execute(_ENDED, {**of_scope, "skipped": place - 1}).all()
     excerpts = [_excerpt(row, rank, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
     if excerpts:
         excerpts[0] = replace(excerpts[0], messages=_last(tx, rows[0].id))
     return _within(excerpts, budget, page)
 
 
-def own_ending(
-    tx: Connection, session_row_id: int, shown: Collection[int], budget: int, page: str
-) -> tuple[Excerpt, ...]:
-    """Return the last messages of this session that its prompt does not show, in at most `budget` tokens.
-
-    shown: ids of the messages that it shows.
-    """
-    messages = _last(tx, session_row_id, shown)
+def own_ending(tx: Connection, scope: SearchScope, budget: int, page: str) -> tuple[Excerpt, ...]:
+    """Return the last messages of the scope's session that its prompt does not show, in at most `budget` tokens."""
+    messages = _last(tx, scope.session_row_id or 0, scope.exclude)
     excerpt = Excerpt(messages[0].session_id, "", messages, (), 1.0, {"latest": 1.0}) if messages else None
     return _within([excerpt] if excerpt else [], budget, page)
 

@@ -150,11 +150,15 @@ def find(
         prepared = plan.prepared._replace(query=replace(plan.prepared.query, times=final.times))
         findings = _search(engine, tx, scope, findings, prepared, generation, flags)
     elif final.times:
-        matches = _find_latest(engine, tx, scope, Query("", limit, times=final.times))
+        matches = _find_latest(engine, tx, scope, final.times, limit)
         findings = findings._replace(matches=matches)
     if final.latest:
-        budget = min(plan.budget, other_sessions.ENDINGS_TOKENS_MAX)
-        return findings._replace(endings=_find_endings(engine, tx, scope, budget, final.latest))
+        budget, page = min(plan.budget, other_sessions.ENDINGS_TOKENS_MAX), engine.settings.public_url
+        if by_session:
+            endings = other_sessions.own_ending(tx, scope, budget, page)
+        else:
+            endings = other_sessions.latest_endings(tx, scope, budget, page, final.latest)
+        return findings._replace(endings=endings)
     if findings.query is not None and flags.summaries and not by_session:
         limit += 1  # so that one is of a session without an excerpt
         summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
@@ -193,7 +197,7 @@ def select(engine: Engine, findings: Findings, plan: PreparedPlan) -> RecallResu
 def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) -> tuple[Excerpt, ...]:
     """Return excerpts around the best messages for a model's own query, in at most `budget` tokens.
 
-    A query without text finds the latest messages of its times.
+    A query without text finds the latest messages between its times.
     """
     scope = replace(scope, analysed_max=None)  # what is left out would not be told
     prepared = engine.index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
@@ -203,7 +207,8 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
         if query.text:
             findings = _search(engine, tx, scope, findings, prepared, generation, ALL_KINDS)
         else:
-            findings = findings._replace(matches=_find_latest(engine, tx, scope, query))
+            spans = [(query.after, query.before)]
+            findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
     return _select_excerpts(engine, findings, scope, budget)
 
 
@@ -239,24 +244,11 @@ def _search(  # noqa: PLR0913 - one search: where, for what, and with what
     return findings._replace(query=prepared, matches=matches, marks=marks)
 
 
-def _find_latest(engine: Engine, tx: Connection, scope: SearchScope, query: Query) -> Matches:
-    """Load the latest messages of the query's times."""
-    spans: Spans = query.times or [(query.after, query.before)]
-    session = _session_of(engine, scope)
-    ids = find_latest(tx, scope.owner_id, session, spans, query.limit, scope.exclude)
+def _find_latest(engine: Engine, tx: Connection, scope: SearchScope, spans: Spans, limit: int) -> Matches:
+    """Load the latest messages in any of the spans."""
+    ids = find_latest(tx, scope.owner_id, _session_of(engine, scope), spans, limit, scope.exclude)
     hits = [Hit(message_id, 0, 1 / rank, {"time": 1.0}) for rank, message_id in enumerate(ids, 1)]
     return Matches(hits, load_windows(tx, scope.owner_id, ids, engine.settings.recall_window))
-
-
-def _find_endings(engine: Engine, tx: Connection, scope: SearchScope, budget: int, place: int) -> tuple[Excerpt, ...]:
-    """Return how the latest conversations in the scope ended, without messages that the prompt shows anyway.
-
-    place: of the first of them, counted from the newest.
-    """
-    page, session = engine.settings.public_url, scope.session_row_id or 0
-    if engine.settings.recall_scope == "session":
-        return other_sessions.own_ending(tx, session, scope.exclude, budget, page)
-    return other_sessions.latest_endings(tx, scope.owner_id, session, budget, page, place)
 
 
 def _session_of(engine: Engine, scope: SearchScope) -> int | None:

@@ -108,13 +108,12 @@ class Calendar:
         monday = self.today + DAY * (7 * shift - self.today.weekday())
         return self.days(monday + 5 * DAY if unit == "weekend" else monday, monday + 7 * DAY)
 
-    def weekday(self, weekday: int) -> Span:
-        """Return the latest such day before today."""
-        return self.period("day", -((self.today.weekday() - weekday - 1) % 7 + 1))
-
-    def weekday_of(self, weekday: int, week: int) -> Span:
-        """Return that day of the present week, or of another one."""
-        return self.period("day", 7 * week - self.today.weekday() + weekday)
+    def weekday(self, weekday: int, week: int | None) -> Span:
+        """Return that day of the present week, moved by as many weeks; None: the latest such day before today."""
+        days = weekday - self.today.weekday()
+        if week is None:
+            week = -1 if days >= 0 else 0
+        return self.period("day", days + 7 * week)
 
     def yearly(self, make: Callable[[int], Span], *, over: bool) -> Span | None:
         """`make(year)` of the latest year in which that has begun, or is `over`."""
@@ -218,8 +217,10 @@ class _Grammar:
     def read(self, text: str, now: datetime, zone: tzinfo) -> Iterator[tuple[int, int, Span]]:
         """Return the spans a text speaks of, and where their phrases stand in it."""
         matches = list(self._name.finditer(text))
-        if matches and self._code != ENGLISH and not self._may_be_written_in(text):
-            return
+        if matches and self._code != ENGLISH:
+            written_in = analysis_in(ENGLISH).languages_of(text)
+            if {self._code, ENGLISH}.isdisjoint(written_in):  # "hier" is yesterday in French, and here in German
+                return
         for match in matches:
             said = {name.rpartition("_")[0]: text for name, text in match.groupdict().items() if text is not None}
             groups = {name: " ".join(text.lower().split()) for name, text in said.items()}
@@ -233,10 +234,6 @@ class _Grammar:
                 continue
             if span:
                 yield *match.span(), span
-
-    def _may_be_written_in(self, text: str) -> bool:
-        """Return whether a text may be in this language: "hier" is yesterday in French, and here in German."""
-        return not {self._code, ENGLISH}.isdisjoint(analysis_in(ENGLISH).languages_of(text))
 
     def _lies_ahead(self, text: str, start: int, end: int) -> bool:
         """Return whether the last verb before the phrase, or else the first after it, speaks of the future."""
@@ -259,7 +256,7 @@ class _Grammar:
         if "weekday" in groups and "day" not in groups:
             weekday = times.weekdays[groups["weekday"]]
             whose_week = "shift" in groups and (shift == 0 or not times.last_is_latest)
-            return calendar.weekday_of(weekday, shift) if whose_week else calendar.weekday(weekday)
+            return calendar.weekday(weekday, shift if whose_week else None)
         make = partial(self._in_year, calendar, groups)
         if "year" in groups:
             year = groups["year"]

@@ -2,7 +2,7 @@
 
 turn            runs one turn from end to end; read it first
 request         the values: the request, the turn that has begun, the events that a caller gets
-begin           takes the session (take_session) and stores the message
+begin           takes the session and stores the message
 context         reads what the prompt may show: its beginning (prefix), other owners' memory (other_memories)
 prompt          builds the messages to send; memory_report says which memory they show
 answer          calls the model; client_answer joins several calls into one answer of a client

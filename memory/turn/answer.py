@@ -11,6 +11,8 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 from memory import tokens
@@ -115,7 +117,7 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
             break
         request = tools.run_calls(request, reply.text[start:].strip(), of_recap, reply.end.thoughts)
     reply.tool_calls = calls
-    reply.end = replace(reply.end, usage=sum(reply.usages, Usage(0, 0)))
+    reply.end = replace(reply.end, usage=reduce(add, reply.usages))
     if answer is not None and reason != INTERRUPTED:
         reply.end = replace(reply.end, reason=answer.reason(reply.end.reason, calls))
         yield from answer.end(reply.text, calls, reply.end)

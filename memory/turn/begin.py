@@ -1,6 +1,6 @@
 """Begin a turn: take its session and store its message, in one transaction.
 
-One statement takes the session (`take_session`).  For an unusual request, more statements run in the same transaction:
+One statement takes the session (`_take_session`).  For an unusual request, more statements run in the same transaction:
 before it to find the turn of an Idempotency-Key or the session of a transcript, or to create a session; after it to
 replace messages, to store those of a transcript, or to compact the session.
 
@@ -8,24 +8,35 @@ Invariants:
 - An admitted message is stored before any model is called (test_chat_failures), and stored once: the same words sent
   again after a turn broke off, or with the same Idempotency-Key, resume that turn (test_turn_serialisation).
 - A message that fits no prompt is not stored (test_compaction).
+- A session that somebody else has leased is not changed (test_turn_serialisation).
 """
 
+import secrets
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, Text, and_, bindparam, case, delete, exists, literal_column, or_, select, update
 
 from memory import tokens
 from memory.access.owners import find_session, get_session, lock_session
 from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.leases import LEASE_DURATION, Lease
 from memory.message_versions import replace_messages
 from memory.sessions.compaction import compact
-from memory.sessions.messages import INSERT_MESSAGE, RECENT_MESSAGES, find, require_message_size, title_from
+from memory.sessions.messages import (
+    CURRENT,
+    INSERT_MESSAGE,
+    RECENT_MESSAGES,
+    find,
+    message_values,
+    require_message_size,
+    title_from,
+)
 from memory.transcripts.matching import (
     find_resumable,
     find_session_of,
@@ -36,20 +47,68 @@ from memory.transcripts.matching import (
 from memory.turn import turns
 from memory.turn.context import read_session
 from memory.turn.request import Turn, TurnRequest
-from memory.turn.take_session import TakenSession, take_session, unremembered
-from models import MessageRow, SessionRow, TurnRow, retry_on_conflict
-from models.messages import Message, MessageDraft, is_kept_out
-from models.sessions import SessionState
+from models import MessageRow, OwnerRow, SessionRow, TurnRow, retry_on_conflict
+from models.messages import UNREMEMBERED, Message, MessageDraft, is_kept_out
+from models.owners import index_key
+from models.sessions import STATE_COLUMNS, SessionState
 from models.turns import INTERRUPTED
 
 SURE_TO_FIT = 0.25  # of CONTEXT_TOKENS; a larger message is checked before it is stored
 
-_S, _M = SessionRow.__table__, MessageRow.__table__.c
+_S, _M, _O = SessionRow.__table__, MessageRow.__table__.c, OwnerRow.__table__.c
+_OWNER = [
+    select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery()
+    for name in ("kind", "name", "created_at", "remember")
+]
+_OF_KIND = select(_O.id).where(_O.tenant == bindparam("of_tenant"), _O.kind == bindparam("kind"))
+_OWN = _S.c.owner_id == _OF_KIND.where(_O.name == bindparam("name")).scalar_subquery()
+_OTHER = SessionRow.__table__.alias("other").c
+_ONE_OF_SEVERAL = exists().where(_OTHER.tenant == _S.c.tenant, _OTHER.public_id == _S.c.public_id, _OTHER.id != _S.c.id)
+_REPEATED = (
+    select(_M.id)  # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the message's
+    .where(_M.session_id == literal_column("sessions.id"), *CURRENT, _M.hidden_at.is_(None), _M.role == "user")
+    .where(_M.position == _S.c.message_count - bindparam("new"), _M.content == bindparam("content", type_=Text()))
+    .correlate(_S)
+    .scalar_subquery()
+)
+_TAKE = (
+    update(_S)
+    .where(or_(_S.c.lease_token.is_(None), _S.c.lease_until.is_(None), _S.c.lease_until <= bindparam("now")))
+    .values(
+        lease_token=bindparam("token"),
+        lease_until=bindparam("until"),
+        message_count=_S.c.message_count + bindparam("new"),
+        tokens=_S.c.tokens + bindparam("size"),
+        updated_at=case(
+            (and_(bindparam("new") == 1, _S.c.updated_at < bindparam("now")), bindparam("now")), else_=_S.c.updated_at
+        ),
+    )
+    .returning(*(_S.c[name] for name in STATE_COLUMNS), *_OWNER, _REPEATED, _S.c.title)
+)
+_TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
+_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("session_id"))  # the session that `find_session` would find
+_TAKE_OF_OWNER = _TAKE_BY_NAME.where(_OWN)
+_TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))
 _UNCOUNT = (
     update(_S)
     .where(_S.c.id == bindparam("session"))
     .values(message_count=_S.c.message_count - 1, tokens=_S.c.tokens - bindparam("size"))
 )
+
+
+class _TakenSession(NamedTuple):
+    """Session whose lease this turn has taken.
+
+    turn: as far as it has begun; its request is `unremembered` if the session or its person has turned memory off.
+    values: the columns of the new message, with their values. title: of the session; empty before its first message.
+    repeated_id: the id of the session's last message, if it has the words of this request and no reply.
+    """
+
+    turn: Turn
+    session: SessionState
+    values: Mapping[str, Any]
+    title: str
+    repeated_id: int | None
 
 
 @retry_on_conflict
@@ -70,7 +129,7 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     is_special = request.idempotency_key or request.replaces or request.transcript
     if request.session_id is not None and not is_special:  # one statement can find the session and take its lease
         with transaction() as tx:
-            if (taken := take_session(tx, engine, request)) is not None:
+            if (taken := _take_session(tx, engine, request)) is not None:
                 return _begin(tx, engine, taken, arrived_at, window)
     while True:  # in new transactions: the first one may have locked the session, and rows of owners are locked first
         with transaction() as tx:
@@ -147,15 +206,51 @@ def _find_and_begin(
             row = engine.sessions.make(rows, request.caller, request.session_id)
             row.opening = request.opening()
     appends = keyed is None and request.replaces is None and transcript is None
-    taken = take_session(tx, engine, request, row_id=row.id, appends=appends)
+    taken = _take_session(tx, engine, request, row_id=row.id, appends=appends)
     begun = None if taken is None else _begin(tx, engine, taken, arrived_at, window, keyed)
     return row if begun is None else begun._replace(is_new_session=is_new)
+
+
+def _take_session(
+    tx: Connection, engine: Engine, request: TurnRequest, *, row_id: int | None = None, appends: bool = True
+) -> _TakenSession | None:
+    """Take the lease of a session: the one with this `row_id`, or the caller's session that the request names.
+
+    appends: add the new message to the session's counts.
+    Returns None if another turn has the lease, or the session does not exist.
+    """
+    now, token = engine.now(), secrets.token_hex(16)
+    values = message_values(request.draft, now)
+    params = {
+        "now": now,
+        "token": token,
+        "until": now + LEASE_DURATION,
+        "new": int(appends),
+        "size": values["tokens"] if appends else 0,
+        "content": values["content"],
+    }
+    if row_id is not None:
+        row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()
+    else:
+        session_id, owner = request.session_id, request.caller.owner
+        take, (kind, name) = (_TAKE_OF_ANYBODY, ("session", session_id)) if owner is None else (_TAKE_OF_OWNER, owner)
+        of_caller = {"of_tenant": request.caller.tenant, "kind": kind, "name": name, "session_id": session_id}
+        row = tx.execute(take, {**params, **of_caller}).first()
+    if row is None:
+        return None
+    *columns, kind, name, created_at, is_remembered, repeated_id, title = row
+    key = index_key(row.tenant, kind, name, row.owner_id, created_at)
+    session = SessionState._make([*columns, key])
+    if not (request.remember and session.remember and is_remembered):
+        request, values = _unremembered(request), {**values, "extra": {**UNREMEMBERED, **(values["extra"] or {})}}
+    turn = Turn(request, session, row.public_id, lease=Lease(SessionRow, row.id, token))
+    return _TakenSession(turn, session, values, title, repeated_id)
 
 
 def _begin(
     tx: Connection,
     engine: Engine,
-    taken: TakenSession,
+    taken: _TakenSession,
     arrived_at: datetime,
     window: int | None,
     keyed: TurnRow | None = None,
@@ -164,7 +259,7 @@ def _begin(
 
     keyed: the turn that began with the request's Idempotency-Key.
     """
-    request = taken.request
+    request = taken.turn.request
     engine.budgets.check(tx, taken.session.owner_id, request.caller)
     if request.summary_prompt is not None:  # raises now for an unknown name; the job would only log it
         with engine.database.orm(tx) as rows:
@@ -182,10 +277,10 @@ def _begin(
     return turn
 
 
-def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | None) -> Turn:
+def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: TurnRow | None) -> Turn:
     """Store a person's message, or find the same message that a turn which broke off has stored."""
-    request, session, values, repeated_id = taken.request, taken.session, taken.values, taken.repeated_id
-    turn = Turn(request, session, session.public_id, lease=taken.lease)
+    turn, session, values, title, repeated_id = taken
+    request = turn.request
     require_message_size(request.message, "message")
     if keyed is not None:
         message = find(tx, keyed.user_message_id)
@@ -200,24 +295,15 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
     if repeated is not None and (repeated.extra or {}).get("attachments") != (values["extra"] or {}).get("attachments"):
         repeated = None  # the words are the same, the attachments are not
     if request.replaces is not None:
-        position, branch = _find_replaced(tx, session, request.replaces)
-        if repeated is not None and position == session.message_count:
-            return turn._replace(new_messages=(repeated,))
-        if branch:
-            raise InvalidRequest(
-                "already_replaced",
-                f"Message {request.replaces} has been replaced already. Nothing was changed; read the session again.",
-                param="replaces",
-            )
-        return _replace(tx, engine, turn, values, position)
-    if repeated is not None:  # `take_session` has counted the message, which is stored already
+        return _replace(tx, engine, taken, request.replaces, repeated)
+    if repeated is not None:  # `_take_session` has counted the message, which is stored already
         size = values["tokens"]
         tx.execute(_UNCOUNT, {"session": session.id, "size": size})
         counts = {"message_count": session.message_count - 1, "tokens": session.tokens - size}
         return turn._replace(session=session._replace(**counts), new_messages=(repeated,))
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     message_id = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
-    if not taken.title and not is_kept_out(values["extra"]):
+    if not title and not is_kept_out(values["extra"]):
         title = title_from(request.message or values["content"])
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
     columns = {name: values[name] for name in Message._fields[3:]}
@@ -225,47 +311,53 @@ def _store_message(tx: Connection, engine: Engine, taken: TakenSession, keyed: T
     return turn._replace(new_messages=(message,), is_appended=True)
 
 
-def _replace(tx: Connection, engine: Engine, turn: Turn, values: Mapping[str, Any], position: int) -> Turn:
-    """Replace the message at `position`, and all after it, by the new message with these `values`."""
-    assert turn.session is not None
-    draft = MessageDraft("user", values["content"], values["name"], extra=values["extra"])
-    with engine.database.orm(tx) as rows:
-        row = rows.get_one(SessionRow, turn.session.id)
-        message = replace_messages(rows, row, position, draft, engine.settings, engine.now())
-        rows.flush()
-        return turn._replace(session=SessionState.of(row), new_messages=(message,))
+def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: int, repeated: Message | None) -> Turn:
+    """Replace a user message, and all after it, by the new message.  Raises NotFound, InvalidRequest.
 
-
-def _find_replaced(tx: Connection, session: SessionState, message_id: int) -> tuple[int, int]:
-    """Return the position and the branch of the user message to replace.  Raises NotFound, InvalidRequest."""
+    repeated: the session's last message, if it has the same words and no reply.
+    """
+    turn, session, values = taken.turn, taken.session, taken.values
     query = select(_M.role, _M.position, _M.branch).where(_M.session_id == session.id, _M.erased_at.is_(None))
-    row = tx.execute(query.where(_M.id == message_id)).first()
-    if row is None:
+    replaced = tx.execute(query.where(_M.id == message_id)).first()
+    if replaced is None:
         raise NotFound(
             "message_not_found",
             f"There is no message {message_id} in session {session.public_id!r}, or it was erased. Nothing was stored.",
             param="replaces",
         )
-    if row.role != "user":
+    if replaced.role != "user":
         raise InvalidRequest(
             "not_a_user_message",
             f"Message {message_id} is not the person's own, so a message can't take its place. For another reply, "
             "replace the message it answers. Nothing was stored.",
             param="replaces",
         )
-    return row.position, row.branch
+    if repeated is not None and replaced.position == session.message_count:
+        return turn._replace(new_messages=(repeated,))
+    if replaced.branch:
+        raise InvalidRequest(
+            "already_replaced",
+            f"Message {message_id} has been replaced already. Nothing was changed; read the session again.",
+            param="replaces",
+        )
+    draft = MessageDraft("user", values["content"], values["name"], extra=values["extra"])
+    with engine.database.orm(tx) as rows:
+        row = rows.get_one(SessionRow, session.id)
+        message = replace_messages(rows, row, replaced.position, draft, engine.settings, engine.now())
+        rows.flush()
+        return turn._replace(session=SessionState.of(row), new_messages=(message,))
 
 
-def _sync(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | None, *, arrived_at: datetime) -> Turn:
+def _sync(tx: Connection, engine: Engine, taken: _TakenSession, keyed: TurnRow | None, *, arrived_at: datetime) -> Turn:
     """Store the transcript's messages that the session lacks.  For a retry that was answered, return that answer."""
-    request, transcript = taken.request, taken.request.transcript
+    transcript = taken.turn.request.transcript
     assert transcript is not None
     with engine.database.orm(tx) as rows:
         row = rows.get_one(SessionRow, taken.session.id)
         resumed = keyed or find_resumable(rows, row, transcript, arrived_at)
         if resumed is not None and transcript.is_declared_retry and resumed.finish_reason not in (None, INTERRUPTED):
             row.lease_token = row.lease_until = None
-            return Turn(request, earlier_answer=turns.read_answer(rows, resumed))
+            return Turn(taken.turn.request, earlier_answer=turns.read_answer(rows, resumed))
         is_retry = resumed is not None
         last, as_sent = sync_transcript(rows, row, transcript, engine.settings, engine.now(), is_retry=is_retry)
         rows.flush()
@@ -275,8 +367,7 @@ def _sync(tx: Connection, engine: Engine, taken: TakenSession, keyed: TurnRow | 
         question = max((at for at, message in enumerate(until_last) if message.role == "user"), default=-1)
         new = tuple(until_last[question:])
         continued = turns.find_started(rows, new[0]) if len(new) > 1 else None
-        session = SessionState.of(row)
-        turn = Turn(request, session, session.public_id, new, lease=taken.lease)
+        turn = taken.turn._replace(session=SessionState.of(row), new_messages=new)
         return turn._replace(as_sent=as_sent, continued_turn=continued)
 
 
@@ -290,7 +381,7 @@ def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     with engine.database.read() as tx:
         stored = read(tx, request.caller, request.session_id) if request.session_id is not None else None
         row = stored or engine.sessions.unstored(tx, request.caller)
-        session, request = SessionState.of(row), request if row.is_remembered else unremembered(request)
+        session, request = SessionState.of(row), request if row.is_remembered else _unremembered(request)
         engine.budgets.check(tx, session.owner_id, request.caller)
     *history, message = (
         Message(
@@ -302,3 +393,8 @@ def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     )
     session_id = session.public_id if stored is not None else None
     return Turn(request, session, session_id, (message,), history=tuple(history))
+
+
+def _unremembered(request: TurnRequest) -> TurnRequest:
+    """Return the request for a turn that reads its session alone, and whose messages no other session recalls."""
+    return replace(request, remember=False, recall="off", also=())

@@ -5,8 +5,8 @@ Invariant: the new message and the prefix fit CONTEXT_TOKENS and the model's win
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -40,8 +40,7 @@ FOUND_ELSEWHERE = "what fits stands in another memory"
 CLIENT_TOOLS = "the client has tools of its own, so the message was read"
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(NamedTuple):
     """Context that a prompt may show beside the new message.
 
     settings: with the budgets of the conversation's type and of the model's window.
@@ -91,7 +90,7 @@ def read_context(
         return read_context(engine, turn, model, settings)
     if turn.continued_turn is not None:
         return _as_before(context, turn.continued_turn.memory)
-    return replace(context, others=others, **_select(engine, turn, context, plan, reason, findings, other_rows))
+    return context._replace(others=others, **_select(engine, turn, context, plan, reason, findings, other_rows))
 
 
 def read_session(
@@ -257,8 +256,7 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
 def _as_before(context: Context, shown: MemoryReport) -> Context:
     """Return the context with the facts, excerpts and examples that the continued turn has `shown`."""
     in_prefix = {fact.id for fact in context.prefix.facts}
-    return replace(
-        context,
+    return context._replace(
         facts=tuple(fact for fact in shown.facts if fact.id not in in_prefix),
         recalled=shown.recalled,
         examples=shown.examples,

@@ -10,9 +10,8 @@ Invariants:
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, and_, bindparam, exists, func, literal, or_, select, true, union_all
 
@@ -35,7 +34,7 @@ from memory.sessions.messages import UNSHOWN
 from memory.sessions.summary_schedule import summary_state
 from memory.store.item_rows import join_namespace
 from memory.turn.memory_report import ShownText
-from memory.turn.request import PrefixChoice, Turn
+from memory.turn.request import Turn
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
 from models.messages import Message
@@ -98,13 +97,13 @@ _PREFIX = (
 )
 
 
-@dataclass(frozen=True)
-class Prefix:
+class Prefix(NamedTuple):
     """First message of a prompt, and what was read in the same statement.
 
     text: `instruction_tokens` of instructions, then memory. is_explained: it says how to read quoted memory.
     facts: listed in the text. other_facts: all other valid facts that the profile does not state.
-    choice: of facts and type, if this turn made it; None: an earlier turn did.
+    chosen: columns of the session that keep this turn's choice of facts and type until the next compaction; empty: an
+    earlier turn has chosen.
     profile, overview, texts: the documents that it shows. type: of the conversation, with its `settings`.
     summary_state: state of the stored summary, as `MemoryReport.state`. is_failing: its update fails.
     flags: which kinds of rows the owner may have. has_examples: the owner or the tenant has some.
@@ -116,7 +115,7 @@ class Prefix:
     is_explained: bool
     facts: tuple[Fact, ...]
     other_facts: tuple[Fact, ...]
-    choice: PrefixChoice | None
+    chosen: Mapping[str, Any]
     profile: ProfileBlock
     overview: OverviewBlock
     texts: tuple[ShownText, ...]
@@ -173,12 +172,12 @@ def read_prefix(
         valid = current_facts(engine, tx, session.owner_id, session.id, first.facts_revision or 0)
         valid = valid[: engine.settings.fact_tokens]  # each has a token at least
     others = {fact.id: fact for fact in valid if not person.states(fact)}
-    fact_ids, choice = session.head_facts or [], None
+    fact_ids, chosen = session.head_facts or [], dict[str, Any]()
     if is_choosing:
         budget = of_type.settings.fact_tokens
-        chosen = Ranking.of(engine).select_for_prefix(tuple(others.values()), budget, now)
-        fact_ids = [fact.id for fact in chosen]
-        choice = PrefixChoice(session.head_version, fact_ids, of_type.prefix_type, now)
+        selected = Ranking.of(engine).select_for_prefix(tuple(others.values()), budget, now)
+        fact_ids = [fact.id for fact in selected]
+        chosen = {"head_facts": fact_ids, "head_type": of_type.prefix_type, "head_at": now}
     facts = tuple(others.pop(fact_id) for fact_id in fact_ids if fact_id in others)
     remembered = _paragraphs(
         (PROFILE if turn.request.caller.space is None else SPACE_PROFILE) if person.lines else "",
@@ -198,7 +197,7 @@ def read_prefix(
         is_explained=is_explained,
         facts=facts,
         other_facts=tuple(others.values()),
-        choice=choice,
+        chosen=chosen,
         profile=person,
         overview=current,
         texts=texts,

@@ -6,7 +6,7 @@ Invariants:
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import String, bindparam, case, cast, func, literal_column, select, update
@@ -32,7 +32,7 @@ from memory.sessions.messages import INSERT_MESSAGE, message_values
 from memory.turn import turns
 from memory.turn.answer import Reply
 from memory.turn.begin import withdraw
-from memory.turn.request import PrefixChoice, Turn, TurnFinished
+from memory.turn.request import Turn, TurnFinished
 from models import JobRow, SessionRow, retry_on_conflict
 from models.messages import MessageDraft
 from models.sessions import STATE_COLUMNS, SessionState
@@ -82,10 +82,11 @@ _END_TURN = (
 
 
 @retry_on_conflict
-def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: PrefixChoice | None) -> int:
+def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapping[str, Any]) -> int:
     """Store the reply, its usage and its jobs, release the lease, and return the reply's id.
 
-    choice: the facts and type of the prefix, if this turn chose them.  Raises Conflict when the lease was lost.
+    chosen: columns that keep this turn's choice for the prefix, see `Prefix`; they are dropped if the prefix is to show
+    another summary now.  Raises Conflict when the lease was lost.
     """
     request, lease, now = turn.request, turn.lease, engine.now()
     assert lease is not None and turn.session is not None and turn.turn_id is not None
@@ -112,8 +113,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, choice: Pref
         place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
         reply_id: int = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
         turns.finish(tx, turn.turn_id, reply_id, finished, now)
-        if choice is not None and (session.head_facts, session.head_version) == (None, choice.version):
-            chosen = {"head_facts": choice.fact_ids, "head_type": choice.type, "head_at": choice.at}
+        shown = finished.started.memory.head_version
+        if chosen and (session.head_facts, session.head_version) == (None, shown):
             tx.execute(update(_S).where(_S.c.id == session.id).values(chosen))
         if any(message.refused is not None for message in turn.new_messages):
             with engine.database.orm(tx) as rows:

@@ -133,18 +133,6 @@ class Turn(NamedTuple):
     earlier_answer: "TurnFinished | None" = None
 
 
-class PrefixChoice(NamedTuple):
-    """Facts and conversation type that a turn chose for the prefix, to be kept until the next compaction.
-
-    version: of the summary that the prefix showed. If that has changed when the reply is stored, the choice is dropped.
-    """
-
-    version: int
-    fact_ids: list[int]
-    type: str | None
-    at: datetime
-
-
 @dataclass(frozen=True)
 class TurnUsage:
     """Tokens of the main model.
@@ -163,14 +151,11 @@ class TurnUsage:
 
     def to_stored(self) -> dict[str, Any]:
         """Return the figures that are stored: cached tokens are for the metrics alone."""
-        spent = self.spent
-        return {
-            "prompt_tokens": spent.prompt_tokens,
-            "completion_tokens": spent.completion_tokens,
-            "estimated": spent.estimated,
-            "full_history_tokens": self.full_history_tokens,
-            **({"reasoning_tokens": spent.reasoning_tokens} if spent.reasoning_tokens else {}),
-        }
+        figures = {**vars(self.spent), "full_history_tokens": self.full_history_tokens}
+        del figures["cached_tokens"]
+        if not self.spent.reasoning_tokens:
+            del figures["reasoning_tokens"]
+        return figures
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:

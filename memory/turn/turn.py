@@ -134,8 +134,8 @@ def record(engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, rep
     )
     if turn.lease is None or not (finished.reply.strip() or finished.calls):
         return finished
-    choice = prompt.context.prefix.choice if prompt.context is not None else None
-    reply_id, problem = fail_open(turn.request, partial(store_reply, engine, turn, finished, choice))
+    chosen = prompt.context.prefix.chosen if prompt.context is not None else {}
+    reply_id, problem = fail_open(turn.request, partial(store_reply, engine, turn, finished, chosen))
     if problem is not None:  # the client has received its answer
         return replace(finished, started=replace(finished.started, problem=problem))
     return replace(finished, reply_message_id=reply_id)
@@ -194,7 +194,7 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
     except TooLarge:  # its text says that nothing was stored, but the message is stored
         raise error from None
     if is_filtered:
-        context = replace(context, recalled=replace(context.recalled, excerpts=(), reason=FILTERED))
+        context = context._replace(recalled=replace(context.recalled, excerpts=(), reason=FILTERED))
     shorter = build_prompt(engine, turn, context)
     if shorter.tokens >= prompt.tokens:
         raise error
