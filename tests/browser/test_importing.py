@@ -14,6 +14,7 @@ from tests.browser.page import ME, choose_file, fits, open_manage, state
 from tests.browser.windows import PHONE, watch_of
 from tests.live import Live
 from tests.test_chatgpt_import import conversation, node
+from tests.test_import_cases import COPILOT
 from tests.test_sources import MARKDOWN, PAGE, PROJECT, claude_chat
 
 PART = 500_000  # bytes, as in chats_file.js
@@ -151,7 +152,7 @@ def test_a_file_of_another_kind_is_named_and_not_sent(home, tmp_path):
     for name, kind, content, told in (
         ("cat.png", "image/png", b"\x89PNG\r\n", "cat.png is a picture."),
         ("chat.html", "text/html", b"<html>", "chat.html is a web page. The chats of a ChatGPT export are in the file"),
-        ("notes.csv", "text/csv", b"no JSON at all", "notes.csv is neither JSON nor Markdown nor a .zip."),
+        ("notes.csv", "text/csv", b"no JSON at all", "notes.csv is neither JSON, Markdown, Copilot's CSV nor a .zip."),
         ("conversations.json", "application/json", export_of(2)[:-40], "conversations.json ends in the middle"),
         ("export.zip", "application/zip", b"PK\x03\x04 and no more", "export.zip is a .zip that can't be opened"),
         ("photos.zip", "application/zip", photos, "It begins with: sea.jpg, sun.jpg."),
@@ -171,6 +172,8 @@ def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(home
     manage = drop(home, ("claude.zip", "application/zip", claude), ("tea.md", "text/markdown", MARKDOWN))
     expect(manage).to_contain_text("claude.zip, tea.md was imported. New: 4 chats, 7 messages.")
     assert {"Tea", "Tea shop", "On tea"} <= titles(live)
+    manage = drop(home, ("copilot-activity-history.csv", "text/csv", COPILOT.encode()))
+    expect(manage).to_contain_text("copilot-activity-history.csv was imported. New: 2 chats, 3 messages.")
     manage = drop(home, ("MyActivity.html", "text/html", PAGE))
     expect(manage).to_contain_text("MyActivity.html was imported. New: 2 chats, 6 messages.")
     manage = drop(home, ("user.json", "application/json", b'{"chatgpt_plus_user": true}'))

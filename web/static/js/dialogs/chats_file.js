@@ -5,7 +5,9 @@
 import { hasText, text } from "../page/words.js";
 
 const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress
-const CHATS = /(?:^|\/)(?:(?:conversations(?:-\d+)?|memories|projects(?:\/[^/]+)?)\.json|MyActivity\.(?:json|html))$/;
+const CHATS =
+  /(?:^|\/)(?:(?:conversations(?:-\d+)?|memories|projects(?:\/[^/]+)?|prod-grok-backend|chat-[^/]+)\.json|MyActivity\.(?:json|html))$/;
+const START = /^\s*(?:[[{"#*-]|Conversation,Time,)/; // of JSON, Markdown, or Copilot's CSV
 const TEXT = /\.(?:json|jsonl|ndjson|md|html|zip)$/;
 const ACTIVITY = 'class="outer-cell'; // of Google's page, after its style
 const KINDS = { "text/html": "web_page", "application/pdf": "pdf" };
@@ -32,7 +34,7 @@ async function documentsIn(file) {
     throw wrong("unreadable", { name });
   });
   if (start.startsWith("PK")) return documentsInZip(file);
-  if (/^\s*[[{"#*-]/.test(start)) return [file];
+  if (START.test(start)) return [file];
   if (await isActivity(file)) return [file];
   const kind = KINDS[file.type] ?? file.type.split("/")[0];
   throw wrong(hasText(`dialogs.import.wrong.${kind}`) ? kind : "unknown", { name });

@@ -64,7 +64,7 @@ export class PersonData extends Component {
     return "";
   });
 
-  choose = async () => importFiles(await chooseFiles(".json,.jsonl,.md,.html,.af,.zip,application/json,application/zip"));
+  choose = async () => importFiles(await chooseFiles(".json,.jsonl,.md,.html,.csv,.af,.zip,application/json,application/zip"));
 
   render(_, { busy, note, trouble }) {
     const told = isUnnamed() ? text("dialogs.person_data.yours") : textParts("dialogs.person_data.whose", { user: html`<strong>${whose()}</strong>` });
