@@ -20,9 +20,9 @@ from memory.errors import SummaryRefused
 from memory.knowledge.grounding import Ungrounded
 from memory.knowledge.summary_update import SummaryInput, read, update_summary
 from memory.languages import analysis_in
-from memory.llm import LanguageModel, complete
+from memory.llm import complete
 from memory.llm.builtin import BuiltinModel
-from memory.llm.mini_model import ask
+from memory.llm.mini_model import MiniModel
 from memory.prompts.prompts import Prompt
 from models.facts import Fact
 from models.messages import Message
@@ -56,8 +56,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
     repair = engine.prompts.get(Caller(), "repair")
     language = engine.settings.search_language
-    mini = engine.model_server.models.mini
-    results = [compare(prompt, repair, mini, messages, facts, language, every) for prompt in named]
+    results = [compare(prompt, repair, engine.mini, messages, facts, language, every) for prompt in named]
     click.echo(table(facts, results))
 
 
@@ -112,7 +111,7 @@ def read_messages(data: Any) -> list[Message]:
 def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
     prompt: Prompt,
     repair: Prompt,
-    mini: LanguageModel,
+    mini: MiniModel,
     messages: Sequence[Message],
     stated_facts: Sequence[str],
     language: str,
@@ -129,7 +128,7 @@ def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
         unread += messages[start : start + every]
         source = SummaryInput(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            update = update_summary(partial(ask, mini, spend=spent.append), prompt, repair, source).value
+            update = update_summary(partial(mini.ask, 0, spent=spent), prompt, repair, source).value
         except SummaryRefused:
             continue
         grounding = source.grounding()

@@ -93,7 +93,7 @@ def test_after_the_first_word_nobody_else_is_asked(app, model_server, other):
 
 def test_a_stopped_turn_asks_nobody_else(model_server, other):
     with connected(model_server) as first, connected(other) as second:
-        model = WithFallback(first, [second])
+        model = WithFallback(first, [second], lambda *_: None)
         asked = request(stream=True)
         model_server.main.queue(lambda body: (asked.cancel.cancel(), LASTING)[1])
         with pytest.raises(Cancelled):
@@ -133,7 +133,7 @@ def test_a_failure_is_remembered_for_some_seconds(model_server, other, stream):
         first, second = (
             stack.enter_context(connected(server, clock=lambda: now[0])) for server in (model_server, other)
         )
-        model = WithFallback(first, [second])
+        model = WithFallback(first, [second], lambda *_: None)
         model_server.main.default = lambda body: LASTING
         for _ in range(3):
             assert complete(model, request(stream))[0] == "The other server answers."

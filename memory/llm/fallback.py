@@ -32,7 +32,7 @@ class WithFallback:
         self,
         model: LanguageModel,
         substitutes: Sequence[LanguageModel],
-        on_takeover: Callable[[str, str], None] | None = None,
+        on_takeover: Callable[[str, str], None],
         if_unknown: LanguageModel | None = None,
     ) -> None:
         self.name = model.name
@@ -67,7 +67,10 @@ class WithFallback:
                         continue
                     if not announced and not isinstance(event, Waiting):
                         announced = True
-                        self._tell(model, why or "")
+                        log.warning(
+                            "another model answers", extra=logs.fields(model=model.name, instead_of=self.name, code=why)
+                        )
+                        self._on_takeover(model.name, why or "")
                         yield Substitute(model.name)
                     if not isinstance(event, Waiting | Thought):
                         began = True
@@ -76,8 +79,8 @@ class WithFallback:
                     yield event
                 return
             except ModelError as error:
-                own = model is self._model and error.code in OF_THE_REQUEST
-                if began or own or request.cancel.cancelled:
+                is_final = model is self._model and error.code in OF_THE_REQUEST
+                if began or is_final or request.cancel.cancelled:
                     raise
                 errors[model] = error
             if model is self._model:
@@ -90,11 +93,6 @@ class WithFallback:
         """Return the models to ask. why: the code of the model's last failure."""
         unknown = [self._if_unknown] if self._if_unknown is not None and why == NOT_FOUND else []
         return list(dict.fromkeys([self._model, *unknown, *self._substitutes]))
-
-    def _tell(self, model: LanguageModel, code: str) -> None:
-        log.warning("another model answers", extra=logs.fields(model=model.name, instead_of=self.name, code=code))
-        if self._on_takeover is not None:
-            self._on_takeover(model.name, code)
 
     def _all_failed(self, errors: Mapping[LanguageModel, ModelError]) -> ModelError:
         """Return the error of the model, or of the one that answers where it is unknown, with the others' codes."""
@@ -121,5 +119,5 @@ def _is_silent(chunk: RawChunk) -> bool:
     """Return whether a chunk holds nothing of an answer, as the first one that only names the role."""
     choices = [dict_in(choice) for choice in list_in(chunk.data.get("choices"))]
     deltas = [dict_in(choice.get("delta") or choice.get("message")) for choice in choices]
-    said = [value for delta in deltas for name, value in delta.items() if name != "role"]
-    return not any(said) and not any(choice.get("finish_reason") for choice in choices)
+    content = [value for delta in deltas for name, value in delta.items() if name != "role"]
+    return not any(content) and not any(choice.get("finish_reason") for choice in choices)

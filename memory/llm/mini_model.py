@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
-from memory.llm import ChatMessage, LanguageModel, ModelRequest, complete
+from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.model_server import ModelServer
 from memory.llm.thoughts import CLOSING_TAG, without_thoughts
 from memory.ops.metrics import Metrics
@@ -88,48 +88,34 @@ class MiniModel:
     ) -> ParsedAnswer[T]:
         """Return what `read` makes of the answer, which is not repaired without `repair`.
 
+        spent: gets what each call took, which the caller charges; without it the owner is charged at once.
         Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired.
         """
-
-        def charge(usage: Usage) -> None:
+        model, usages = self.model_server.models.mini, list[Usage]()
+        while True:
+            text, end = complete(model, request)
+            usages.append(end.usage)
             if spent is None:
-                self.spend(owner_id, usage)
+                self.spend(owner_id, end.usage)
             else:
-                spent.append(usage)
-                self.metrics.count_tokens("mini", usage)
-
-        return ask(self.model_server.models.mini, request, repair, read, charge)
+                spent.append(end.usage)
+                self.metrics.count_tokens("mini", end.usage)
+            try:
+                return ParsedAnswer(read(text), end.model, tuple(usages), cut_off=end.reason == "length")
+            except InvalidAnswer as error:
+                if end.reason == "length" and any(map(str.isalnum, text)):
+                    raise CutOff from None
+                if repair is None:
+                    raise
+                again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=str(error)))
+            # Under a schema, small models may write the shortest JSON that it allows, or white space for ever.
+            schema = request.schema if _has_words(text) else None
+            request, repair = replace(request, schema=schema, messages=(*request.messages, *again)), None
 
     def spend(self, owner_id: int, usage: Usage) -> None:
         """Charge what a call took."""
         self.budgets.add_usage_now(owner_id, [usage])
         self.metrics.count_tokens("mini", usage)
-
-
-def ask(
-    model: LanguageModel,
-    request: ModelRequest,
-    repair: Prompt | None,
-    read: Callable[[str], T],
-    spend: Callable[[Usage], None],
-) -> ParsedAnswer[T]:
-    """Like `MiniModel.ask`, of any model; `spend` is told what each call took."""
-    spent = list[Usage]()
-    while True:
-        text, finish = complete(model, request)
-        spend(finish.usage)
-        spent.append(finish.usage)
-        try:
-            return ParsedAnswer(read(text), finish.model, tuple(spent), cut_off=finish.reason == "length")
-        except InvalidAnswer as error:
-            if finish.reason == "length" and any(map(str.isalnum, text)):
-                raise CutOff from None
-            if repair is None:
-                raise
-            again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=str(error)))
-        # Under a schema, small models may write the shortest JSON that it allows, or white space for ever.
-        schema = request.schema if _has_words(text) else None
-        request, repair = replace(request, schema=schema, messages=(*request.messages, *again)), None
 
 
 def request_for(task: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:

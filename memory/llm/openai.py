@@ -7,9 +7,7 @@ Invariants (tests/model_client/test_client.py):
 - Whatever happens to a request raises ModelError.
 - A client's request is sent as it came.  Only what its server refuses, and an answer can do without, is left out, in
   later requests at once.
-- One of our own requests takes at most three tries, none after its first part was yielded.  A client's takes one,
-  because clients try again themselves.  Both wait for a model that its server loads, for LOADING_SECONDS.  A server
-  that fails for long is left alone for some seconds.
+- No request is tried again after its first part was yielded (see `retries`).
 - MODEL_TIMEOUT bounds all tries together.  Of a stream it bounds the silence, and LASTING_MAX times as much the whole.
 """
 
@@ -17,7 +15,6 @@ import contextlib
 import json
 import math
 import queue
-import random
 import re
 import socket
 import ssl
@@ -38,9 +35,10 @@ from config import Server, SettingsError
 from config.model_servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
-from memory.llm.provider_errors import WORTH_ANOTHER_TRY, ProviderErrors
+from memory.llm.provider_errors import ProviderErrors
 from memory.llm.request_form import RequestForm
 from memory.llm.response_parser import parse_completion
+from memory.llm.retries import REQUEST_TRIES, Retries
 from memory.llm.thoughts import ThoughtSplitter
 from memory.ops.metrics import Metrics
 from search_index import EmbeddingUnavailable
@@ -248,26 +246,15 @@ def _shutdown_socket(response: httpx2.Response) -> None:
             socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
-REQUEST_TRIES = 3
-PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
 BUSY_SECONDS = 10.0  # what the caller is told to wait if a busy server does not say
-BACKOFF_SECONDS_MAX = 1.0
-LOADING_SECONDS = 60.0  # that an answer waits for a model that its server loads; at most half of MODEL_TIMEOUT
 LASTING_MAX = 10  # times MODEL_TIMEOUT that a stream may take in all
-LASTING = frozenset({"model_failed", "model_unreachable"})  # errors that tell of more than one request
-DOWN_SECONDS = {
-    **dict.fromkeys((*WORTH_ANOTHER_TRY, "model_timeout", "model_quota_exhausted", "model_key_refused"), 20.0),
-    "model_not_found": 60.0,
-}
-"""For so many seconds a model that failed is asked after its substitutes. Other failures say nothing about the next."""
 WINDOW_SHARE, WINDOW_TOKENS_MIN = 0.75, 500  # of a prompt that was too long where the server names no limit
 
 
 class OpenAIModel:
     """`LanguageModel`: the model `name` at `provider`, chosen by the environment variable `setting`.
 
-    Threads may share it.  backoff: the pause in seconds before the first retry; the second is twice as long.
-    rest: seconds in which a server is left alone that failed REQUEST_TRIES times in a row.
+    Threads may share it.  backoff, rest, clock: of `Retries`.
     """
 
     def __init__(
@@ -285,9 +272,7 @@ class OpenAIModel:
         self.form = RequestForm()
         """How this model's requests are written, as learned so far."""
         self._errors = provider.errors(name, setting)
-        self._backoff, self._rest, self._clock = backoff, rest, clock
-        self._lasting_failures = 0  # in a row
-        self._failure: tuple[float, ModelError] | None = None  # the last one, and when it came
+        self._retries = Retries(provider.timeout, backoff, rest, clock)
 
     @property
     def supports_tools(self) -> bool:
@@ -302,14 +287,11 @@ class OpenAIModel:
     @property
     def down(self) -> str | None:
         """Return the code of the error with which the model failed lately."""
-        last = self._failure
-        if last is None or self._clock() >= last[0] + DOWN_SECONDS[last[1].code]:
-            return None
-        return last[1].code
+        return self._retries.down
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  Closing the iterator early closes the connection."""
-        self._raise_while_resting()
+        self._retries.raise_while_resting()
         silence, began_at = self.provider.timeout, time.monotonic()
         deadline = began_at + silence * (LASTING_MAX if request.stream else 1)
         form, tries, began, is_lesson = self.form, 0, False, True
@@ -317,8 +299,9 @@ class OpenAIModel:
             try:
                 for event in self._events(request, form, deadline):
                     if not began and not isinstance(event, Waiting):  # only now it is known that the form helps
-                        self._succeeded(form if is_lesson else self.form)
                         began = True
+                        self._retries.succeeded()
+                        self.form = self.form.merged(form) if is_lesson and form is not self.form else self.form
                     yield event
                 return
             except ModelError as failed:
@@ -330,23 +313,16 @@ class OpenAIModel:
                 form = other
                 continue
             tries += 1
-            pause = self._pause(error, request, tries, time.monotonic() - began_at)
-            self._failed(error, request, began=began)
+            seconds = time.monotonic() - began_at
+            pause = self._retries.pause(error, tries, seconds, is_own=request.client is None)
+            self._complete(error, request)
+            if not began:
+                self._retries.failed(error)
             if began or pause is None:
                 raise error
             if tries == REQUEST_TRIES - 1 and error.code == "model_failed":  # perhaps at its own calls or JSON
                 form, is_lesson = replace(form, tools=False, json_mode="text"), False
             yield from _wait(pause, request)
-
-    def _pause(self, error: ModelError, request: ModelRequest, tries: int, seconds: float) -> float | None:
-        """Return how long to wait before another try; None: there is none.  seconds: since the first try began."""
-        # With jitter, so that callers who failed together do not return together.
-        backoff = min(self._backoff * 2 ** (tries - 1), BACKOFF_SECONDS_MAX) * (1 + random.random() / 4)  # nosec B311
-        pause = backoff if error.retry_after is None else error.retry_after
-        if error.code == "model_loading":
-            return pause if seconds + pause < min(LOADING_SECONDS, self.provider.timeout / 2) else None
-        final = error.code not in WORTH_ANOTHER_TRY or request.client is not None or tries >= REQUEST_TRIES
-        return pause if not final and pause <= min(PAUSE_SECONDS_MAX, self.provider.timeout - seconds) else None
 
     def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:
         """Yield the answer of one try."""
@@ -363,29 +339,14 @@ class OpenAIModel:
                     self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
                 yield event
 
-    def _succeeded(self, form: RequestForm) -> None:
-        self._lasting_failures, self._failure = 0, None
-        if form is not self.form:
-            self.form = self.form.merged(form)
-
-    def _failed(self, error: ModelError, request: ModelRequest, *, began: bool) -> None:
-        """Remember what a failure says of the model and of later requests."""
+    def _complete(self, error: ModelError, request: ModelRequest) -> None:
+        """Add what the server did not say: the window that a prompt exceeds, and how long a busy model may take."""
         if error.code == CONTEXT_EXCEEDED:
             share = int(estimate_prompt(request) * WINDOW_SHARE)
             error.window = error.window or max(WINDOW_TOKENS_MIN, share)
             self.form = replace(self.form, window=error.window)
         if error.code in ("model_busy", "model_loading") and error.retry_after is None:
             error.retry_after = BUSY_SECONDS
-        if not began and error.code in DOWN_SECONDS:
-            self._lasting_failures += error.code in LASTING
-            self._failure = self._clock(), error
-
-    def _raise_while_resting(self) -> None:
-        """Raise the last error again while the server is left alone, without asking it."""
-        if self._failure is not None and self._lasting_failures >= REQUEST_TRIES:
-            left = self._failure[0] + self._rest - self._clock()
-            if left > 0 and self._failure[1].code in LASTING:
-                raise self._failure[1].again(left)
 
 
 INDEX_SECONDS = 30.0

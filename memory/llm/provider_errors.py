@@ -16,9 +16,7 @@ from typing import Any
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
 from memory.llm import dict_in, list_in
-
-WORTH_ANOTHER_TRY = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off", "model_loading"})
-"""The codes of failures that another try a moment later may avoid."""
+from memory.llm.retries import PASSING
 
 _SENTENCES = {
     "model_unreachable": "The model server at {address} could not be reached ({why}). "
@@ -183,7 +181,7 @@ class ProviderErrors:
             self._quote(message, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
             **{name: self._quote(str(value)) for name, value in given.items() if isinstance(value, str | int)},
         )
-        if code in WORTH_ANOTHER_TRY:
+        if code in PASSING:
             error.retry_after = _pause(headers, named, message)
         return error
 

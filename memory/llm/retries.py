@@ -1,0 +1,78 @@
+"""Decide after a failure whether a model is asked again, is left alone, or is asked after its substitutes.
+
+Invariant (tests/model_client/test_client.py): one of our own requests takes at most REQUEST_TRIES.  A client's takes
+one, because clients try again themselves.  Both wait LOADING_SECONDS for a model that its server loads.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from memory.errors import ModelError
+
+PASSING = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off", "model_loading"})
+"""The codes of failures that another try a moment later may avoid."""
+LASTING = frozenset({"model_failed", "model_unreachable"})  # failures that tell of more than one request
+DOWN_SECONDS = {
+    **dict.fromkeys((*PASSING, "model_timeout", "model_quota_exhausted", "model_key_refused"), 20.0),
+    "model_not_found": 60.0,
+}
+"""For so many seconds a model that failed is asked after its substitutes. Other failures say nothing about the next."""
+
+REQUEST_TRIES = 3
+PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
+BACKOFF_SECONDS_MAX = 1.0
+LOADING_SECONDS = 60.0  # that an answer waits for a model that its server loads; at most half of MODEL_TIMEOUT
+
+
+@dataclass
+class Retries:
+    """Failures of one model, and what they mean for its next requests. Threads may share it.
+
+    timeout: seconds of all tries together. backoff: the pause in seconds before the first retry; the second is twice as
+    long. rest: seconds in which a server is left alone that failed REQUEST_TRIES times in a row.
+    """
+
+    timeout: float
+    backoff: float
+    rest: float
+    clock: Callable[[], float]
+    _lasting_failures: int = field(default=0, init=False)  # in a row
+    _last: tuple[float, ModelError] | None = field(default=None, init=False)  # the last failure, and when it came
+
+    @property
+    def down(self) -> str | None:
+        """Return the code of the error with which the model failed lately."""
+        if self._last is None or self.clock() >= self._last[0] + DOWN_SECONDS[self._last[1].code]:
+            return None
+        return self._last[1].code
+
+    def raise_while_resting(self) -> None:
+        """Raise the last error again while the server is left alone, without asking it."""
+        if self._last is not None and self._lasting_failures >= REQUEST_TRIES:
+            left = self._last[0] + self.rest - self.clock()
+            if left > 0 and self._last[1].code in LASTING:
+                raise self._last[1].again(left)
+
+    def pause(self, error: ModelError, tries: int, seconds: float, *, is_own: bool) -> float | None:
+        """Return how long to wait before another try; None: there is none.
+
+        seconds: since the first try began. is_own: the request is no client's.
+        """
+        # With jitter, so that callers who failed together do not return together.
+        backoff = min(self.backoff * 2 ** (tries - 1), BACKOFF_SECONDS_MAX) * (1 + random.random() / 4)  # nosec B311
+        pause = backoff if error.retry_after is None else error.retry_after
+        if error.code == "model_loading":
+            return pause if seconds + pause < min(LOADING_SECONDS, self.timeout / 2) else None
+        may_help = error.code in PASSING and is_own and tries < REQUEST_TRIES
+        return pause if may_help and pause <= min(PAUSE_SECONDS_MAX, self.timeout - seconds) else None
+
+    def failed(self, error: ModelError) -> None:
+        """Remember a failure before the first part of an answer."""
+        if error.code in DOWN_SECONDS:
+            self._lasting_failures += error.code in LASTING
+            self._last = self.clock(), error
+
+    def succeeded(self) -> None:
+        """Forget the failures before."""
+        self._lasting_failures, self._last = 0, None
