@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 
 _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
 _DRAFTED = ("text", "quote", "category", "importance", "scope")
-_PERSONAL = ("superseded", "excluded")
 _REVISED = ("text", "category", "importance", "pinned")
 
 _INSERT = insert(FactRow.__table__).returning(_F.id)
@@ -57,14 +56,9 @@ _COUNT = (
 _REVISE = insert(FactRevisionRow.__table__).from_select(
     ["fact_id", *_REVISED, "action", "author", "at"],
     select(
-        _F.id,
-        *(_F[name] for name in _REVISED),
-        bindparam("action", type_=_R.action.type),
-        bindparam("author", type_=_R.author.type),
-        bindparam("at", type_=_R.at.type),
-    )
-    .where(_F.id.in_(bindparam("ids", expanding=True)))
-    .order_by(_F.id),
+        *(_F[name] for name in ("id", *_REVISED)),
+        *(bindparam(name, type_=_R[name].type) for name in ("action", "author", "at")),
+    ).where(_F.id == bindparam("fact")),
 )
 _CHANGED = (
     update(OwnerRow.__table__)
@@ -98,9 +92,9 @@ def mark_changed(tx: Transaction | Connection, owner_ids: Collection[int]) -> No
     tx.execute(_CHANGED, {"owners": sorted(owner_ids), "revision": secrets.randbits(62)})
 
 
-def _save_revision(tx: Transaction, fact_ids: Collection[int], action: str, author: str, now: datetime) -> None:
-    """Store how these facts are now as revisions of theirs."""
-    tx.execute(_REVISE, {"ids": list(fact_ids), "action": action, "author": author, "at": now})
+def _save_revision(tx: Transaction, fact_id: int, action: str, author: str, now: datetime) -> None:
+    """Store how a fact is now as a revision of it."""
+    tx.execute(_REVISE, {"fact": fact_id, "action": action, "author": author, "at": now})
 
 
 def change_fact(
@@ -112,7 +106,7 @@ def change_fact(
     if "text" in columns or (columns.get("valid_to") is not None and action != "merged"):
         for owner_id in owner_ids:
             overview.outdate_facts(tx, owner_id, [fact_id], now)
-    _save_revision(tx, [fact_id], action, author, now)
+    _save_revision(tx, fact_id, action, author, now)
     mark_changed(tx, owner_ids)
 
 
@@ -126,40 +120,36 @@ def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetim
     is_pinned = fact.pinned or any(old.pinned for old in superseded)
     change_fact(tx, fact.id, now, "accepted", valid_to=None, replaces=None, pinned=is_pinned)
     for old in superseded:
-        invalidate(tx, old.id, now, by=fact)
+        invalidate(tx, old.id, now, author="person", by=fact)
 
 
-def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> int:
-    """Store a fact that a person states, or one that `waits`; return its id."""
-    row = {**columns, "owner_id": owner_id, "valid_from": now, "created_at": now}
+def add_fact(tx: Transaction, owner_id: int, now: datetime, author: str = "person", **columns: Any) -> int:
+    """Store a fact, which is valid from now on without other `columns`; return its id."""
+    row = {"owner_id": owner_id, "valid_from": now, "created_at": now} | columns
     fact_id: int = tx.execute(_INSERT, row).scalar_one()
-    _save_revision(tx, [fact_id], "made" if row.get("replaces") is None else "proposed", "person", now)
+    _save_revision(tx, fact_id, "made" if row.get("replaces") is None else "proposed", author, now)
     mark_changed(tx, [owner_id])
     return fact_id
 
 
-def invalidate(
+def invalidate(  # noqa: PLR0913 - how it ends, and who ends it
     tx: Transaction,
     fact_id: int,
     now: datetime,
     action: str = "superseded",
     *,
+    author: str = "model",
     until: datetime | None = None,
     by: Fact | None = None,
 ) -> None:
-    """Invalidate a fact from `until` or now.
+    """Invalidate a fact from `until` or now, but not from before it begins.
 
-    action: `superseded` or `excluded` by a person, or one of a job's. by: the fact that replaces it; its `valid_from`
-    then counts.
+    by: the fact that replaces it; its `valid_from` then counts.
     """
-    columns = _invalid(by.valid_from if by is not None else until or now, by, is_merged=action == "merged")
-    change_fact(tx, fact_id, now, action, "person" if action in _PERSONAL else "model", **columns)
-
-
-def _invalid(until: datetime, by: Fact | None, *, is_merged: bool = False) -> dict[str, Any]:
-    """Return the columns of a fact that is valid until then, but never ends before it begins."""
-    valid_to = case((_F.valid_from > until, _F.valid_from), else_=until)
-    return {"valid_to": valid_to, "superseded_by": by.id if by is not None else None, "merged": is_merged}
+    end = by.valid_from if by is not None else until or now
+    columns = {"superseded_by": by.id if by is not None else None, "merged": action == "merged"}
+    valid_to = case((_F.valid_from > end, _F.valid_from), else_=end)
+    change_fact(tx, fact_id, now, action, author, valid_to=valid_to, **columns)
 
 
 def revalidate(tx: Transaction, fact_id: int, now: datetime) -> None:
@@ -218,37 +208,25 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
         columns = {name: getattr(draft, name) for name in _DRAFTED} | {"expires_at": decision.expires_at}
         columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays
-        row = {**columns, "owner_id": session.owner_id, "session_id": session.id, "links": draft.links}
+        row = {**columns, "session_id": session.id, "links": draft.links}
         row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
-        fact_id = tx.execute(_INSERT, row).scalar_one()
+        fact_id = add_fact(tx, session.owner_id, now, "model", **row)
         new = Fact(fact_id, session_id=session.public_id, waiting=decision.waits, **columns)
         words[new.id] = words_of(new)
         if new.waiting:
             waiting.append(new)
             continue
         for old in superseded:
-            tx.execute(update(FactRow.__table__).where(_F.id == old.id).values(_invalid(new.valid_from, new)))
+            invalidate(tx, old.id, now, by=new)
             del words[old.id]
             corrected[valid.pop(old.id)] = draft.text
         valid[new.id] = new
         added.append(new)
-    _record(tx, session.owner_id, {"made": added, "proposed": waiting, "superseded": [*corrected]}, now)
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
     counts |= {"waiting": len(waiting)} if waiting else {}
     return counts, corrected, [*added, *waiting]
-
-
-def _record(tx: Transaction, owner_id: int, changed: Mapping[str, Sequence[Fact]], now: datetime) -> None:
-    """Store revisions of facts that a model changed, by the action, and let go of what is kept of them."""
-    for action, facts in changed.items():
-        if facts:
-            _save_revision(tx, [fact.id for fact in facts], action, "model", now)
-    if changed["superseded"]:
-        overview.outdate_facts(tx, owner_id, [fact.id for fact in changed["superseded"]], now)
-    if changed["made"]:
-        mark_changed(tx, [owner_id])
 
 
 def decide_on_draft(draft: FactDraft, source: Message, rules: RuleSet) -> Decision:

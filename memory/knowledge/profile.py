@@ -305,7 +305,7 @@ def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: 
     stated, states = (ProfileBlock(values=tuple(profile.values())).states for profile in (before, after))
     for fact in read_facts(tx, FactRow.owner_id == owner.id, *IN_ALL_SESSIONS):
         if stated(fact) and not states(fact):
-            invalidate(tx, fact.id, now)
+            invalidate(tx, fact.id, now, author="person")
 
 
 def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:

@@ -208,7 +208,7 @@ def _close_facts(engine: Engine, ids: Sequence[int], texts: dict[int, str], ends
                 change_fact(tx, fact_id, engine.now(), expires_at=ends[fact_id])
                 schedule_end(engine, tx, owner_id, tenant, ends[fact_id])
             elif text == texts[fact_id]:
-                invalidate(tx, fact_id, engine.now(), "excluded")
+                invalidate(tx, fact_id, engine.now(), "excluded", author="person")
 
 
 @retry_on_conflict
