@@ -155,12 +155,12 @@ def drop(tx: Transaction, exchange: Exchange, now: datetime) -> None:
 
 def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
     """Return the examples that still exist, in this order."""
-    wanted = list(ids)
-    if not wanted:
+    listed = list(ids)
+    if not listed:
         return ()
-    rows = tx.execute(_OF_KIND.where(_I.id.in_(wanted)))
+    rows = tx.execute(_OF_KIND.where(_I.id.in_(listed)))
     existing = {row.id: as_example(item_rows.as_item(row)) for row in rows}
-    return tuple(existing[example_id] for example_id in wanted if example_id in existing)
+    return tuple(existing[example_id] for example_id in listed if example_id in existing)
 
 
 def as_example(item: Item) -> Example:
@@ -172,7 +172,11 @@ def _value(messages: Sequence[Json], tags: Collection[str], rating: int) -> Json
     value = {"input": messages[0]["content"], "output": messages[-1]["content"] or ""}
     value |= {"tags": list(tags), "rating": rating}
     is_plain = len(messages) == 2 and "tool_calls" not in messages[-1]
-    return value if is_plain else {**value, "messages": [{**one, "content": one["content"] or ""} for one in messages]}
+    return (
+        value
+        if is_plain
+        else {**value, "messages": [{**message, "content": message["content"] or ""} for message in messages]}
+    )
 
 
 def _as_sent(message: Message) -> Json:

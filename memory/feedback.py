@@ -11,7 +11,6 @@ Invariants:
 - Feedback, and what was made of it, goes when a message of the exchange is erased or replaced (test_instructions).
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 from memory import examples, instructions
@@ -105,10 +104,18 @@ def run(engine: Engine, job: Job) -> bool:
         if len(readable) < 2:
             raise InvalidAnswer("A model server refused the message or the reply, so it was not read.")
         message, reply = readable
-        text, asked = item.value["text"], own_words(message.content)[:EXCHANGE_CHARS]
-        read = _Reviewed(before, asked, reply.content[:EXCHANGE_CHARS], item.value["thumbs"], own_words(text))
-        request = request_for(prompt.render(), _blocks(read), SCHEMA)
-        usable = partial(_proposal, read, f"{message.content}\n{reply.content}\n{text}", room)
+        text, thumbs = item.value["text"], item.value["thumbs"]
+        own = own_words(message.content)[:EXCHANGE_CHARS], own_words(text)
+        parts = {
+            "instruction": [before],
+            "question": own[:1],
+            "reply": [reply.content[:EXCHANGE_CHARS]],
+            "feedback": [f"thumbs {thumbs}" if thumbs else "", own[1]],
+        }
+        blocks = [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
+        request = request_for(prompt.render(), blocks, SCHEMA)
+        everything = f"{message.content}\n{reply.content}\n{text}"
+        usable = partial(_proposal, before.strip(), "\n".join(own), everything, room)
         proposed = engine.mini.ask(owner.id, request, repair, usable).value
     except InvalidAnswer as error:
         state, reason = "refused", str(error)
@@ -136,41 +143,18 @@ def _waiting(engine: Engine, tx: Transaction, owner: OwnerRow) -> list[Item]:
     return sorted(waiting, key=lambda item: item.updated_at)
 
 
-@dataclass(frozen=True)
-class _Reviewed:
-    """Instruction's text, an exchange, and what the person thinks of the reply."""
-
-    instruction: str
-    message: str
-    reply: str
-    thumbs: str | None
-    feedback: str
-
-
-def _blocks(read: _Reviewed) -> list[str]:
-    """Return the blocks of the mini model's prompt."""
-    thumbs = f"thumbs {read.thumbs}" if read.thumbs else ""
-    parts = {
-        "instruction": [read.instruction],
-        "question": [read.message],
-        "reply": [read.reply],
-        "feedback": [thumbs, read.feedback],
-    }
-    return [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
-
-
-def _proposal(read: _Reviewed, everything: str, room: int, answer: str) -> dict[str, str] | None:
+def _proposal(before: str, own: str, everything: str, room: int, answer: str) -> dict[str, str] | None:
     """Return the proposal in an answer; None when it changes nothing. Raises InvalidAnswer.
 
-    everything: the exchange and the feedback with what they quote. room: characters that the instruction may have.
+    before: the instruction as it stands. own: the person's own words. everything: the exchange and the feedback with
+    what they quote. room: characters that the instruction may have.
     """
     proposal: dict[str, str] = first_object(answer, SCHEMA)
-    text, before = proposal["text"].strip(), read.instruction.strip()
+    text = proposal["text"].strip()
     if text in ("", before):
         return None
     if len(text) > room:
         raise InvalidAnswer(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
-    own = f"{read.message}\n{read.feedback}"
     if not proposal["quote"].strip() or not contains_quote(proposal["quote"], own):
         raise InvalidAnswer("Its `quote` is not in the person's own words.")
     added = [line for line in text.splitlines() if line not in before.splitlines()]

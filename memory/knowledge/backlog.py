@@ -47,11 +47,11 @@ def start(engine: Engine, caller: Caller) -> Backlog:
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         engine.budgets.check(tx, owner.id)
-        left = engine.budgets.remaining(tx, owner.id)
+        remaining = engine.budgets.remaining(tx, owner.id)
         requests = list[JobRequest]()
         for session_id, messages in _unsummarised(tx, owner):
-            left -= _cost(messages)
-            if left < 0 and requests:
+            remaining -= _cost(messages)
+            if remaining < 0 and requests:
                 break
             requests.append(JobRequest("summary", session_id, owner.tenant, owner.id, session_id, force=True))
         engine.job_queue.enqueue(tx, *requests)

@@ -268,8 +268,8 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
     overview.forget_facts(tx, deleted.values(), now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
     why = {fact: "superseded" if fact.superseded_by or fact in newest else action for fact in deleted.values()}
-    told = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in why if not fact.waiting]
-    tell(tx, FORGOTTEN, told, now)
+    events = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in why if not fact.waiting]
+    tell(tx, FORGOTTEN, events, now)
 
 
 def move_source(tx: Transaction, message_id: int, to_message_id: int) -> None:

@@ -101,8 +101,8 @@ def page(  # noqa: PLR0913 - by keyword, as a query has them
             query = query.where(in_scope(session.id, session.owner_id))
         rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {NOW.key: engine.now()})
         facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id in rows])
-    found = page_of(facts, limit, lambda fact: (fact.id,))
-    return Page(Ranking.of(engine).scored(found.items, "", as_of or engine.now()), found.next_cursor)
+    listed = page_of(facts, limit, lambda fact: (fact.id,))
+    return Page(Ranking.of(engine).scored(listed.items, "", as_of or engine.now()), listed.next_cursor)
 
 
 def add(

@@ -346,16 +346,23 @@ def _do_negations_agree(text: str, quote: str, content: str) -> bool:
 
 def _denied(text: str, content: str) -> bool:
     """Return whether one of the longest runs of words that both texts share follows a "not" wherever it stands."""
-    own = [stem(word.casefold()) for word in _WORD.findall(text)]
-    spoken = [word.casefold() for word in _WORD.findall(content)]
-    theirs = [stem(word) for word in spoken]
-    mine = [word if word in theirs else next(filter(partial(_is_form, word), theirs), word) for word in own]
-    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
-    length, told = max(block.size for block in blocks), set(stems(text))
-    for start in (block.a for block in blocks if block.size == length and told & {*own[block.a : block.a + length]}):
-        run = mine[start : start + length]
-        places = [place for place in range(len(theirs)) if theirs[place : place + length] == run]
-        before = (next((word for word in reversed(spoken[:place]) if word not in _SKIPPED), "") for place in places)
+    text_stems = [stem(word.casefold()) for word in _WORD.findall(text)]
+    content_words = [word.casefold() for word in _WORD.findall(content)]
+    content_stems = [stem(word) for word in content_words]
+    aligned = [
+        word if word in content_stems else next(filter(partial(_is_form, word), content_stems), word)
+        for word in text_stems
+    ]
+    blocks = SequenceMatcher(None, aligned, content_stems, autojunk=False).get_matching_blocks()
+    length, terms = max(block.size for block in blocks), set(stems(text))
+    for start in (
+        block.a for block in blocks if block.size == length and terms & {*text_stems[block.a : block.a + length]}
+    ):
+        run = aligned[start : start + length]
+        places = [place for place in range(len(content_stems)) if content_stems[place : place + length] == run]
+        before = (
+            next((word for word in reversed(content_words[:place]) if word not in _SKIPPED), "") for place in places
+        )
         if all(map(NEGATION.fullmatch, before)):
             return True
     return False

@@ -130,15 +130,15 @@ def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected
         owner = get_user(tx, caller)
         before = _read(engine, tx, owner.id)
         item_rows.check_version(KEY, expected, before.version)
-        there = {sentence.text: sentence for sentence in before.sentences}
+        existing = {sentence.text: sentence for sentence in before.sentences}
         sources = frozenset[Any]().union(*(sentence.sources for sentence in before.sentences))
         if any(not sentence.sources <= sources for sentence in sentences):
             text = "A sentence may rest only on what the present ones rest on. Nothing was changed."
             raise InvalidRequest("unknown_source", text, param="sentences")
-        kept = tuple(there.get(sentence.text, sentence) for sentence in sentences)
+        kept = tuple(existing.get(sentence.text, sentence) for sentence in sentences)
         of_model = (sentence for sentence in before.sentences if sentence.author == MODEL)
-        gone = (sentence for sentence in of_model if sentence not in kept)
-        removed = tuple(dict.fromkeys([*before.removed, *gone]))[-REMOVED_MAX:]
+        taken_out = (sentence for sentence in of_model if sentence not in kept)
+        removed = tuple(dict.fromkeys([*before.removed, *taken_out]))[-REMOVED_MAX:]
         _write(engine, tx, owner, replace(before, sentences=kept, removed=removed), "person")
         return _state(engine, tx, owner)
 
@@ -189,10 +189,12 @@ def run(engine: Engine, job: Job) -> bool:
             return False
         engine.mini.budgets.check(tx, owner.id)
         prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), name) for name in ("overview", "repair"))
-    own = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
-    request = request_for(f"{prompt.render()}\n\nToday is {engine.now():%Y-%m-%d, %A}.", _blocks(sources, own), ANSWER)
+    by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
+    request = request_for(
+        f"{prompt.render()}\n\nToday is {engine.now():%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER
+    )
     try:
-        usable = partial(_read_answer, sources, replace(before, sentences=own))
+        usable = partial(_read_answer, sources, replace(before, sentences=by_person))
         written = engine.mini.ask(owner.id, request, repair, usable).value if sources else ()
     except InvalidAnswer as problem:
         text = "The overview stays as it was. The mini model's sentences were refused, and so was their repair: "
@@ -204,7 +206,7 @@ def run(engine: Engine, job: Job) -> bool:
         digest = _digest(_sources(engine, tx, row.id))
         if _read(engine, tx, row.id) != before or digest != _digest(sources):
             return True  # it changed meanwhile: once more
-        _write(engine, tx, row, replace(before, sentences=(*own, *written), read=digest), MODEL)
+        _write(engine, tx, row, replace(before, sentences=(*by_person, *written), read=digest), MODEL)
     return False
 
 
@@ -265,12 +267,12 @@ def _digest(sources: Sequence[Source]) -> str:
     return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _blocks(sources: Sequence[Source], own: Sequence[Sentence]) -> list[str]:
+def _blocks(sources: Sequence[Source], by_person: Sequence[Sentence]) -> list[str]:
     numbered = [(source, f"[{number}] {source.line}") for number, source in enumerate(sources, 1)]
     return [
         block("facts", (line for source, line in numbered if source.fact is not None)),
         block("summaries", (line for source, line in numbered if source.fact is None)),
-        block("written", map(sentence_line, own)),
+        block("written", map(sentence_line, by_person)),
     ]
 
 
@@ -408,8 +410,8 @@ def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:
 
 def _outdate(tx: Transaction, owner_id: int, is_gone: Callable[[Value], bool], now: datetime) -> None:
     item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
-    if item is not None and (left := _without(is_gone, item.value)) != item.value:
-        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="correction")
+    if item is not None and (rest := _without(is_gone, item.value)) != item.value:
+        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, rest), now, author="correction")
 
 
 # -- in another database
@@ -428,4 +430,4 @@ def moved(value: Any, facts: Mapping[int, int], sessions: Mapping[str, str]) -> 
         return replace(sentence, facts=of_facts, summaries=summaries) if is_whole else None
 
     lists = {name: filter(None, map(here, map(Sentence.of, value[name]))) for name in ("sentences", "removed")}
-    return {**value, **{name: [sentence.value for sentence in there] for name, there in lists.items()}}
+    return {**value, **{name: [sentence.value for sentence in kept] for name, kept in lists.items()}}

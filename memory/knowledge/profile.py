@@ -228,8 +228,8 @@ def run(engine: Engine, job: Job) -> bool:
         row = lock_owner(tx, job.owner_id)
         if row is None:
             return False
-        there = tx.scalar(select(func.count()).where(*read))
-        if there != len(messages) or _item(engine, tx, row) != item:
+        count = tx.scalar(select(func.count()).where(*read))
+        if count != len(messages) or _item(engine, tx, row) != item:
             return True  # it changed meanwhile: once more
         row.profile_through = through
         if profile != before:
@@ -344,8 +344,8 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactR
         )
     ]
     if sources:
-        left = asdict(profile.without(lambda value: value.source in sources))
-        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, left), now, author="erasure")
+        rest = asdict(profile.without(lambda value: value.source in sources))
+        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, rest), now, author="erasure")
 
 
 # -- in the prefix of a prompt

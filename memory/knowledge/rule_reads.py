@@ -29,8 +29,8 @@ def stored_rules(owner_id: ColumnElement[Any], tenant: ColumnElement[Any]) -> tu
     """Return two columns: the stored rules of an owner and of a tenant."""
     tenant_id = select(_T.id).where(_T.tenant == tenant, _T.kind == "tenant").scalar_subquery()
     stored = select(_I.value).where(_I.namespace == item_rows.join_namespace(NAMESPACE), _I["key"] == KEY)
-    own, of_tenant = (stored.where(_I.owner_id == who).scalar_subquery() for who in (owner_id, tenant_id))
-    return own.label("own_rules"), of_tenant.label("tenant_rules")
+    of_owner, of_tenant = (stored.where(_I.owner_id == who).scalar_subquery() for who in (owner_id, tenant_id))
+    return of_owner.label("own_rules"), of_tenant.label("tenant_rules")
 
 
 _STORED = select(*stored_rules(bindparam("owner"), bindparam("tenant")))

@@ -111,15 +111,15 @@ class RuleSet:
         self, category: str, *texts: str, since: datetime, ends: datetime | None = None, by_model: bool = False
     ) -> Decision:
         """Return what becomes of a fact. texts: what it says and rests on. ends: its own end."""
-        known = category if category in FACT_CATEGORIES or category in self.by_category else OTHER
-        rule = self.by_category.get(known, Category(known))
+        name = category if category in FACT_CATEGORIES or category in self.by_category else OTHER
+        rule = self.by_category.get(name, Category(name))
         if rule.days is not None:
             ends = min(filter(None, (ends, since + timedelta(days=rule.days))))
         if not rule.keep:
-            refused = f"facts of the category `{known}` are not kept"
+            refused = f"facts of the category `{name}` are not kept"
         else:
             refused = "its topic is kept out of memory" if self.keeps_out(*texts) else ""
-        return Decision(known, ends, by_model and self.review, refused)
+        return Decision(name, ends, by_model and self.review, refused)
 
     def columns_of(self, fact: Fact, *, by_model: bool) -> dict[str, Any] | None:
         """Return what an import changes in a fact: its end, and whether it waits; None for one that is kept out."""

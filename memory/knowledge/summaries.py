@@ -212,8 +212,8 @@ def rewrite_newest(
     newest = select(SessionRow, SummaryRow).join(SummaryRow, IS_NEWEST_SUMMARY).where(which)
     for row, version in tx.execute(newest).all():
         sections = Sections.from_dict(version.sections)
-        if (left := rewrite(sections)) != sections:
-            add_version(tx, row, left, row.summary_through, engine.now(), author=author)
+        if (changed := rewrite(sections)) != sections:
+            add_version(tx, row, changed, row.summary_through, engine.now(), author=author)
             use_newest_summary(tx, row, engine.settings)
             rewritten.append(row)
     return rewritten

@@ -57,8 +57,8 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
         return []
     sources = {fact.source_message_id for fact in contradicted}
     by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))
-    theirs = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
-    corrected = {fact.id for fact in contradicted if fact.source_message_id in theirs}.union(draft.supersedes)
+    of_speaker = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
+    corrected = {fact.id for fact in contradicted if fact.source_message_id in of_speaker}.union(draft.supersedes)
     return [fact for fact in older if fact.id in corrected]
 
 

@@ -59,11 +59,11 @@ class WithFallback:
         while waiting:
             model = waiting.popleft()
             announced, began = model is self._model, False
-            held: list[RawChunk] = []  # chunks that say nothing yet: a client can still get another model's
+            silent: list[RawChunk] = []  # chunks that say nothing yet: a client can still get another model's
             try:
                 for event in model.answer(request if announced else _for_substitute(request)):
                     if isinstance(event, RawChunk) and not began and _is_silent(event):
-                        held.append(event)
+                        silent.append(event)
                         continue
                     if not announced and not isinstance(event, Waiting):
                         announced = True
@@ -74,8 +74,8 @@ class WithFallback:
                         yield Substitute(model.name)
                     if not isinstance(event, Waiting | Thought):
                         began = True
-                        yield from held
-                        held.clear()
+                        yield from silent
+                        silent.clear()
                     yield event
                 return
             except ModelError as error:
@@ -96,10 +96,10 @@ class WithFallback:
 
     def _all_failed(self, errors: Mapping[LanguageModel, ModelError]) -> ModelError:
         """Return the error of the model, or of the one that answers where it is unknown, with the others' codes."""
-        asked = self._model if self._if_unknown is None or self._if_unknown not in errors else self._if_unknown
-        first = errors[asked]
+        named = self._model if self._if_unknown is None or self._if_unknown not in errors else self._if_unknown
+        first = errors[named]
         others = ", ".join(
-            f"{model.name} ({error.code})" for model, error in errors.items() if model not in (asked, self._model)
+            f"{model.name} ({error.code})" for model, error in errors.items() if model not in (named, self._model)
         )
         if others:
             text = f" The models that answer instead failed as well: {others}."

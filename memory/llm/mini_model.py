@@ -142,18 +142,18 @@ def json_objects(answer: str) -> list[JsonObject]:
     """
     text = _out_of_string(without_thoughts(answer).strip())
     decoder = json.JSONDecoder(strict=False)
-    found, end = list[JsonObject](), 0
-    while len(found) < OBJECTS_MAX and (start := _OBJECT.search(text, end)):
+    objects, end = list[JsonObject](), 0
+    while len(objects) < OBJECTS_MAX and (start := _OBJECT.search(text, end)):
         if CLOSING_TAG.search(text, end, start.start()):
-            found.clear()
+            objects.clear()
         if text.count("{", end, start.start()) > text.count("}", end, start.start()):  # it is a part of a broken one
-            return found + _repaired(text[text.index("{", end) :])
+            return objects + _repaired(text[text.index("{", end) :])
         try:
             value, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError):
-            return found + _repaired(text[start.start() :])
-        found.append(JsonObject(value, repaired=False))
-    return found
+            return objects + _repaired(text[start.start() :])
+        objects.append(JsonObject(value, repaired=False))
+    return objects
 
 
 def _has_words(answer: str) -> bool:
@@ -185,11 +185,11 @@ def _repaired(text: str) -> list[JsonObject]:
         repaired = json_repair.loads(_repairable(text), skip_json_loads=True)
     except (ValueError, RecursionError):
         return []
-    found = [value for value in (repaired if isinstance(repaired, list) else [repaired]) if isinstance(value, dict)]
+    values = [value for value in (repaired if isinstance(repaired, list) else [repaired]) if isinstance(value, dict)]
     thought = list(CLOSING_TAG.finditer(text))
-    if thought and not (found and CLOSING_TAG.search(json.dumps(found[0], ensure_ascii=False))):
+    if thought and not (values and CLOSING_TAG.search(json.dumps(values[0], ensure_ascii=False))):
         return json_objects(text[thought[-1].end() :])  # what was repaired is a part of a thought
-    return [JsonObject(value, repaired=True) for value in found[:OBJECTS_MAX]]
+    return [JsonObject(value, repaired=True) for value in values[:OBJECTS_MAX]]
 
 
 def _repairable(text: str) -> str:

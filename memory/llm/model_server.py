@@ -227,16 +227,16 @@ class ModelServer:
             raise SettingsError(UNREADABLE) from None
         return self._with(stored, key)
 
-    def _with(self, named: ServerDraft, key: str) -> Settings:
+    def _with(self, draft: ServerDraft, key: str) -> Settings:
         """Return the settings, with a main model's server.
 
         Servers of other tasks stay what the environment makes them.
         """
         changes = {
-            "openai_base_url": named.base_url,
+            "openai_base_url": draft.base_url,
             "openai_api_key": key,
-            "openai_model": named.main or self._settings.openai_model,
-            "openai_summary_model": named.mini or self._settings.openai_summary_model,
+            "openai_model": draft.main or self._settings.openai_model,
+            "openai_summary_model": draft.mini or self._settings.openai_summary_model,
         }
         servers = self._settings.servers
         if servers.mini is not None:

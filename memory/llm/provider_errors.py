@@ -157,32 +157,32 @@ class ProviderErrors:
     def reported(self, detail: Any) -> ModelError:
         """Return the error for an `error` inside a body that began well."""
         detail = _unwrapped(detail)
-        named = dict_in(detail)
-        codes = (str(named.get(name)) for name in ("code", "status", "status_code", "type"))
+        fields = dict_in(detail)
+        codes = (str(fields.get(name)) for name in ("code", "status", "status_code", "type"))
         status = next((int(text) for text in codes if re.fullmatch("[45][0-9][0-9]", text)), 500)
         return self._refusal(status, detail, {})
 
     def _refusal(self, status: int, detail: Any, headers: Mapping[str, str]) -> ModelError:
-        named = dict_in(detail)
+        fields = dict_in(detail)
         whole = detail if isinstance(detail, str) else json.dumps(detail, ensure_ascii=False)
-        message = named.get("message") or named.get("error") or named.get("msg") or "" if named else detail
+        message = fields.get("message") or fields.get("error") or fields.get("msg") or "" if fields else detail
         message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
-        if relayed := dict_in(named.get("metadata")).get("raw"):  # what OpenRouter was told by the model's provider
+        if relayed := dict_in(fields.get("metadata")).get("raw"):  # what OpenRouter was told by the model's provider
             message = f"{message}: {relayed}"
         message = _page(message) or ("" if _MARKUP.match(message) else message.strip())
         quoted = self._quote(message.rstrip(".。"), _LONGEST_REASON)
-        code = _code(status, named, message, whole)
+        code = _code(status, fields, message, whole)
         error = self._error(code, status=status, quoted=quoted)
         if code == CONTEXT_EXCEEDED:
-            error.window = _window_in(named, message)
-        given = {name: named.get(name) for name in ("type", "param", "code")}
+            error.window = _window_in(fields, message)
+        details = {name: fields.get(name) for name in ("type", "param", "code")}
         error.upstream = Upstream(
             status,
             self._quote(message, _LONGEST_MESSAGE) or f"The model server answered with HTTP status {status}.",
-            **{name: self._quote(str(value)) for name, value in given.items() if isinstance(value, str | int)},
+            **{name: self._quote(str(value)) for name, value in details.items() if isinstance(value, str | int)},
         )
         if code in PASSING:
-            error.retry_after = _pause(headers, named, message)
+            error.retry_after = _pause(headers, fields, message)
         return error
 
     def _error(self, code: str, why: str = "", status: int = 0, quoted: str = "") -> ModelError:
@@ -221,43 +221,43 @@ def _page(text: str) -> str | None:
     return f'a web page with the title "{unescape(title[1]).strip()}"' if title else None
 
 
-def _code(status: int, named: Mapping[str, Any], message: str, whole: str) -> str:
+def _code(status: int, fields: Mapping[str, Any], message: str, whole: str) -> str:
     """Return the code of our error for what the server says. whole: all of its error, also what stands deeper in it."""
-    theirs = {str(named.get(name)) for name in ("code", "type")}
+    names = {str(fields.get(name)) for name in ("code", "type")}
     # 429 is a matter of waiting, unless the prompt alone is too long for the tokens that an account has in a minute.
     too_long = status == 413 or (status in (400, 422, 500) and _TOO_LONG.search(message))
     too_long = "too large" in message.lower() if status == 429 else too_long
     # OpenAI answers 403 for a model that a key may not use.
     no_endpoint = message.startswith("Unexpected endpoint")  # LM Studio says so with the status 200
-    no_model = theirs & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(message))
+    no_model = names & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(message))
     checks = {  # the first that holds counts
-        CONTENT_REFUSED: theirs & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)),
-        "model_quota_exhausted": status == 402 or "insufficient_quota" in theirs or _NO_CREDIT.search(message),
-        CONTEXT_EXCEEDED: "context_length_exceeded" in theirs or too_long,
+        CONTENT_REFUSED: names & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)),
+        "model_quota_exhausted": status == 402 or "insufficient_quota" in names or _NO_CREDIT.search(message),
+        CONTEXT_EXCEEDED: "context_length_exceeded" in names or too_long,
         IMAGES_REFUSED: status not in (401, 403, 429) and _NO_IMAGES.search(message),
         "model_loading": status not in (401, 403, 404) and _LOADING.search(message),
-        "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in theirs,
+        "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in names,
         "model_not_found": status in (404, 410) or no_endpoint or no_model,
         "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),
         # 408 and 409 are its own timeout or lock. Ollama fails for good at a text whose embedding is no number.
         "model_failed": (status >= 500 and "value: NaN" not in message)
         or status in (408, 409)
-        or theirs & _ANSWER_FAILED,
+        or names & _ANSWER_FAILED,
     }
     return next((code for code, holds in checks.items() if holds), "model_rejected_request")
 
 
-def _window_in(named: Mapping[str, Any], message: str) -> int | None:
+def _window_in(fields: Mapping[str, Any], message: str) -> int | None:
     """Return the tokens that the model can read: llama.cpp has a field for it, others say it in words."""
-    if isinstance(window := named.get("n_ctx"), int):
+    if isinstance(window := fields.get("n_ctx"), int):
         return window
-    found = _WINDOW.search(message)
-    return int(next(filter(None, found.groups()))) if found is not None else None
+    match = _WINDOW.search(message)
+    return int(next(filter(None, match.groups()))) if match is not None else None
 
 
-def _pause(headers: Mapping[str, str], named: Mapping[str, Any], message: str) -> float | None:
+def _pause(headers: Mapping[str, str], fields: Mapping[str, Any], message: str) -> float | None:
     """Return the seconds that the server asks to wait: in a header, in Google's details, or in its words."""
-    delays = (dict_in(detail).get("retryDelay") for detail in list_in(named.get("details")))
+    delays = (dict_in(detail).get("retryDelay") for detail in list_in(fields.get("details")))
     header = headers.get("retry-after", "")
     if milliseconds := _SECONDS.fullmatch(headers.get("retry-after-ms", "")):
         return float(milliseconds[1]) / 1000

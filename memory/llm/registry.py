@@ -69,8 +69,8 @@ class ModelRegistry:
     def _connect(self, settings: Settings, client: "OpenAI | None") -> None:
         """Make the models at the servers that settings name."""
         if client is not None:
-            own = {"openai_base_url": str(client.base_url), "openai_api_key": client.api_key}
-            settings = settings.model_copy(update=own)
+            of_client = {"openai_base_url": str(client.base_url), "openai_api_key": client.api_key}
+            settings = settings.model_copy(update=of_client)
         servers = settings.servers
         self.notice = BUILTIN if self.builtin else None
         if self.builtin:
@@ -91,14 +91,14 @@ class ModelRegistry:
             self.single_mini = OpenAIModel(self.mini_provider, settings.mini_model, "OPENAI_SUMMARY_MODEL")
         self.embedding_provider = provider_of(servers.embedding) if servers.embedding is not None else self.provider
         # One object a model, so that no model stands in for itself.
-        made = (model for model in (self.single_mini, self.single_main) if isinstance(model, OpenAIModel))
-        known = {(model.provider, model.name): model for model in made}
-        named = [
+        own_models = (model for model in (self.single_mini, self.single_main) if isinstance(model, OpenAIModel))
+        existing = {(model.provider, model.name): model for model in own_models}
+        places = [
             (provider_of(servers.of_fallback(model)), model.name)
             for model in settings.openai_fallback_models
             if model.url or not self.builtin  # without an address it is at the main server, and there is none
         ]
-        self.fallbacks = [known.get(place) or OpenAIModel(*place, "OPENAI_FALLBACK_MODELS") for place in named]
+        self.fallbacks = [existing.get(place) or OpenAIModel(*place, "OPENAI_FALLBACK_MODELS") for place in places]
 
     def _backed(self, model: LanguageModel, task: str, if_unknown: LanguageModel | None = None) -> LanguageModel:
         """Return the model with its substitutes, if it has any."""
@@ -129,8 +129,8 @@ class ModelRegistry:
         if name is None or name in (MAIN, self.main.name) or self.provider is None:
             return self.main
         if self.listed and name not in self.listed:
-            there = ", ".join(self.names())
-            text = f"This server does not offer the model {name!r}. Nothing was stored. Choose one of: {there}."
+            offered = ", ".join(self.names())
+            text = f"This server does not offer the model {name!r}. Nothing was stored. Choose one of: {offered}."
             raise InvalidRequest("model_not_offered", text, param="model")
         unknown = self.single_main if main_if_unknown and not self.listed else None
         return self._backed(self._named(name), "main", unknown)
@@ -160,15 +160,15 @@ class ModelRegistry:
             return []
         lists = (answer, *(dict_in(answer).get(name) for name in ("data", "models", "result")))  # Together sends a list
         models = [dict_in(model) or {"id": model} for model in next(filter(None, map(list_in, lists)), ())]
-        named = [{**model, "id": model.get("id") or model.get("name")} for model in models]
-        return [model for model in named if isinstance(model["id"], str)]
+        with_ids = [{**model, "id": model.get("id") or model.get("name")} for model in models]
+        return [model for model in with_ids if isinstance(model["id"], str)]
 
     # -- for clients of the OpenAI protocol
 
     def listing(self) -> bytes:
         """Return the list of models: MAIN, then those of the server or of the operator.  Raises ModelError."""
-        own = self.provider is None or self.listed
-        models = [_entry(MAIN), *(map(_entry, self.names()) if own else self._described())]
+        is_own = self.provider is None or self.listed
+        models = [_entry(MAIN), *(map(_entry, self.names()) if is_own else self._described())]
         return json.dumps({"object": "list", "data": list({model["id"]: model for model in models}.values())}).encode()
 
     def entry(self, name: str) -> bytes:

@@ -84,8 +84,8 @@ class RequestForm:
         elif request.schema is not None and self.json_mode == "object":
             ours["response_format"] = {"type": "json_object"}
         body = ours | dict(request.client or {})
-        theirs = (request.client or {}).get("tools")
-        body |= {"tools": [*theirs, *ours["tools"]]} if isinstance(theirs, list) and "tools" in ours else {}
+        client_tools = (request.client or {}).get("tools")
+        body |= {"tools": [*client_tools, *ours["tools"]]} if isinstance(client_tools, list) and "tools" in ours else {}
         if request.client is not None and stream and isinstance(body.get("stream_options"), dict):
             body["stream_options"] = {**body["stream_options"], "include_usage": True}
         if self.limit_name is not None:

@@ -41,22 +41,14 @@ _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _USAGE_TOKENS_MAX = 2**31
 _MODEL_NAME_CHARS = 200  # of the model's name
 
-
 _REASONS = {
-    "length": ("length", "max_tokens", "model_length"),
-    "content_filter": (
-        "content_filter",
-        "safety",
-        "recitation",
-        "prohibited_content",
-        "blocklist",
-        "spii",
-        "sensitive",
-    ),
-    "load": ("load",),  # Ollama's, of a request that only loaded the model
-    "error": ("error", "abort", "insufficient_system_resource", "network_error", "malformed_function_call"),
+    "length": "length max_tokens model_length",
+    "content_filter": "content_filter safety recitation prohibited_content blocklist spii sensitive",
+    "load": "load",  # Ollama's, of a request that only loaded the model
+    "error": "error abort insufficient_system_resource network_error malformed_function_call",
 }
 """What servers call the ends of an answer that is not whole."""
+_REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names.split()}
 _THOUGHTS = ("reasoning_content", "reasoning")  # the fields of a message in which servers send thoughts
 _DETAILS = "reasoning_details"  # OpenRouter's, a list
 
@@ -130,8 +122,8 @@ class Completion:
             raise self._errors.bad_answer("it holds no message", json.dumps(self._last, ensure_ascii=False))
         yield from self._without_calls(self._splitter.end())
         if self._text_calls is not None:
-            words, found = self._text_calls.end()
-            self._calls += [ToolCallDelta(None, name=name, arguments=[given]) for name, given in found]
+            words, text_calls = self._text_calls.end()
+            self._calls += [ToolCallDelta(None, name=name, arguments=[arguments]) for name, arguments in text_calls]
             if words:
                 yield TextDelta(words)
         calls = _whole(self._calls) if request.tools or client is not None else []
@@ -155,8 +147,7 @@ class Completion:
         self._has_begun = True
         if reason := text_in(choice.get("finish_reason")):
             names = reason.lower().replace(":", " ").split()
-            ends = (end for end, theirs in _REASONS.items() if any(name in theirs for name in names))
-            self.reason = next(ends, "stop")
+            self.reason = next((_REASON_OF[name] for name in names if name in _REASON_OF), "stop")
             if self.reason == "error":
                 self.error = self._errors.reported({"message": f"the answer ended with {reason!r}"})
         delta = choice.get("delta")  # beside which Perplexity has a message with all that came before
@@ -177,10 +168,10 @@ class Completion:
     def _misplaced(self) -> TextDelta:
         """Return JSON that was asked for, where the server took it for thoughts or for the arguments of a call."""
         places = [*map(text_in, self.thoughts.values()), *("".join(call.arguments) for call in self._calls)]
-        found = next(filter(is_object, places), None)
-        if found is None or self._request.schema is None:
+        text = next(filter(is_object, places), None)
+        if text is None or self._request.schema is None:
             raise self._errors.empty_answer(self.reason, thought=self._splitter.has_thought)
-        return TextDelta(found)
+        return TextDelta(text)
 
     def _thought(self, message: dict[str, Any]) -> str:
         """Return the thoughts that stand beside the content, or in parts of it as at Mistral."""

@@ -86,22 +86,22 @@ class TextCalls:
 
     def _calls(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the calls in a text: each name that is known, with the arguments around or after it."""
-        found, end = list(re.finditer(rf"(?<![\w-])(?:{self._names})(?![\w-])", text)), 0
-        given: Any
-        for place, name in enumerate(found):
+        names, end = list(re.finditer(rf"(?<![\w-])(?:{self._names})(?![\w-])", text)), 0
+        arguments: Any
+        for place, name in enumerate(names):
             if name.start() < end:  # inside the arguments of the call before
                 continue
             whole, whole_end = _object(text, text.rfind("{", end, name.start()))
             if any(whole.get(key) == name[0] for key in _NAMES):
-                given, end = next((whole[key] for key in _ARGUMENTS if key in whole), {}), whole_end
-                yield name[0], given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+                arguments, end = next((whole[key] for key in _ARGUMENTS if key in whole), {}), whole_end
+                yield name[0], arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
                 continue
-            end = found[place + 1].start() if place + 1 < len(found) else len(text)
+            end = names[place + 1].start() if place + 1 < len(names) else len(text)
             rest = text[name.end() : end]
-            given, _ = _object(rest, rest.find("{"))
-            given = given or {a or c or e: (b or d or f).strip('"') for a, b, c, d, e, f in _PAIR.findall(rest)}
-            if self._has_mark or given or rest.startswith("()"):
-                yield name[0], json.dumps(given, ensure_ascii=False)
+            arguments, _ = _object(rest, rest.find("{"))
+            arguments = arguments or {a or c or e: (b or d or f).strip('"') for a, b, c, d, e, f in _PAIR.findall(rest)}
+            if self._has_mark or arguments or rest.startswith("()"):
+                yield name[0], json.dumps(arguments, ensure_ascii=False)
 
 
 def _object(text: str, start: int) -> tuple[dict[str, Any], int]:

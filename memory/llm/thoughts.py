@@ -82,14 +82,14 @@ class ThoughtSplitter:
 
     def end(self) -> Iterator[TextDelta | Thought]:
         """Yield what was held back. A thought without an end stays a thought."""
-        held, self._held = self._held, ""
+        rest, self._held = self._held, ""
         if self._thinking and not self._implicit:
-            part: TextDelta | Thought | None = self._thought_of(held)
-        elif not self._thinking and not self._fence and not self._ticks % 2 and _CLOSING_OR_END.match(held.strip()):
-            part = self._withdraw() if CLOSING_TAG.match(held.strip()) else None
+            part: TextDelta | Thought | None = self._thought_of(rest)
+        elif not self._thinking and not self._fence and not self._ticks % 2 and _CLOSING_OR_END.match(rest.strip()):
+            part = self._withdraw() if CLOSING_TAG.match(rest.strip()) else None
         else:
             self._thinking = False
-            part = self._words(held if self.has_words else held.lstrip("\r\n"))
+            part = self._words(rest if self.has_words else rest.lstrip("\r\n"))
         if part is not None:
             yield part
 

@@ -101,8 +101,8 @@ def asks(name: str, text: str) -> set[str]:
 
 def remembered(sentence: str) -> str:
     """Return the part of a sentence that it asks to remember; "" if it asks nothing such."""
-    asked = _REMEMBER.match(correct_spelling(sentence)) or _ASKS["remember"].search(sentence)
-    return sentence[asked.end() :] if asked else ""
+    match = _REMEMBER.match(correct_spelling(sentence)) or _ASKS["remember"].search(sentence)
+    return sentence[match.end() :] if match else ""
 
 
 def sought(question: str) -> set[str]:
@@ -113,8 +113,8 @@ def sought(question: str) -> set[str]:
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks, with its question mark or without."""
     bare = correct_spelling(sentence).rstrip("\"'”’)*_ 。.!！")
-    asked = _ASKS["question"].match(bare) or _ASKS["asking abroad"].match(sentence)
-    return bare.endswith(("?", "？")) or asked is not None
+    match = _ASKS["question"].match(bare) or _ASKS["asking abroad"].match(sentence)
+    return bare.endswith(("?", "？")) or match is not None
 
 
 def is_small_talk(text: str) -> bool:

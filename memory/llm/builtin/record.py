@@ -172,10 +172,10 @@ class Record:
 
     def meant(self, text: str) -> Statement | None:
         """Return the statement that a request to forget means, if any."""
-        wanted = set(terms(text))
+        words = set(terms(text))
         stated = [statement for statement in self._stated() if statement.importance > 1]
-        best = max(stated, key=lambda statement: len(wanted & statement.words), default=None)
-        return best if best is not None and wanted & best.words else None
+        best = max(stated, key=lambda statement: len(words & statement.words), default=None)
+        return best if best is not None and words & best.words else None
 
     def changes_after(self, answers: Sequence[Statement]) -> list[Statement]:
         """Return what may change a statement that answers, and cannot be told what it changes."""
@@ -213,8 +213,8 @@ class Record:
         return gone
 
     def _close_questions(self, answer: str) -> None:
-        words, asked = set(terms(answer)), [(question, set(terms(question))) for question in self.questions]
-        self.questions = [question for question, its in asked if len(words & its) < max(2, 0.6 * len(its))]
+        words, questions = set(terms(answer)), [(question, set(terms(question))) for question in self.questions]
+        self.questions = [question for question, its in questions if len(words & its) < max(2, 0.6 * len(its))]
 
 
 def _bare(sentence: str) -> str:

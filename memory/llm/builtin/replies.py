@@ -45,16 +45,16 @@ def reply(prompt: Prompt) -> str:
     for kind, phrase in (("standing", "standing"), ("order", "task")):
         if all(asks(kind, part) for part in parts):
             return words[phrase]
-    asked = [part for part in parts if asks("who", part) or is_question(part)]
+    questions = [part for part in parts if asks("who", part) or is_question(part)]
     paragraphs = list[str]()
-    if len(asked) < len(parts):
+    if len(questions) < len(parts):
         noted = record.read(PromptLine(text))
-        paragraphs.append(_acknowledged(noted, words) or ("" if asked else words["noted plain"]))
-    if any(asks("who", part) for part in asked):
+        paragraphs.append(_acknowledged(noted, words) or ("" if questions else words["noted plain"]))
+    if any(asks("who", part) for part in questions):
         paragraphs.append(words["who"])
-    elif asked:
+    elif questions:
         sections = summary(record, prompt.summary)
-        lines = dict.fromkeys(line for question in asked[:5] for line in _answer(question, record, sections, words))
+        lines = dict.fromkeys(line for question in questions[:5] for line in _answer(question, record, sections, words))
         paragraphs.append("\n".join(lines) or words["nothing" if record.valid else "no statement"])
     return "\n\n".join(filter(None, paragraphs)) or words["fine"]
 
@@ -120,8 +120,8 @@ def _answer(question: str, record: Record, sections: Sections, words: Words) -> 
 
 
 def _known(record: Record, sections: Sections, words: Words) -> list[str]:
-    known = (statement.text for statement in record.valid if statement.importance > 1)
-    lines = list(dict.fromkeys(f"- {clip(one_line(text))}" for text in known))
+    texts = (statement.text for statement in record.valid if statement.importance > 1)
+    lines = list(dict.fromkeys(f"- {clip(one_line(text))}" for text in texts))
     excluded = Sections(excluded=sections.excluded).lines()
     return [words["known"], *lines[-LISTED_MAX:], *map(one_line, excluded)] if lines else []
 
@@ -147,19 +147,21 @@ def _answers(question: str, record: Record) -> list[Statement]:
 
 def _fit(question: str, statement: Statement) -> float:
     """Return how well words answer: up to 1 for their words, more for what is just of the kind that is asked for."""
-    kin, theirs = asks("kin", question), asks("kin", " ".join(statement.text.split()[:4]))
+    kin, kin_of_statement = asks("kin", question), asks("kin", " ".join(statement.text.split()[:4]))
     names = {term for name in re.findall(r"(?<=[\w,] )[A-Z]\w+", question) for term in terms(name)}
     if not names | set(terms(" ".join(kin))) <= statement.words:
         return 0.0
     if statement.about == "taste" and bool(asks("dislike", question)) != (statement.mark == "-"):
         return 0.0
-    if not kin and not theirs and not {statement.about, statement.category}.isdisjoint(sought(question)):
+    if not kin and not kin_of_statement and not {statement.about, statement.category}.isdisjoint(sought(question)):
         return 2.0
-    wanted, figure = set(terms(question)), asks("figure", statement.text)
-    of_others = bool(theirs - kin) and bool(asks("own", question))  # where my sister lives is not where I live
-    if (asks("amount", question) and not figure) or (of_others and not wanted <= statement.words):
+    words, figure = set(terms(question)), asks("figure", statement.text)
+    of_others = bool(kin_of_statement - kin) and bool(
+        asks("own", question)
+    )  # where my sister lives is not where I live
+    if (asks("amount", question) and not figure) or (of_others and not words <= statement.words):
         return 0.0
-    fit = len(wanted & statement.words) / (len(wanted) or 1)
+    fit = len(words & statement.words) / (len(words) or 1)
     return fit + 0.3 if fit and figure and (asks("when", question) or asks("amount", question)) else fit
 
 

@@ -26,20 +26,20 @@ _PLACES = {"name": "names", "home": "home", "job": "work", "taste": "likes"}  # 
 
 def answer(schema: Mapping[str, Any], system: str, content: str) -> dict[str, Any]:
     """Return an answer that follows the schema. system: the instruction; content: what it is about."""
-    asked = set(schema.get("properties", ()))
-    if "facts" in asked:
-        return {name: value for name, value in update_summary(content).items() if name in asked}
-    if "patch" in asked:
+    fields = set(schema.get("properties", ()))
+    if "facts" in fields:
+        return {name: value for name, value in update_summary(content).items() if name in fields}
+    if "patch" in fields:
         return {"patch": patch(json.loads(next(iter(items(content, "profile")), "{}")), system, content)}
-    if "quote" in asked:  # what the person says becomes the last line of the instruction
+    if "quote" in fields:  # what the person says becomes the last line of the instruction
         words = one_line(" ".join(item for item in items(content, "feedback") if not item.startswith("thumbs ")))
         text = "\n".join(filter(None, ["\n".join(items(content, "instruction")), words]))
         return {"text": text, "reason": "The person said so.", "quote": words}
-    if "sentences" in asked:
+    if "sentences" in fields:
         return {"sentences": overview(content)}
-    if "best" in asked:
+    if "best" in fields:
         return {"best": list(range(1, len(items(content, "messages")) + 1))}
-    return dict.fromkeys(asked, ()) | {"same": [], "contradicts": []}  # rules can't tell
+    return dict.fromkeys(fields, ()) | {"same": [], "contradicts": []}  # rules can't tell
 
 
 def overview(content: str) -> list[dict[str, Any]]:
