@@ -230,6 +230,38 @@ SHARE_GPT = [
         "conversations": [{"from": "human", "value": TEA[0][1]}, {"from": "gpt", "value": "Sencha."}],
     }
 ]
+AI_STUDIO = {
+    "runSettings": {"model": "models/gemini-2.5-pro"},
+    "systemInstruction": {},
+    "chunkedPrompt": {
+        "chunks": [
+            {"role": "user", "text": "Which tea?"},
+            {"role": "model", "text": "Hm.", "isThought": True},
+            {"role": "model", "text": "Sencha."},
+        ]
+    },
+}
+ASSISTANTS = [
+    {
+        "thread_id": "t",
+        "id": str(place),
+        "role": role,
+        "created_at": 1_777_629_600 + place,
+        "content": [{"type": "text", "text": {"value": words, "annotations": []}}],
+    }
+    for place, (role, words) in enumerate(TEA)
+]
+UI_MESSAGES = {
+    "id": "ui",
+    "messages": [
+        {
+            "id": str(place),
+            "role": role,
+            "parts": [{"type": "step-start"}, {"type": "reasoning", "text": "Hm."}, {"type": "text", "text": words}],
+        }
+        for place, (role, words) in enumerate(TEA)
+    ],
+}
 MARKDOWN = b"""---
 title: A list
 source: https://chatgpt.com/c/1
@@ -344,6 +376,9 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
         {"Which tea?": TEA, "Hot?": [("user", "Hot?")]},
         0,
     ),
+    "ai studio": (AI_STUDIO, {"Which tea?": TEA}, 0),
+    "assistants of openai": (ASSISTANTS, {"Which tea?": TEA}, 0),
+    "messages of parts": (UI_MESSAGES, {"Which tea?": TEA}, 0),
     "sharegpt": (SHARE_GPT, {"Tea": TEA}, 0),
     "open webui, a tree and thoughts": (OPEN_WEBUI_TREE, {"Tea": TEA}, 0),
     "langgraph, state": (STATE, {"Which tea?": TEA}, 0),

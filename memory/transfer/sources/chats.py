@@ -1,9 +1,9 @@
 """Chats as most programs write them: `{"id", "title", "messages": [{"role", "content", "created_at", "id"}]}`.
 
 A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs, frameworks and the
-exports of Grok, Le Chat, LibreChat, SillyTavern and ShareGPT, are read too, and so are the state of a LangGraph thread,
-chats of Open WebUI, and the lines that Claude Code writes. Where messages name their parents, one branch is imported.
-A message without an id is known by its place in its chat, one that stands alone by its time and text.
+exports of Grok, AI Studio, Le Chat, LibreChat and SillyTavern, are read too, and so are the state of a LangGraph
+thread, chats of Open WebUI, and the lines that Claude Code writes. Where messages name their parents, one branch is
+imported. A message without an id is known by its place in its chat, one that stands alone by its time and text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,8 +30,8 @@ _IDS = ("id", "uuid", "messageId", "_id")
 _TIMES = ("created_at", "timestamp", "time", "create_time", "createdAt", "send_date")
 _ROLES = ("role_type", "role", "type", "sender", "from")
 _IS_PERSON = ("isCreatedByUser", "is_user")
-_WORDS = ("content", "text", "value", "mes", "message")
-_LISTS = ("messages", "conversations", "responses")
+_WORDS = ("content", "parts", "text", "value", "mes", "message")
+_LISTS = ("messages", "conversations", "responses", "chunks")
 _PARENTS = ("parentMessageId", "parentId", "parent_response_id")
 _NO_PARENT = "00000000-0000-0000-0000-000000000000"
 
@@ -62,7 +62,7 @@ def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
 
 def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a chat or message with what its frame has beside it."""
-    for frame in ("values", "chat", "conversation"):
+    for frame in ("values", "chat", "conversation", "chunkedPrompt"):
         if isinstance(item.get(frame), Mapping):
             return {**mapping(item.get("metadata")), **item[frame], **item}
     message = mapping(item.get("message"))
@@ -97,9 +97,11 @@ def _drafts(message: Mapping[str, Any], key: str, began: datetime | None) -> Ite
 
 
 def _role(message: Mapping[str, Any]) -> str | None:
+    if message.get("is_system") or message.get("isThought"):
+        return None
     is_person = next((message[name] for name in _IS_PERSON if isinstance(message.get(name), bool)), None)
     if is_person is not None:
-        return None if message.get("is_system") else "user" if is_person else "assistant"
+        return "user" if is_person else "assistant"
     return next((role for name in _ROLES if (role := role_of(message.get(name)))), None)
 
 

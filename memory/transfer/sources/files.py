@@ -75,9 +75,9 @@ _FORMS = (  # that are not JSON
     (text_files.is_markdown, text_files.markdown_chats),
     (text_files.is_copilot, text_files.copilot_messages),
 )
-_FORMATS = (
-    "Recap reads exports of ChatGPT, Claude, Gemini, DeepSeek, Grok, Copilot, Le Chat, Open WebUI, LibreChat, "
-    "SillyTavern, Claude Code, mem0, Zep, Letta and LangGraph, and chats as JSON, JSON Lines or Markdown"
+FORMATS = (
+    "Recap reads exports of ChatGPT, Claude, Gemini, AI Studio, DeepSeek, Grok, Copilot, Le Chat, Open WebUI, "
+    "LibreChat, SillyTavern, Claude Code, mem0, Zep, Letta and LangGraph, and chats as JSON, JSON Lines or Markdown"
 )
 _BESIDE = "What was said is in conversations.json beside it"
 _ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
@@ -183,12 +183,12 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
     if begins == b"<":
         if gemini.is_page(file):
             return gemini.activities(file)
-        raise refused("unknown_format", f"This is a web page. {_FORMATS}. {_AS_JSON}")
+        raise refused("unknown_format", f"This is a web page. {FORMATS}. {_AS_JSON}")
     if begins == b'"':  # a JSON document that was written as JSON once more
         return _of_json(_unquoted(file))
     read = next((read for is_of_form, read in _FORMS if is_of_form(file)), _of_json)
     if read is _of_json and begins not in (b"[", b"{"):
-        raise NotJson(f"it begins with neither [ nor {{. {_FORMATS}" if begins else "it is empty")
+        raise NotJson(f"it begins with neither [ nor {{. {FORMATS}" if begins else "it is empty")
     return read(file)
 
 
@@ -234,7 +234,7 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
     return refused(
         "unknown_format",
         "This is neither an export of Recap nor one that Recap knows of another program: item "
-        f"{number} of it is no conversation, and has no memory of a person. {_FORMATS}",
+        f"{number} of it is no conversation, and has no memory of a person. {FORMATS}",
     )
 
 

@@ -81,7 +81,7 @@ def words(content: Any) -> str:
 def _part(part: Mapping[str, Any]) -> str:
     kind = text(part.get("type"))
     if kind.endswith("text") or not kind:  # not a thought, and not a tool's call or result
-        return text(part.get("text"))
+        return text(part.get("text")) or text(mapping(part.get("text")).get("value"))
     return next((f"[{name}]" for name in ("image", "video", "audio", "file") if name in kind), "")
 
 
