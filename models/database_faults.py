@@ -138,7 +138,7 @@ def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | No
         reason = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0]
         consequence += f' It says: "{reason}".'
         if url.get_backend_name() == "sqlite":
-            consequence += " Another program may hold the file, this account may not open it, or it lies on a network."
+            consequence += " Its folder may be missing, this account may not open it, or another program holds it."
     return message_of(fault, consequence, "run this again")[1]
 
 

@@ -123,13 +123,14 @@ def test_settings_are_those_of_the_mapping_alone(monkeypatch, tmp_path):
         create_app({"SUMMARY_MODE": "sometimes"})
 
 
-def test_it_is_served_below_a_path_and_works_in_the_background(tmp_path):
+def test_it_is_served_below_a_path_and_works_in_the_background(tmp_path, capsys):
     app = create_app({"RECAP_DATA_DIR": tmp_path, "SUMMARY_DEBOUNCE": 0, "LOG_LEVEL": "warning"}, model=Fake())
     site = Client(DispatcherMiddleware(Flask("site"), {"/memory": app}))
     try:
         assert site.post("/memory/api/chat", json={"session_id": "s1", "message": "I keep bees."}).status_code == 200
         assert b'src="/memory/static/' in site.get("/memory/").data
         assert eventually(lambda: site.get("/memory/api/sessions/s1/summary").get_json()["state"] == "current")
+        assert capsys.readouterr().err == "", "a model of the program's own is nothing to warn of"
     finally:
         engine_of(app).stop()
 

@@ -122,12 +122,13 @@ class ModelServer:
 
     def _log(self) -> None:
         models = self._in_use[1]
-        if models.provider is None:
+        if models.notice is not None:
             log.warning("%s", models.notice)
         else:
             names = {"main": models.main.name, "mini": models.mini.name}
+            at = models.provider.address if models.provider is not None else None
             mini_at = models.mini_provider.address if models.mini_provider not in (None, models.provider) else None
-            log.info("models", extra=logs.fields(**names, at=models.provider.address, mini_at=mini_at))
+            log.info("models", extra=logs.fields(**names, at=at, mini_at=mini_at))
 
     def close(self) -> None:
         """Close the connections to the servers in use."""
