@@ -5,7 +5,7 @@ from typing import Any
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory.knowledge import overview
 from schemas import overview as schema
-from schemas.shapes import WHOM, PageQuery, RollbackOfPerson
+from schemas.shapes import WHOM, PageQuery, VersionToBringBack
 
 blueprint = ApiBlueprint("overview", "What matters now about a person, each sentence with its sources.")
 OF_PERSON = "/users/<path:user_id>/overview"
@@ -33,7 +33,7 @@ def list_overview_versions(caller: Caller, query: dict[str, Any]) -> Any:
     return overview.versions(current_engine(), caller, **query)
 
 
-@blueprint.post(f"{OF_PERSON}/rollback", body=RollbackOfPerson, returns=schema.Overview)
+@blueprint.post(f"{OF_PERSON}/rollback", body=VersionToBringBack, returns=schema.Overview)
 def roll_back_overview(caller: Caller, body: dict[str, Any]) -> Any:
     """Bring an earlier version of the overview back, as a new version
 

@@ -6,7 +6,7 @@ from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.permissions import tenant, whole_tenant
 from memory.knowledge import profile
 from schemas import profile as schema
-from schemas.shapes import WHOM, PageQuery, RollbackOfPerson
+from schemas.shapes import WHOM, PageQuery, VersionToBringBack
 
 blueprint = ApiBlueprint("profile", "Who a person is: one document for all conversations, each value with its source.")
 OF_PERSON = "/users/<path:user_id>/profile"
@@ -34,7 +34,7 @@ def list_profile_versions(caller: Caller, query: dict[str, Any]) -> Any:
     return profile.versions(current_engine(), caller, **query)
 
 
-@blueprint.post(f"{OF_PERSON}/rollback", body=RollbackOfPerson, returns=schema.Profile)
+@blueprint.post(f"{OF_PERSON}/rollback", body=VersionToBringBack, returns=schema.Profile)
 def roll_back_profile(caller: Caller, body: dict[str, Any]) -> Any:
     """Bring an earlier version of the profile back, as a new version"""
     return profile.rollback(current_engine(), caller, **body)

@@ -16,7 +16,7 @@ from models.jobs import Job
 
 STATES = ("pending", "running", "failed")
 LISTED_MAX = 1_000_000
-STOP_CALLS = 2  # of the mini model that a job may still make when its process is told to end: a digest and its repair
+STOP_CALLS = 2  # of the mini model that a job may still make as its process ends: an update and its repair
 
 jobs = Commands("jobs", help="The work that follows a reply: summaries, indexing, erasing.")
 

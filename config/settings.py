@@ -368,7 +368,7 @@ class Settings(BaseModel):
             problems = error.errors(include_url=False, include_input=False)
             raise SettingsError(" ".join(map(_sentence, problems))) from None
         if settings.tail_messages_min >= settings.tail_messages_max:
-            raise SettingsError("TAIL_MESSAGES_MIN must be below TAIL_MESSAGES_MAX, or no fold would make room.")
+            raise SettingsError("TAIL_MESSAGES_MIN must be below TAIL_MESSAGES_MAX, or no compaction would make room.")
         if settings.search == "postgres" and not settings.on_postgresql:
             raise SettingsError("SEARCH cannot be postgres without a PostgreSQL database: name it in DATABASE_URL.")
         return settings

@@ -23,7 +23,7 @@ class Does(Schema):
     prompt = fields.Text(
         load_default="",
         validate=validate.Length(max=PROMPT_CHARS),
-        about="Stands beside the system prompt from when the head is chosen anew.",
+        about="Stands beside the system prompt, from the next compaction on.",
     )
     recall = fields.one_of(*RECALL_MODES, **OPTIONAL)
     recall_tokens = fields.integer(0, INT32_MAX, **OPTIONAL)
@@ -33,7 +33,7 @@ class Does(Schema):
         fields.one_of(*(section.name for section in SECTIONS)),
         len(SECTIONS),
         load_default=(),
-        about="Sections that come first in the summary, from when the head is chosen anew.",
+        about="Sections that come first in the summary, from the next compaction on.",
     )
 
 

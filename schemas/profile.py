@@ -10,12 +10,6 @@ from schemas.store import JsonValue
 OPERATIONS_MAX = 100  # of a patch
 
 
-_SOURCES = (
-    "In the shape of `document`: for each value the `quote` it rests on, `session_id` and `position` of its message, "
-    "`since` (when that was said, or when a person wrote the value) and `author` (`model` or `person`)."
-)
-
-
 class Profile(Schema):
     """Version of a person's profile."""
 
@@ -25,7 +19,11 @@ class Profile(Schema):
         about="The profile, under the tenant's JSON Schema.",
         metadata={"type": "object"},
     )
-    sources = fields.Raw(attribute="value.sources", about=_SOURCES)
+    sources = fields.Raw(
+        attribute="value.sources",
+        about="In the shape of `document`: for each value the `quote` it rests on, `session_id` and `position` of its "
+        "message, `since` (when that was said, or when a person wrote the value) and `author` (`model` or `person`).",
+    )
     author = fields.String(allow_none=True, about="`model`, `person`, `rollback` or `erasure`.")
     created_at = fields.UtcDateTime(allow_none=True)
 

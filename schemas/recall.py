@@ -65,25 +65,25 @@ class Unhelpful(Schema):
     created_at = fields.UtcDateTime()
 
 
-_WORDS = (
-    'Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages with that '
-    'phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word that begins so.'
-)
-
-
-_KIND = (
-    "What is searched: messages, and the passages of documents beside them; passages alone (`document`); or the "
-    "summaries of sessions, or facts, which come with the messages that they were taken from."
-)
-
-
 class SearchQuery(CallerQuery):
-    text = fields.Text(required=True, data_key="q", validate=validate.Length(1, 2000), about=_WORDS)
+    text = fields.Text(
+        required=True,
+        data_key="q",
+        validate=validate.Length(1, 2000),
+        about='Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages '
+        'with that phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word '
+        "that begins so.",
+    )
     session_id = fields.SessionId(load_default=None)
     after = fields.UtcDateTime(load_default=None, about="Said at this time or later.")
     before = fields.UtcDateTime(load_default=None, about="Said before this time.")
     role = fields.one_of(*ROLES, load_default=None)
-    kind = fields.one_of("message", "document", "summary", "fact", load_default="message", about=_KIND)
+    kind = fields.one_of(
+        *("message", "document", "summary", "fact"),
+        load_default="message",
+        about="What is searched: messages, and the passages of documents beside them; passages alone (`document`); or "
+        "the summaries of sessions, or facts, which come with the messages that they were taken from.",
+    )
     limit = fields.limit(10)
     window = fields.number(0, 10, load_default=0, about="Messages around each result.")
     zone = fields.TimeZone(

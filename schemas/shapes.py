@@ -58,14 +58,14 @@ class CallerQuery(Input):
     space = fields.SpaceName(load_default=None)
 
 
-class RollbackOfPerson(Input):
-    """Version to bring back of what the person in the address has."""
+class VersionToBringBack(Input):
+    """Version to bring back; the address says whose."""
 
     version = fields.integer(1, INT32_MAX, required=True)
 
 
-class Rollback(CallerQuery, RollbackOfPerson):
-    """Version to bring back."""
+class Rollback(CallerQuery, VersionToBringBack):
+    """Version to bring back, and whose it is."""
 
 
 class PageQuery(CallerQuery):

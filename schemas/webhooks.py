@@ -10,19 +10,16 @@ from schemas.shapes import WHOM, CallerQuery
 URL_CHARS = 2000
 
 
-_URL = fields.Text(
-    required=True,
-    validate=validate.Length(1, URL_CHARS),
-    about="Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS.",
-)
-_TYPES = fields.Items(fields.one_of(*EVENT_TYPES), len(EVENT_TYPES), about=f"Empty: all. {TYPES}")
-_WORDS = fields.Boolean(about="With what people and models said.")
-
-
 class WebhookCreate(CallerQuery):
     """Webhook to make. Without a `user_id` or a `space` it gets the events of the whole tenant."""
 
-    url, types, words = _URL, _TYPES, _WORDS
+    url = fields.Text(
+        required=True,
+        validate=validate.Length(1, URL_CHARS),
+        about="Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS.",
+    )
+    types = fields.Items(fields.one_of(*EVENT_TYPES), len(EVENT_TYPES), about=f"Empty: all. {TYPES}")
+    words = fields.Boolean(about="With what people and models said.")
 
 
 class WebhookChange(WebhookCreate):
@@ -37,10 +34,10 @@ class WebhookChange(WebhookCreate):
 class WebhookRotate(Schema):
     """Rotation of a webhook's secret."""
 
-    overlap_hours = fields.Integer(
-        strict=True,
+    overlap_hours = fields.integer(
+        0,
+        168,
         load_default=24,
-        validate=validate.Range(0, 168),
         about="How long deliveries are signed with the former secret as well; 0 if it has leaked.",
     )
 

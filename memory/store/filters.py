@@ -27,54 +27,46 @@ _KINDS = {bool: ("true", "false", "boolean"), int: _NUMBERS, float: _NUMBERS, st
 
 
 @dataclass(frozen=True)
-class _OnSQLite:
-    """Place in the values of all items. kind: the database's name for the kind of the value there."""
+class _Place:
+    """Place in the values of all items, by the steps to it."""
 
-    path: str = "$"
+    is_on_sqlite: bool
+    steps: tuple[str | int, ...] = ()
 
-    def at(self, step: str | int) -> Self:
-        # A key is written as in the stored text, with which older versions of SQLite compare it.
-        return replace(self, path=self.path + (f"[{step}]" if isinstance(step, int) else f".{json.dumps(step)}"))
-
-    def kind(self) -> ColumnElement[str]:
-        return func.json_type(ItemRow.value, self.path)
-
-    def length(self) -> ColumnElement[int]:
-        return func.json_array_length(ItemRow.value, self.path)
-
-    def scalar(self, _kind: type) -> ColumnElement[Any]:
-        return func.json_extract(ItemRow.value, self.path)
-
-
-@dataclass(frozen=True)
-class _OnPostgreSQL:
-    """Same place on the other database."""
-
-    value: Any
-
-    def at(self, step: str | int) -> Self:
-        return replace(self, value=self.value[step])
+    def at(self, *steps: str | int) -> Self:
+        return replace(self, steps=(*self.steps, *steps))
 
     def kind(self) -> ColumnElement[str]:
-        return func.json_typeof(self.value)
+        """Return the database's name for the kind of the value there."""
+        return (func.json_type if self.is_on_sqlite else func.json_typeof)(*self._arguments)
 
     def length(self) -> ColumnElement[int]:
-        return func.json_array_length(self.value)
+        return func.json_array_length(*self._arguments)
 
     def scalar(self, kind: type) -> ColumnElement[Any]:
-        text: ColumnElement[Any] = self.value.as_string()
-        number: ColumnElement[Any] = self.value.as_boolean() if kind is bool else cast(text, Numeric)
+        if self.is_on_sqlite:
+            return func.json_extract(*self._arguments)
+        (value,) = self._arguments
+        text: ColumnElement[Any] = value.as_string()
+        number: ColumnElement[Any] = value.as_boolean() if kind is bool else cast(text, Numeric)
         return text.collate("C") if kind is str else number
 
-
-_Place = _OnSQLite | _OnPostgreSQL
+    @property
+    def _arguments(self) -> tuple[Any, ...]:
+        """Return the place as the databases' functions take it."""
+        if not self.is_on_sqlite:
+            value: Any = ItemRow.value
+            return (reduce(operator.getitem, self.steps, value),)
+        # A key is written as in the stored text, with which older versions of SQLite compare it.
+        path = (f"[{step}]" if isinstance(step, int) else f".{json.dumps(step)}" for step in self.steps)
+        return ItemRow.value, f"${''.join(path)}"
 
 
 def condition(operand: Mapping[str, Any], dialect: str) -> ColumnElement[bool]:
     """Return the condition of rows that a filter matches. Raises InvalidRequest for a bad filter."""
     if _count(operand) > COMPARISONS_MAX:
         raise _wrong("invalid_filter", f"The filter compares with more than {COMPARISONS_MAX} values.")
-    place = _OnSQLite() if dialect == "sqlite" else _OnPostgreSQL(ItemRow.value)
+    place = _Place(is_on_sqlite=dialect == "sqlite")
     return and_(true(), *(_at_path(place, key, inner) for key, inner in operand.items()))
 
 
@@ -83,8 +75,8 @@ def _at_path(place: _Place, key: str, operand: Any) -> ColumnElement[bool]:
     is_key = _keys(place, {key: operand})
     if "." not in key:
         return is_key
-    nested = reduce(lambda outer, step: outer.at(step), key.split("."), place)
-    return case((place.at(key).kind().is_not(None), is_key), else_=_matches(nested, operand))
+    nested = _matches(place.at(*key.split(".")), operand)
+    return case((place.at(key).kind().is_not(None), is_key), else_=nested)
 
 
 def _count(operand: Any) -> int:
