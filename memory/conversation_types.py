@@ -23,7 +23,7 @@ from memory.access.owners import find_or_make_owner, find_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import LANGUAGES, analysis_in
 from memory.llm.mini_model import list_of, object_of
-from memory.prompts.prompts import NAME
+from memory.prompts.prompts import check_name
 from memory.store import item_rows
 from models import Database, OwnerRow, SessionRow, Transaction
 from models.messages import Message
@@ -136,8 +136,7 @@ class ConversationTypes:
     def put(self, caller: Caller, name: str, **does: Any) -> ConversationType:
         """Store a type of the caller's, by the fields of a type. Raises InvalidRequest."""
         new, limit = ConversationType(name, **does), self._settings.context_tokens // BUDGET_SHARE
-        if not NAME.fullmatch(name):
-            raise _refused("bad_type_name", "A type's name is 1 to 64 of a-z, 0-9, - and _, and starts with no sign.")
+        check_name(name, "type")
         if cue := next((cue for cue in new.cues if not self._words(cue)), None):
             raise _refused("bad_cue", f"The cue {cue!r} has no word that tells anything. Name another.")
         if any((getattr(new, budget) or 0) > limit for budget in _BUDGETS):

@@ -16,7 +16,6 @@ from functools import partial
 from memory import examples, instructions
 from memory.access.owners import lock_owner
 from memory.engine import Engine
-from memory.instructions import check_name
 from memory.knowledge.grounding import contains_quote, content_pairs
 from memory.llm.mini_model import TEXT, InvalidAnswer, first_object, object_of, request_for
 from memory.quoting import block, escape, own_words, strip_markup
@@ -59,7 +58,7 @@ def give(  # noqa: PLR0913 - by keyword, as a body has them
     `taken`, `unchanged`, or `refused` for a `reason`. Raises NotFound, and InvalidRequest for a bad name and for
     an exchange that must not be remembered.
     """
-    check_name(instruction)
+    instructions.require_name(instruction)
     with engine.database.write() as tx:
         exchange = find_exchange(tx, caller, session_id, message_id)
         owner = exchange.session.owner

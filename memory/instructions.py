@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
+from functools import partial
 from typing import Any
 
 from memory.access.owners import find_or_make_owner, find_owner
@@ -19,7 +20,7 @@ from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.languages import content_terms
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
-from memory.prompts.prompts import NAME
+from memory.prompts.prompts import check_name
 from memory.store import item_rows
 from models import OwnerRow, Transaction
 from models.owners import Caller
@@ -34,6 +35,7 @@ LEARNED = "general"  # the instruction that talk adds lines to, and feedback tha
 SHAPE = object_of(text=_TEXT, sources=list_of(_PLACE))
 PROPOSAL_SHAPE = object_of(text=_TEXT, reason=TEXT, quote=TEXT)
 TOTAL_CHARS = 8_000  # of all instructions of a person or a tenant: every prompt carries them
+require_name = partial(check_name, kind="instruction")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def put(engine: Engine, caller: Caller, name: str, text: str, expected: int | No
 
     Raises InvalidRequest for a bad name and for too much text, and Conflict for another version.
     """
-    check_name(name)
+    require_name(name)
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
         value = {"text": text, "sources": _sources(engine, tx, owner, name)}
@@ -245,17 +247,6 @@ def _is_other_value(old: str, new: str) -> bool:
     names = [{word.lower() for word in line.split()[1:] if word[:1].isupper()} for line in (old, new)]
     differ = len(before - after) == len(after - before) == 1 and before & after
     return bool(differ and names[0] - names[1] and names[1] - names[0] and not _DENIES.search(f"{old} {new}"))
-
-
-def check_name(name: str) -> None:
-    """Raise InvalidRequest for a bad name of an instruction."""
-    if not NAME.fullmatch(name):
-        raise InvalidRequest(
-            "bad_instruction_name",
-            "An instruction's name is 1 to 64 of a-z, 0-9, - and _, and starts with a letter or a digit. Nothing was "
-            "stored.",
-            param="name",
-        )
 
 
 def _not_found(name: str) -> NotFound:

@@ -96,12 +96,7 @@ class Prompts:
     @retry_on_conflict
     def put(self, caller: Caller, name: str, text: str) -> Prompt:
         """Store a new version.  Raises InvalidRequest that says what is wrong with the name or the template."""
-        if not NAME.fullmatch(name):
-            raise InvalidRequest(
-                "bad_prompt_name",
-                "A prompt's name is 1 to 64 of a-z, 0-9, - and _, and starts with a letter or a digit.",
-                param="name",
-            )
+        check_name(name, "prompt")
         self.check(name, text)
         with self.database.write() as tx:
             newest = _newest(tx, caller, name)
@@ -173,6 +168,13 @@ class Prompts:
         stored = tx.scalars(select(PromptRow.name).where(PromptRow.tenant == caller.tenant).distinct())
         files = (path.stem for path in self.folder.glob("*.txt") if NAME.fullmatch(path.stem))
         return sorted({*_PACKAGED, *files, *stored})
+
+
+def check_name(name: str, kind: str) -> None:
+    """Raise InvalidRequest for a bad name of a prompt, or of another kind of things that callers name."""
+    if not NAME.fullmatch(name):
+        text = "A name is 1 to 64 of a-z, 0-9, - and _, and starts with a letter or a digit. Nothing was stored."
+        raise InvalidRequest(f"bad_{kind}_name", text, param="name")
 
 
 def _newest(tx: Transaction, caller: Caller, name: str) -> Prompt | None:
