@@ -211,10 +211,10 @@ TAVERN = [
     {"user_name": "unused", "character_name": "unused", "chat_metadata": {"integrity": "x"}},
     {"name": "Mira", "is_user": False, "is_system": False, "send_date": "May 1, 2026 9:59am", "mes": "Welcome!"},
     {"name": "Ada", "is_user": True, "is_system": False, "send_date": "May 1, 2026 10:00am", "mes": "Which tea?"},
-    {"name": "Mira", "is_user": False, "is_system": False, "send_date": "May 1, 2026 10:01am", "mes": "Sencha."},
+    {"name": "Mira", "is_user": False, "is_system": False, "send_date": "May 1, 2026 10:01AM", "mes": "Sencha."},
     {"name": "Mira", "is_user": False, "is_system": True, "send_date": "May 1, 2026 10:02am", "mes": "(hidden)"},
 ]
-COPILOT = """\ufeffConversation,Time,Author,Message\r
+COPILOT = """\ufeff"Conversation","Time","Author","Message"\r
 "More","2026-05-02T10:00:00","Human","Hot?"\r
 "Tea","2026-05-01T10:00:00","AI","Sencha."\r
 "Tea","2026-05-01T10:00:00","Human","Which tea?"\r
@@ -369,7 +369,7 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
         0,
     ),
     "librechat, a tree": ({"conversationId": "lb", "title": "Tea", "messages": LIBRECHAT_TREE}, {"Tea": TEA}, 0),
-    "sillytavern": ("\n".join(map(json.dumps, TAVERN)).encode(), {"Mira": [("assistant", "Welcome!"), *TEA]}, 0),
+    "sillytavern": ("\n".join(map(json.dumps, [*TAVERN, 7])).encode(), {"Mira": [("assistant", "Welcome!"), *TEA]}, 1),
     "copilot": (COPILOT.encode(), {"Tea": TEA, "More": [("user", "Hot?")]}, 0),
     "le chat": (
         zipped(**{"chat-1.json": LE_CHAT, "chat-2.json": [{**LE_CHAT[0], "chatId": "l-2", "content": "Hot?"}]}),

@@ -6,7 +6,7 @@ Invariant: memory holds one chat at a time (test_sources).
 import codecs
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -184,12 +184,14 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
         if gemini.is_page(file):
             return gemini.activities(file)
         raise refused("unknown_format", f"This is a web page. {FORMATS}. {_AS_JSON}")
+    read = next((read for is_of_form, read in _FORMS if is_of_form(file)), None)
+    if read is not None:
+        return read(file)
     if begins == b'"':  # a JSON document that was written as JSON once more
         return _of_json(_unquoted(file))
-    read = next((read for is_of_form, read in _FORMS if is_of_form(file)), _of_json)
-    if read is _of_json and begins not in (b"[", b"{"):
+    if begins not in (b"[", b"{"):
         raise NotJson(f"it begins with neither [ nor {{. {FORMATS}" if begins else "it is empty")
-    return read(file)
+    return _under_head(_of_json(file))
 
 
 def _unquoted(file: IO[bytes]) -> IO[bytes]:
@@ -204,17 +206,11 @@ def _unquoted(file: IO[bytes]) -> IO[bytes]:
 def _of_json(file: IO[bytes]) -> Iterator[Any]:
     """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
     parts: dict[str, Any] = {}
-    tavern: dict[str, Any] | None = None
     listed = False
     for (_, _, *part), value in iter_items(file, _PARTS, lines=True, part_bytes=PICTURE_BYTES_MAX):
         if not part:
-            item = {**value, **parts} if parts else value
-            if "chat_metadata" in mapping(item):  # of SillyTavern: the lines after it are the messages of this chat
-                tavern = {}
-            elif tavern == {}:
-                tavern = {"session_id": f"sillytavern-{digest(str(item))}", "title": mapping(item).get("name")}
-            if not listed and tavern != {}:
-                yield {**item, **tavern} if tavern else item
+            if not listed:
+                yield {**value, **parts} if parts else value
             parts, listed = {}, False
             continue
         name, place = part
@@ -225,6 +221,20 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
             parts.setdefault(name, []).append(value)
         else:
             parts.setdefault(name, {})[place] = value
+
+
+def _under_head(items: Iterable[Any]) -> Iterator[Any]:
+    """Yield the items; of a file of SillyTavern, which begins with a head, with the id and the title of the chat."""
+    head, chat = None, dict[str, Any]()
+    for item in items:
+        if "chat_metadata" in mapping(item):
+            head, chat = item, {}
+            continue
+        if head is not None and not chat:
+            names = (text(value) for value in (head.get("character_name"), mapping(item).get("name")))
+            title = next((name for name in names if name not in ("", "unused")), "")
+            chat = {"session_id": f"sillytavern-{digest(str(item))}", "title": title}
+        yield {**item, **chat} if chat and isinstance(item, Mapping) else item
 
 
 def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:

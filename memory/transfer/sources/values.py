@@ -62,7 +62,7 @@ def moment(value: Any) -> datetime | None:
             date = value.get("$date")
             return moment(int(date["$numberLong"]) if isinstance(date, Mapping) else date)
         if isinstance(value, str):
-            is_in_words = value.endswith(("am", "pm"))
+            is_in_words = value.lower().endswith(("am", "pm"))
             at = datetime.strptime(value, "%B %d, %Y %I:%M%p") if is_in_words else datetime.fromisoformat(value.strip())
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         return datetime.fromtimestamp(value / 1000 if value >= _MILLISECONDS else value, UTC)

@@ -7,7 +7,7 @@ import { hasText, text } from "../page/words.js";
 const PART = 500_000; // characters after which a part ends: few enough for any proxy, and to see progress
 const CHATS =
   /(?:^|\/)(?:(?:conversations(?:-\d+)?|memories|projects(?:\/[^/]+)?|prod-grok-backend|chat-[^/]+)\.json|MyActivity\.(?:json|html))$/;
-const START = /^\s*(?:[[{"#*-]|Conversation,Time,)/; // of JSON, Markdown, or Copilot's CSV
+const START = /^\s*(?:[[{"#*-]|Conversation,)/; // of JSON, Markdown, or Copilot's CSV
 const TEXT = /\.(?:json|jsonl|ndjson|md|html|zip)$/;
 const ACTIVITY = 'class="outer-cell'; // of Google's page, after its style
 const KINDS = { "text/html": "web_page", "application/pdf": "pdf" };
