@@ -84,7 +84,12 @@ def register(app: Flask, engine: Engine) -> None:
 
     @app.before_request
     def before_request() -> None:
-        _begin_request(metrics)
+        sent = request.headers.get("X-Request-ID", "")
+        id = sent if _REQUEST_ID.fullmatch(sent) else f"{random.getrandbits(128):032x}"  # nosec B311
+        g.request_info = RequestInfo(id, time.perf_counter())
+        metrics.start_request(request.headers.get("traceparent"))
+        logs.begin()
+        logs.add(request=id)
         if REFUSED in request.environ:  # the server could not read it
             raise request.environ[REFUSED]
         if "HTTP_HOST" not in request.environ and request.environ["SERVER_PROTOCOL"] == "HTTP/1.1":
@@ -114,16 +119,6 @@ def register(app: Flask, engine: Engine) -> None:
         CORS(app, origins=origins, methods=methods, expose_headers=EXPOSED, max_age=600, always_send=False)
 
 
-def _begin_request(metrics: Metrics) -> None:
-    """Give the request its id, in the log too, and count it."""
-    sent = request.headers.get("X-Request-ID", "")
-    id = sent if _REQUEST_ID.fullmatch(sent) else f"{random.getrandbits(128):032x}"  # nosec B311
-    g.request_info = RequestInfo(id, time.perf_counter())
-    metrics.start_request(request.headers.get("traceparent"))
-    logs.begin()
-    logs.add(request=id)
-
-
 def _admit(view: Any, engine: Engine, limits: RateLimiter, concurrency: ConcurrencyLimiter) -> None:
     """Raise RecapError for a request without the right key, or above a limit."""
     settings = engine.settings
@@ -145,15 +140,18 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
     A form of another site can send neither JSON nor bytes without asking first. It could send a form with a file: that
     is taken only from pages of this site, from those that CORS_ORIGINS lists, and from what is no browser.
     """
-    has_body = bool(request.content_length or "Transfer-Encoding" in request.headers)
-    has_body &= request.method in ("POST", "PUT", "PATCH")
-    if has_body and request.headers.get("Content-Encoding", "identity").lower() != "identity":
+    has_body = request.content_length or "Transfer-Encoding" in request.headers
+    if not has_body or request.method not in ("POST", "PUT", "PATCH"):
+        return
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise InvalidRequest(
             "compressed_body",
             "The body is compressed, which Recap does not read. Nothing was stored. Send it as it is, without "
             "Content-Encoding.",
             status=415,
         )
+    if request.is_json:
+        return
     is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
     is_form = request.blueprint == SIGN_IN and request.mimetype == "application/x-www-form-urlencoded"
     if getattr(view, "uploads", False) and request.mimetype == "multipart/form-data":
@@ -164,7 +162,7 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
                 "A page of another site sent this form. Nothing was done. If the page is yours, list its address in "
                 "CORS_ORIGINS.",
             )
-    if has_body and not (request.is_json or is_file or is_form):
+    if not (is_file or is_form):
         code, message = REFUSALS[415]
         if getattr(view, "files", False):
             message += " Or send a file as application/octet-stream."

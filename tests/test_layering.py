@@ -41,7 +41,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/turn/fact_tools.py": 15,
     "memory/turn/other_memories.py": 13,
     "memory/turn/prefix.py": 25,
-    "memory/turn/record.py": 15,
+    "memory/turn/record.py": 14,
 }
 
 LINES_MIN = 40  # of a module; a shorter one is a decision, listed here. Shapes in schemas/ go by their noun

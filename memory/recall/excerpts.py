@@ -163,6 +163,7 @@ def line_tokens(line: str, *, first: bool, same_day: bool = True) -> int:
 def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
     """Return an excerpt as a block that names the day of its last message, and where it stands.
 
+    A document stands where it is from; without that, or where that is very long, at its address in Recap.
     page: the address of Recap's page; with it the block also links to the message there.
     """
     messages, gist = excerpt.messages, excerpt.gist
@@ -171,7 +172,9 @@ def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
     message_id = excerpt.hits[0] if excerpt.hits else messages[-1].id if messages else None
     lines = "\n".join([*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)])
     if excerpt.is_document:
-        named = f'title="{attribute(tokens.truncate(excerpt.title, TITLE_TOKENS))}" uri="{attribute(uri_of(excerpt))}"'
+        own = (messages[0].extra or {}).get("uri", "")
+        uri = own if 0 < len(own) <= URI_CHARS_SHOWN else f"recap://documents/{excerpt.session_id}"
+        named = f'title="{attribute(tokens.truncate(excerpt.title, TITLE_TOKENS))}" uri="{attribute(uri)}"'
         return f'<document {named} added="{updated}">\n{lines}\n</document>'
     return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
 
@@ -179,12 +182,6 @@ def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
 def fit_excerpts(room: int, excerpts: Sequence[Excerpt], page: str = "") -> tuple[list[str], int]:
     """Return the blocks of the excerpts that fit, as `tokens.fit_budget` does. page: see `excerpt_block`."""
     return tokens.fit_budget(room, [excerpt_block(excerpt, page) for excerpt in excerpts])
-
-
-def uri_of(excerpt: Excerpt) -> str:
-    """Return where a document is from; without that, or where it is very long, its name in Recap."""
-    own = (excerpt.messages[0].extra or {}).get("uri", "")
-    return own if 0 < len(own) <= URI_CHARS_SHOWN else f"recap://documents/{excerpt.session_id}"
 
 
 def address(session_id: str, message_id: int | None, page: str) -> str:

@@ -68,7 +68,10 @@ def latest_endings(tx: Connection, scope: SearchScope, budget: int, page: str, p
     """
     of_scope = {"owner": scope.owner_id, "session": scope.session_row_id or 0}
     rows = tx.execute(_ENDED, {**of_scope, "skipped": place - 1}).all()
-    excerpts = [_excerpt(row, rank, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
+    excerpts = [
+        Excerpt(row.public_id, row.title, (), (), round(1 / rank, 4), {"latest": 1.0}, gist_of(row, in_full=rank == 1))
+        for rank, row in enumerate(rows, 1)
+    ]
     if excerpts:
         excerpts[0] = replace(excerpts[0], messages=_last(tx, rows[0].id))
     return _within(excerpts, budget, page)
@@ -147,10 +150,6 @@ def read_gists(tx: Connection, stored: Sequence[tuple[int, int | None, bool]]) -
     query = select(*_COLUMNS).outerjoin(SummaryRow.__table__, (_V.session_id == _S.id) & _V.id.in_(summary_ids))
     rows = tx.execute(query.where(_S.id.in_(in_full)))
     return {row.id: (gist_of(row, in_full=in_full[row.id]), row.public_id, row.title) for row in rows}
-
-
-def _excerpt(row: Any, rank: int, *, in_full: bool) -> Excerpt:
-    return Excerpt(row.public_id, row.title, (), (), round(1 / rank, 4), {"latest": 1.0}, gist_of(row, in_full=in_full))
 
 
 def _last(tx: Connection, session_row_id: int, shown: Collection[int] = ()) -> tuple[Message, ...]:

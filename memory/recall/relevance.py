@@ -94,9 +94,11 @@ def relevant(hits: Sequence[Hit]) -> list[Hit]:
 def is_question(message: Message) -> bool:
     """Return whether the message only asks."""
     content = message.content
-    end = max(content.rfind("?"), content.rfind("？")) + 1
-    if not end or len(content) - len(content[end:].lstrip()) < QUESTION_SHARE * len(content):
+    if "?" not in content and "？" not in content:
         return not content
+    end = max(content.rfind("?"), content.rfind("？")) + 1
+    if len(content) - len(content[end:].lstrip()) < QUESTION_SHARE * len(content):
+        return False
     asked = sum(len(sentence) for sentence in _SENTENCE.findall(content) if sentence.rstrip()[-1:] in ("?", "？"))
     return asked >= QUESTION_SHARE * len(content)
 

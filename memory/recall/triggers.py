@@ -304,7 +304,9 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
         if not is_plain:
             word = _CONTRACTION.sub("", match[0])[:MAX_TERM]
         lower = word.casefold()
-        is_name = word[0].isupper() and not shouting and word != "I" and not _opens(text, before, start)
+        is_name = word[0].isupper() and not shouting and word != "I" and start > 0
+        if is_name and (between := text[before:start]) != " ":  # else the word before stands in the same sentence
+            is_name = _SENTENCE_END.search(between) is None
         name = is_name or (not is_plain and _TECHNICAL.search(word) is not None)
         idle = lower in _IDLE_WORDS or (lower in _GENERIC_VERBS and not determined)
         determined = lower in _DETERMINERS
@@ -313,12 +315,6 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
             # English stop words are left out of texts in any language.
             if analysis.has_terms(word) and (analysis is _ENGLISH or _ENGLISH.has_terms(word)):
                 yield word
-
-
-def _opens(text: str, before: int, start: int) -> bool:
-    """Return whether a word opens a sentence: it begins at `start`, and the word before it ends at `before`."""
-    between = text[before:start]
-    return start == 0 or (between != " " and _SENTENCE_END.search(between) is not None)
 
 
 def _unspaced(run: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Text, and_, bindparam, case, delete, exists, literal_column, or_, select, update
+from sqlalchemy import Connection, Text, and_, bindparam, case, exists, literal_column, or_, select, update
 
 from memory import tokens
 from memory.access.owners import find_session, get_session, lock_session
@@ -112,17 +112,18 @@ class _TakenSession(NamedTuple):
 
 
 @retry_on_conflict
-def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) -> Turn:
+def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) -> Turn | None:
     """Take the session and store the message.  Wait while another turn of the session is in progress.
 
     window: tokens that the model can read; the message must fit.
 
+    Returns None for a client's auxiliary request, which uses no memory.
     Raises NotFound, InvalidRequest, TooLarge, and LimitReached when the owner's tokens of the day are spent.  Raises
     Conflict when the other turn does not end in time or too many requests wait for it, when another request had this
     Idempotency-Key, and when the message of that key has been replaced.  Then nothing was stored.
     """
     if request.temporary:
-        return _begin_temporary(engine, request)
+        return begin_temporary(engine, request)
     waited_since, arrived_at = time.monotonic(), engine.now()
     # A streamed reply is sent before the turn is recorded, so the message must survive a power cut already now.
     transaction = partial(engine.database.begin, request.lock_timeout, durable=request.stream)
@@ -134,17 +135,9 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     while True:  # in new transactions: the first one may have locked the session, and rows of owners are locked first
         with transaction() as tx:
             begun = _find_and_begin(tx, engine, request, arrived_at, window)
-        if begun is None:
-            return bypass(engine, request)
-        if isinstance(begun, Turn):
+        if not isinstance(begun, SessionRow):
             return begun
         engine.leases.wait_until_free(begun, waited_since, "This message was not stored; send it again later.")
-
-
-def bypass(engine: Engine, request: TurnRequest) -> Turn:
-    """Return a turn that uses and stores no memory, for a client's request.  Raises LimitReached."""
-    engine.budgets.check_caller(request.caller, request.session_id)
-    return Turn(request, session_id=request.session_id)
 
 
 @retry_on_conflict
@@ -157,22 +150,6 @@ def compact_by_force(engine: Engine, turn: Turn) -> Turn | None:
             return None
         session = compact(tx.connection(), SessionState.of(row), engine.settings, turn.new_messages, by_force=True)
     return turn._replace(session=session) if session is not None else None
-
-
-@retry_on_conflict
-def withdraw(engine: Engine, turn: Turn) -> None:
-    """Delete the message that this turn stored: it fits no prompt, and the error says that nothing was stored."""
-    if turn.lease is None or turn.session is None or not turn.is_appended:
-        return
-    (message,) = turn.new_messages
-    holding = _S.c.id == turn.lease.row_id, _S.c.lease_token == turn.lease.token
-    with engine.database.begin(turn.request.lock_timeout) as tx:
-        if turn.is_new_session:
-            tx.execute(delete(_S).where(*holding))
-            return
-        counts = {"message_count": _S.c.message_count - 1, "tokens": _S.c.tokens - message.tokens}
-        if tx.execute(update(_S).where(*holding).values(counts)).rowcount:
-            tx.execute(delete(MessageRow.__table__).where(_M.id == message.id))
 
 
 def _find_and_begin(
@@ -371,7 +348,7 @@ def _sync(tx: Connection, engine: Engine, taken: _TakenSession, keyed: TurnRow |
         return turn._replace(as_sent=as_sent, continued_turn=continued)
 
 
-def _begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
+def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     """Begin a turn that stores nothing.  It reads the memory of the session or person that the request names.
 
     A memory block may be for the first message of a session that does not exist yet.

@@ -9,8 +9,8 @@ Invariants:
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -132,16 +132,28 @@ class FactTools:
         """Run a call; return the tool's answer.  Raises ToolError."""
         if len(self.written) >= WRITES_MAX:
             raise ToolError(f"a turn writes at most {WRITES_MAX} times; the person may ask again.")
-        forgets = isinstance(arguments, _Forget)
-        source = self._source(arguments.quote, self._messages[-1:] if forgets else self._messages)
-        write = partial(self._forget if forgets else self._remember, arguments, source)
+        newest = self._messages[-1:]
+        source = self._source(arguments.quote, newest if isinstance(arguments, _Forget) else self._messages)
         try:
-            written, answer = _in_transaction(self._engine, self._turn, source, write)
+            written, answer = self._write(arguments, source)
         except (RecapError, SQLAlchemyError) as error:
             log.error("a tool could not write: %s", type(error).__name__)
             raise ToolError("the memory can't be written now; nothing was changed.") from None
         self.written += (written,) if written is not None else ()
         return answer
+
+    @retry_on_conflict
+    def _write(self, arguments: FactArguments, source: Message) -> Written:
+        """Write in a transaction, if the turn still has its lease and the source message is unchanged."""
+        assert self._turn.lease is not None
+        with self._engine.database.write(self._turn.request.lock_timeout) as tx:
+            row = lock_session(tx, self._turn.lease.row_id)
+            message = tx.get(MessageRow, source.id)
+            is_gone = message is None or message.erased_at is not None or message.branch != 0
+            if row is None or row.lease_token != self._turn.lease.token or is_gone:
+                raise ToolError("the conversation was changed meanwhile, so nothing was.")
+            write = self._forget if isinstance(arguments, _Forget) else self._remember
+            return write(arguments, source, tx, row)
 
     def _source(self, quote: str, messages: Sequence[Message]) -> Message:
         """Return the newest of the person's messages that has the quote outside of its own quotations."""
@@ -225,18 +237,3 @@ class FactTools:
         nearest = ranking.by_relevance(ranking.scored(known, text, self._engine.now()))[:NEAREST]
         others = "; ".join(f'"{escape(one_line(fact.text))}"' for fact in nearest)
         raise ToolError(f"no known fact has these words, the nearest are: {others or 'none'}.")
-
-
-@retry_on_conflict
-def _in_transaction(
-    engine: Engine, turn: Turn, source: Message, write: Callable[[Transaction, SessionRow], Written]
-) -> Written:
-    """Write in a transaction, if the turn still has its lease and the source message is unchanged."""
-    assert turn.lease is not None
-    with engine.database.write(turn.request.lock_timeout) as tx:
-        row = lock_session(tx, turn.lease.row_id)
-        message = tx.get(MessageRow, source.id)
-        is_gone = message is None or message.erased_at is not None or message.branch != 0
-        if row is None or row.lease_token != turn.lease.token or is_gone:
-            raise ToolError("the conversation was changed meanwhile, so nothing was.")
-        return write(tx, row)

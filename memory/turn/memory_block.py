@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from memory import tokens
 from memory.engine import Engine
 from memory.errors import InvalidRequest
-from memory.turn.begin import begin_turn
+from memory.turn.begin import begin_temporary
 from memory.turn.context import FRAME_TOKENS, read_context
 from memory.turn.memory_report import MemoryReport
 from memory.turn.prompt import build_prompt
@@ -29,7 +29,7 @@ def memory_block(engine: Engine, request: TurnRequest) -> MemoryBlock:
     """
     if request.caller.owner is None and request.session_id is None:
         raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id, a space or a session_id.")
-    turn = begin_turn(engine, request)
+    turn = begin_temporary(engine, request)
     context = read_context(engine, turn)
     if (always := tokens.estimate(context.prefix.text) + FRAME_TOKENS) > (request.block_tokens or 0):
         raise InvalidRequest(

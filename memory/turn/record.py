@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import String, bindparam, case, cast, func, literal_column, select, update
+from sqlalchemy import String, bindparam, case, cast, delete, func, literal_column, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
@@ -31,9 +31,8 @@ from memory.ops import logs
 from memory.sessions.messages import INSERT_MESSAGE, message_values
 from memory.turn import turns
 from memory.turn.answer import Reply
-from memory.turn.begin import withdraw
 from memory.turn.request import Turn, TurnFinished
-from models import JobRow, SessionRow, retry_on_conflict
+from models import JobRow, MessageRow, SessionRow, retry_on_conflict
 from models.messages import MessageDraft
 from models.sessions import STATE_COLUMNS, SessionState
 
@@ -50,7 +49,7 @@ CLIENT_REFUSED = (
 )
 LARGEST_SHARE = 0.5  # of the model's window; a longer message counts as too long by itself
 
-_S, _J = SessionRow.__table__, JobRow.__table__.c
+_S, _M, _J = SessionRow.__table__, MessageRow.__table__, JobRow.__table__.c
 
 
 def _due(kind: str, key: str) -> Any:
@@ -145,7 +144,7 @@ def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseExceptio
     if turn.lease is None:
         return None
     if isinstance(error, TooLarge):
-        withdraw(engine, turn)  # the error says that nothing was stored
+        _withdraw(engine, turn)  # the error says that nothing was stored
         return None
     is_person = turn.request.transcript is None
     kept = KEPT.format(turn.session_id) if is_person else ""  # the session may be new to the caller
@@ -157,6 +156,22 @@ def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseExceptio
     else:
         return database_failed(error, f"The reply was not stored.{kept}")
     return None
+
+
+@retry_on_conflict
+def _withdraw(engine: Engine, turn: Turn) -> None:
+    """Delete the message that this turn stored: it fits no prompt, and the error says that nothing was stored."""
+    if turn.lease is None or turn.session is None or not turn.is_appended:
+        return
+    (message,) = turn.new_messages
+    holding = _S.c.id == turn.lease.row_id, _S.c.lease_token == turn.lease.token
+    with engine.database.begin(turn.request.lock_timeout) as tx:
+        if turn.is_new_session:
+            tx.execute(delete(_S).where(*holding))
+            return
+        counts = {"message_count": _S.c.message_count - 1, "tokens": _S.c.tokens - message.tokens}
+        if tx.execute(update(_S).where(*holding).values(counts)).rowcount:
+            tx.execute(delete(_M).where(_M.c.id == message.id))
 
 
 def _mark_if_refused(engine: Engine, turn: Turn, error: ModelError) -> bool:

@@ -30,7 +30,7 @@ from memory.llm import LanguageModel
 from memory.ops import logs
 from memory.turn import turns
 from memory.turn.answer import Reply, ReplyEvent, read_reply, replay
-from memory.turn.begin import begin_turn, bypass, compact_by_force
+from memory.turn.begin import begin_turn, compact_by_force
 from memory.turn.context import read_context
 from memory.turn.log_and_metrics import Stopwatch, count_turn
 from memory.turn.prompt import Prompt, build_prompt, passthrough_prompt
@@ -61,7 +61,9 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     error: BaseException | None = None
     try:
         begun, problem = fail_open(request, lambda: begin_turn(engine, request, model.window))
-        turn = begun or bypass(engine, request)  # nothing has begun where memory fails, and `problem` says why
+        if begun is None:  # it bypasses memory, which failed as `problem` says, or has no use for it
+            engine.budgets.check_caller(request.caller, request.session_id)
+        turn = begun or Turn(request, session_id=request.session_id)
         if turn.earlier_answer is not None:
             finished = turn.earlier_answer
             yield from replay(request, finished)
@@ -89,7 +91,9 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         raise
     finally:
         if finished is None or finished.reply_message_id is None:
-            give_up(engine, turn, reply)
+            engine.budgets.add_caller_usage_now(request.caller, turn.session_id, reply.usages)
+            if turn.lease is not None:
+                engine.leases.release(turn.lease)
         count_turn(engine, turn, finished, reply, watch, error)
     yield finished
 
@@ -170,13 +174,6 @@ def run_inline_jobs(engine: Engine, turn: Turn, finished: TurnFinished, watch: S
         if has_profile:
             engine.job_queue.run_now("profile", turn.session.owner_id, WAIT_SECONDS)
         watch.mark("summary")
-
-
-def give_up(engine: Engine, turn: Turn, reply: Reply) -> None:
-    """Release the lease of a turn that stored no reply, and charge its owner for the calls of the model."""
-    engine.budgets.add_caller_usage_now(turn.request.caller, turn.session_id, reply.usages)
-    if turn.lease is not None:
-        engine.leases.release(turn.lease)
 
 
 def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, error: ModelError) -> Prompt:
