@@ -84,7 +84,7 @@ def replace_messages(
     The caller holds the session's lease, and enqueues the job `index`, which also removes the replaced messages.  If
     `draft` repeats the first replaced message, the facts of that message stay.
     """
-    first = _of_line(tx, row, position)
+    first = _active_at(tx, row, position)
     assert first is not None, "there is nothing to replace"
     same = (draft.role, draft.content) == (first.role, first.content)
     with renaming(tx, row):
@@ -116,17 +116,17 @@ def _restore(
 def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, MessageRow]]:
     """Return pairs: each active message that has other versions, with each of these."""
     current, before, other = aliased(MessageRow), aliased(MessageRow), aliased(MessageRow)
-    of_line = (current.session_id == row.id, current.branch == 0, current.position == other.position)
+    is_active = (current.session_id == row.id, current.branch == 0, current.position == other.position)
     just_before = (before.session_id == row.id, before.branch == 0, before.position == other.position - 1)
     query = (
         select(current, other)
-        .join(current, and_(*of_line))
+        .join(current, and_(*is_active))
         .outerjoin(before, and_(*just_before))
         .where(other.session_id == row.id, other.replaced_after == func.coalesce(before.id, 0))
         .where(other.erased_at.is_(None), current.erased_at.is_(None))
         .order_by(current.position, other.id)
     )
-    return [(one, another) for one, another in tx.execute(query)]
+    return [(active, version) for active, version in tx.execute(query)]
 
 
 def _move_to_branch(
@@ -134,20 +134,11 @@ def _move_to_branch(
 ) -> int:
     """Move the active messages from `position` to a new branch; return its number.
 
-    same: the replacement repeats the first message.
+    The session's figures are of the messages that stay. same: the replacement repeats the first message.
     """
-    branch = _branch_off(tx, row, position)
-    row.facts_through = min(row.facts_through, position if same else position - 1)
-    if row.summary_version:
-        _take_back_summary(tx, row, position, branch, settings, now)
-    return branch
-
-
-def _branch_off(tx: Transaction, row: SessionRow, position: int) -> int:
-    """Move the messages to a branch of their own, and its number; the session's figures are of what stays."""
     of_session = MessageRow.session_id == row.id
     branch = 1 + (tx.scalar(select(func.max(MessageRow.branch)).where(of_session)) or 0)
-    first, before = _of_line(tx, row, position), _of_line(tx, row, position - 1)
+    first, before = _active_at(tx, row, position), _active_at(tx, row, position - 1)
     assert first is not None
     first.replaced_after = before.id if before is not None else 0
     tx.execute(
@@ -158,10 +149,13 @@ def _branch_off(tx: Transaction, row: SessionRow, position: int) -> int:
     gone = tx.scalar(select(func.sum(MessageRow.tokens)).where(of_session, MessageRow.branch == branch)) or 0
     row.message_count = position - 1
     row.tokens -= gone
+    row.facts_through = min(row.facts_through, position if same else position - 1)
+    if row.summary_version:
+        _take_back_summary(tx, row, position, branch, settings, now)
     return branch
 
 
-def _of_line(tx: Transaction, row: SessionRow, position: int) -> MessageRow | None:
+def _active_at(tx: Transaction, row: SessionRow, position: int) -> MessageRow | None:
     """Find the active message at this position, erased or not."""
     place = (MessageRow.branch == 0, MessageRow.position == position)
     return tx.scalar(select(MessageRow).where(MessageRow.session_id == row.id, *place))
