@@ -40,7 +40,6 @@ DELIVERY_SECONDS = 15.0
 DELIVERIES_SHOWN = 20
 FAILING_MAX = timedelta(days=3)  # after which a webhook is disabled
 PAUSE_MAX = timedelta(seconds=60)  # between tries of a webhook that has failed for long, over all of its lanes
-UNUSED_SECONDS = 10.0  # between looks for webhooks that other processes made, where there are none
 GONE = 410  # of HTTP: by Standard Webhooks, the receiver wants no more
 USER_AGENT = "Recap-Webhooks/1"
 SECRET_PREFIX = "whsec_"  # nosec B105 # of Standard Webhooks
@@ -67,23 +66,13 @@ class Deliveries:
         self._settings, self._database, self._events = settings, database, events
         self._job_queue, self._now = job_queue, now
         self.encryption = Encryption(settings)
-        self._unused_until = 0.0  # by time.monotonic()
         self._looked: dict[int, Position] = {}  # by webhook: up to there nothing is new
-
-    def look_at_once(self) -> None:
-        """Let the next `dispatch` look for webhooks: one has been made or changed."""
-        self._unused_until = 0.0
 
     def dispatch(self) -> None:
         """Enqueue a job for each lane with news. Any process may do so, at any time."""
-        if time.monotonic() < self._unused_until:
-            return
         with self._database.read() as tx:
             enabled = tx.execute(_ENABLED).all()
-        if not enabled:
-            self._unused_until = time.monotonic() + UNUSED_SECONDS
-            return
-        newest = self._events.newest()
+        newest = self._events.newest() if enabled else None
         if newest is None:
             return
         for webhook in enabled:

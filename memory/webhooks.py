@@ -54,9 +54,7 @@ def create(engine: Engine, caller: Caller, *, url: str, types: Sequence[str] = (
         row.created_at = row.updated_at = now
         tx.add(row)
         tx.flush()
-        webhook = _shown(row, owner, secret)
-    engine.deliveries.look_at_once()
-    return webhook
+        return _shown(row, owner, secret)
 
 
 @retry_on_conflict
@@ -74,9 +72,7 @@ def change(engine: Engine, caller: Caller, webhook_id: int, changes: Mapping[str
             row.problem = row.failing_since = None
             lanes = tx.scalars(select(LaneRow.owner_id).where(LaneRow.webhook_id == row.id)).all()
             engine.deliveries.enqueue(tx, row.id, owner.tenant, lanes, force=True)
-        webhook = _shown(row, owner)
-    engine.deliveries.look_at_once()
-    return webhook
+        return _shown(row, owner)
 
 
 @retry_on_conflict
