@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from memory.errors import InvalidRequest
 from memory.languages import LANGUAGES
@@ -82,8 +82,8 @@ class RuleSet:
         return {"categories": categories, "topics": topics, "words": words, "review": self.review}
 
     @cached_property
-    def _words(self) -> "Words":
-        return Words.of(self.topics, self.words)
+    def _kept_out(self) -> re.Pattern[str] | None:
+        return _pattern_of(self.topics, self.words)
 
     @cached_property
     def by_category(self) -> Mapping[str, Category]:
@@ -132,7 +132,8 @@ class RuleSet:
 
     def keeps_out(self, *texts: str) -> bool:
         """Return whether code finds in a text what is kept out."""
-        return any(self._words.stand_in(text) for text in texts)
+        pattern = self._kept_out
+        return pattern is not None and any(pattern.search(fold(text[:READ_CHARS_MAX])) for text in texts)
 
     def kept_of(self, sections: Sections) -> Sections:
         """Return a summary without the lines that are kept out."""
@@ -171,52 +172,16 @@ _KEPT_OUT = (
 # -- words that code checks
 
 
-class Words(NamedTuple):
-    """Words in the forms in which they are looked for. inside: parts of words, and of texts without spaces."""
-
-    whole: frozenset[str]
-    beginnings: frozenset[str]
-    endings: tuple[str, ...]
-    inside: tuple[str, ...]
-    others: re.Pattern[str] | None
-
-    @classmethod
-    def of(cls, topics: Iterable[str], words: Iterable[str]) -> Self:
-        """Return the words that tell these topics, and these words."""
-        all_words = {*map(fold, words), *map(fold, topics)}
-        named = {word for topic in topics for word in re.findall(r"\w+", fold(topic))}
-        for names, known in _KNOWN.values():
-            all_words.update(known if named & names else ())
-        whole, beginnings, endings, inside, others = set[str](), list[str](), list[str](), list[str](), list[str]()
-        for word in sorted(filter(None, all_words)):
-            bare = word.strip("*")
-            if _UNSPACED.search(bare) or (word[0] == word[-1] == "*" and not re.search(r"[\s#]", bare)):
-                inside.append(bare)
-            elif not re.fullmatch(r"[\w'’-]+", bare):
-                others.append(_pattern(word))
-            elif word[-1] == "*":
-                beginnings.append(bare)
-            elif word[0] == "*":
-                endings.append(bare)
-            else:
-                whole.add(word)
-        pattern = re.compile("|".join(others)) if others else None
-        return cls(frozenset(whole), frozenset(beginnings), tuple(endings), tuple(inside), pattern)
-
-    def stand_in(self, text: str) -> bool:
-        """Return whether one of the words stands in a text."""
-        if not any(self):
-            return False
-        folded = fold(text[:READ_CHARS_MAX])
-        words = re.findall(r"[\w'’-]*\w|[€$£¥₹]", folded)
-        parts = {part for word in words for part in (word, *re.split(r"\W+", word))}
-        return (
-            not self.whole.isdisjoint(parts)
-            or any(word[:size] in self.beginnings for word in parts for size in range(1, len(word) + 1))
-            or any(word.endswith(self.endings) for word in parts)
-            or any(part in folded for part in self.inside)
-            or (self.others is not None and self.others.search(folded) is not None)
-        )
+def _pattern_of(topics: Iterable[str], words: Iterable[str]) -> re.Pattern[str] | None:
+    """Return the pattern of words, and of those that tell a topic; None without any."""
+    all_words = {*map(fold, words), *map(fold, topics)}
+    topic_words = {word for topic in topics for word in re.findall(r"\w+", fold(topic))}
+    all_words.update(*(known for names, known in _KNOWN.values() if topic_words & names))
+    inside = {word for word in all_words if _UNSPACED.search(word) or re.fullmatch(r"\*[^\s#]+\*", word)}
+    sources = [re.escape(word.strip("*")) for word in inside]
+    if others := "|".join(map(_pattern, sorted(filter(None, all_words - inside)))):
+        sources.append(rf"(?<!\w)(?:{others})")
+    return re.compile("|".join(sources)) if sources else None
 
 
 def check_word(word: str) -> None:
@@ -246,7 +211,7 @@ def _pattern(words: str) -> str:
         parts.append(
             bare + after if is_begun else rf"(?>\w*?{bare}){rest}" if after == rest else rf"(?>\w*{bare}{end})"
         )
-    return r"(?<!\w)" + r"\W{1,3}+".join(parts)
+    return r"\W{1,3}+".join(parts)
 
 
 _KNOWN = {
