@@ -25,7 +25,7 @@ from models import MessageRow, OwnerRow, Transaction
 from models.jobs import Job, JobRequest
 from models.messages import Message
 from models.owners import Caller
-from models.store import FEEDBACK, MODEL, Item, Put
+from models.store import FEEDBACK, Item, Put
 from schemas.examples import BEST
 from schemas.feedback import FEEDBACK_CHARS
 
@@ -126,11 +126,8 @@ def run(engine: Engine, job: Job) -> bool:
         if instructions.text_of(engine, tx, row, name) != before:
             return True
         if proposed is not None:
-            instructions.propose(engine, tx, row, name, proposed, item_rows.messages_of(tx, item))
-            state = "proposed"
-            if engine.settings.feedback == "auto":
-                instructions.accept_proposal(engine, tx, row, name, MODEL)
-                state = "taken"
+            is_taken = instructions.propose(engine, tx, row, name, proposed, item_rows.messages_of(tx, item))
+            state = "taken" if is_taken else "proposed"
         value = {**item.value, "state": state, "reason": reason}
         item_rows.write(tx, row.id, Put(NAMESPACE, item.key, value), engine.now())
     return len(waiting) > 1

@@ -8,7 +8,7 @@ that exchange is erased or replaced, and so do the later versions made from it (
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import unified_diff
@@ -137,10 +137,17 @@ def room(engine: Engine, tx: Transaction, owner: OwnerRow, name: str) -> int:
 
 def propose(
     engine: Engine, tx: Transaction, owner: OwnerRow, name: str, proposal: dict[str, str], sources: Collection[int]
-) -> None:
-    """Store a proposal, in the place of another one, with the messages that it rests on."""
+) -> bool:
+    """Store a proposal, in the place of another one, with the messages that it rests on.
+
+    Return whether it is a new version at once, as with FEEDBACK=auto.
+    """
     _drop_proposal(engine, tx, owner, name)
     item_rows.write(tx, owner.id, Put(PROPOSALS, name, proposal), engine.now(), sources=sources)
+    is_taken = engine.settings.feedback == "auto"
+    if is_taken:
+        accept_proposal(engine, tx, owner, name, MODEL)
+    return is_taken
 
 
 def accept_proposal(engine: Engine, tx: Transaction, owner: OwnerRow, name: str, author: str) -> Instruction:
@@ -152,31 +159,27 @@ def accept_proposal(engine: Engine, tx: Transaction, owner: OwnerRow, name: str,
     return _write(engine, tx, owner, Put(NAMESPACE, name, value), author, item_rows.messages_of(tx, proposal))
 
 
-def learn(engine: Engine, tx: Transaction, owner: OwnerRow, line: str, quote: str, message_id: int) -> None:
-    """Propose a line that the person asked for, after those that stand or wait, unless one of them says it.
+def learn(engine: Engine, tx: Transaction, owner: OwnerRow, lines: Iterable[tuple[str, str, int]]) -> None:
+    """Propose lines that the person asked for, after those that stand or wait, unless one of them says it.
 
-    It takes the place of a line that it contradicts. Does nothing where there is no room.
+    A line takes the place of one that it contradicts; where there is no room, it is left out.
+    lines: each with the person's words that it rests on, and the id of their message.
     """
-    waiting = _item(engine, tx, owner, LEARNED, PROPOSALS)
+    waiting, quotes, sources = _item(engine, tx, owner, LEARNED, PROPOSALS), list[str](), list[int]()
     before: str = waiting.value["text"] if waiting is not None else text_of(engine, tx, owner, LEARNED)
-    terms, lines = content_terms(line), before.splitlines()
-    if any(content_terms(old) == terms for old in lines):
-        return
-    text = "\n".join([*(old for old in lines if not _is_other_value(old, line)), line])
-    if len(text) > room(engine, tx, owner, LEARNED):
-        return
-    quotes, sources = [quote], [message_id]
     if waiting is not None:
-        quotes.insert(0, waiting.value["quote"])
-        sources += item_rows.messages_of(tx, waiting)
-    proposal = {"text": text, "reason": "Said in a conversation.", "quote": "\n".join(quotes)}
-    propose(engine, tx, owner, LEARNED, proposal, sources)
-
-
-def accept_learned(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
-    """Take what was learned at once, if it waits."""
-    if _item(engine, tx, owner, LEARNED, PROPOSALS) is not None:
-        accept_proposal(engine, tx, owner, LEARNED, MODEL)
+        quotes, sources = [waiting.value["quote"]], [*item_rows.messages_of(tx, waiting)]
+    text, chars_max = before, room(engine, tx, owner, LEARNED)
+    for line, quote, message_id in lines:
+        terms, others = content_terms(line), text.splitlines()
+        longer = "\n".join([*(old for old in others if not _is_other_value(old, line)), line])
+        if len(longer) <= chars_max and all(content_terms(old) != terms for old in others):
+            text = longer
+            quotes.append(quote)
+            sources.append(message_id)
+    if text != before:
+        proposal = {"text": text, "reason": "Said in a conversation.", "quote": "\n".join(quotes)}
+        propose(engine, tx, owner, LEARNED, proposal, sources)
 
 
 def find(engine: Engine, tx: Transaction, caller: Caller, name: str) -> list[int]:

@@ -27,7 +27,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 from memory.knowledge.entities import key, named, strip_possessive
-from memory.languages import CLAUSE_END, pattern, table
+from memory.languages import CLAUSE_END, pattern, shared, table
 from memory.quoting import normalize, one_line, plain_apostrophes, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
@@ -160,7 +160,7 @@ class Grounding:
         if not names or text.istitle() or not self._words.isdisjoint(names):
             return True
         words = self._words.union(_words(content))  # without its pasted blocks, the source may have other words
-        return "".join(name[0] for name in names) in words or any(_is_known(name, words) for name in names)
+        return "".join(name[0] for name in names) in words or shared(names, words) > 0
 
     @cached_property
     def _statements(self) -> list[str]:
@@ -187,7 +187,7 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     source = Message.of_person(content, at)
     Grounding([source]).check(FactDraft(text, source.position, without_blocks(content)))
     words, about = frozenset(_words(content)), set(stems(text))
-    unknown = [name for name in names_in(text) if not _is_known(name, words)]
+    unknown = [name for name in names_in(text) if not shared([name], words)]
     nouns_max = len(names_in(text)) / 2 if "de" in ENGLISH.languages_of(text) else 0  # there all nouns look like names
     if len(unknown) > nouns_max:
         raise Ungrounded("it has a name that is not in its sources")
@@ -382,14 +382,6 @@ def _is_name(word: str) -> bool:
     """Return whether a word in mid-sentence is a name, by its capital letter."""
     name = word[:1].isupper() and len(word) > 1 and bool(stems(word))
     return name and word.lower() not in NUMBER_WORDS and not DATE.search(word)
-
-
-def _is_known(name: str, words: Iterable[str]) -> bool:
-    """Return whether one of `words` is the name, or a form of it (PostgreSQL, Postgres)."""
-    return any(
-        name == word or (min(len(name), len(word)) >= 4 and (name.startswith(word) or word.startswith(name)))
-        for word in words
-    )
 
 
 def tokens(text: str) -> list[str]:

@@ -32,10 +32,7 @@ def propose(
     learned = checked(drafts, messages, session.facts_through) if drafts and may_be_in(engine, messages) else ()
     if not learned or not (owner := tx.get_one(OwnerRow, session.owner_id)).is_named:
         return
-    for draft, message in learned:
-        instructions.learn(engine, tx, owner, draft.text, draft.quote, message.id)
-    if engine.settings.feedback == "auto":
-        instructions.accept_learned(engine, tx, owner)
+    instructions.learn(engine, tx, owner, ((draft.text, draft.quote, message.id) for draft, message in learned))
 
 
 def asks_for_lasting(message: Message) -> bool:
