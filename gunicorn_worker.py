@@ -10,6 +10,9 @@ Invariants:
   every BODY_RATE bytes, and the client takes each piece of the answer within REQUEST_TIMEOUT. Otherwise the
   connection is closed: nothing of an incomplete request is stored, and a turn that lost its client is finished
   (test_slow_clients).
+- A worker that has no thread left closes the connection with its answer, so that the next request may reach another
+  worker: clients keep connections for hours, and after a worker's end all of them are at the others
+  (test_concurrency).
 - What is left of a request is never read as another one (test_slow_clients).
 - A client that still sends while it is refused can read why (test_slow_clients).
 """
@@ -145,7 +148,7 @@ class Worker(ThreadWorker):
                 req.force_close()  # nobody knows where another request would begin
                 raise _told(error) from None
 
-        req.body.read = readable
+        req.body.read, req.body.close_connection = readable, req.force_close
         if not self.cfg.is_ssl:
             conn.sock.expect(self._seconds, BODY_RATE)
         try:

@@ -95,6 +95,8 @@ def _respond(error: RecapError, **more: Any) -> Response:
     response.status_code = status
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(max(1, round(error.retry_after)))
+    if error.code == "server_busy":  # over a new connection the client may reach a process that is free
+        getattr(request.environ["wsgi.input"], "close_connection", lambda: None)()
     if isinstance(error, Unauthenticated):
         response.headers["WWW-Authenticate"] = CHALLENGES.get(request.path, lambda _: "Bearer")(error)
     return response

@@ -211,6 +211,7 @@ def test_a_worker_full_of_turns_serves_others_and_refuses_turns_at_once(tmp_path
             answer = api.http.post("/api/chat", json={"message": "Hello", "session_id": f"s{number}"})
             if answer.status_code == 503:
                 assert answer.json()["error"]["code"] == "server_busy" and int(answer.headers["Retry-After"]) >= 1
+                assert answer.headers["Connection"] == "close", "another worker may be free"
                 refused.release()
             return answer.status_code
 
