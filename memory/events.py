@@ -12,7 +12,6 @@ Invariants:
 """
 
 import logging
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -335,7 +334,7 @@ class Events:
 
     def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self._database, self._now = database, now
-        self._stopped = threading.Event()
+        self._stopping = False  # set by a signal, in whose handler no lock may be taken
 
     def newest(self, patience: float = SETTLE_SECONDS) -> Position | None:
         """Return the end of the log, once no older transaction can add to what is before it.
@@ -385,7 +384,7 @@ class Events:
                 with self._database.read() as tx:
                     events, position = read_events(tx, which, position, newest, types=types, words=words)
                 yield from events
-            if self._stopped.is_set() or time.monotonic() >= until:
+            if self._stopping or time.monotonic() >= until:
                 return
             newest = self._wait(position, min(QUIET_SECONDS, until - time.monotonic()))
             if newest == position:
@@ -393,12 +392,13 @@ class Events:
 
     def stop(self) -> None:
         """End all streams within a second: their readers come back to another process, or to the next one."""
-        self._stopped.set()
+        self._stopping = True
 
     def _wait(self, known: Position, seconds: float) -> Position:
         """Return the end of the log when it lies behind the known one, and the known one after some seconds."""
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._stopped.wait(min(POLL_SECONDS, left)):
+        while (left := until - time.monotonic()) > 0 and not self._stopping:
+            time.sleep(min(POLL_SECONDS, left))
             try:
                 newest = self.newest() or known
             except SQLAlchemyError as error:
