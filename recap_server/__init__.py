@@ -29,6 +29,8 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(f"Recap does not start. {error}")
     register_commands(app)
+    # The others are for developers: `recap db migrate` would write a file into the package, and Recap not start again.
+    db.commands = {name: db.commands[name] for name in ("current", "upgrade")}
     app.cli.add_command(db)
     app.cli.help = (
         "Memory for LLM chat. The settings are in the environment, or in the file .env of the working folder."
