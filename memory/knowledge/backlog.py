@@ -42,7 +42,8 @@ def get(engine: Engine, caller: Caller) -> Backlog:
 def start(engine: Engine, caller: Caller) -> Backlog:
     """Enqueue a summary of each of these sessions, the newest first, also where it was cancelled or has failed.
 
-    With DAILY_TOKENS, of as many as fit what is left of the day.  Raises NotFound, and LimitReached when none does.
+    With DAILY_TOKENS it takes as many as the rest of the day's tokens pays.  Raises NotFound, and LimitReached if that
+    is none.
     """
     with engine.database.write() as tx:
         owner = get_user(tx, caller)

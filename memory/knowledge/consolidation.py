@@ -65,23 +65,23 @@ class Run:
     expired: int = 0
 
 
-_REOPENED = exists().where(FactRevisionRow.fact_id == FactRow.id, FactRevisionRow.action == "reopened")
+_REVALIDATED = exists().where(FactRevisionRow.fact_id == FactRow.id, FactRevisionRow.action == "reopened")
 _FACTS = (
     FACTS.add_columns(MessageRow.name)
     .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
-    .where(*IN_ALL_SESSIONS, ~_REOPENED)
+    .where(*IN_ALL_SESSIONS, ~_REVALIDATED)
     .order_by(FactRow.id.desc())
     .limit(COMPARED_FACTS_MAX)
 )
 _LATER = aliased(FactRevisionRow)
 _LAST = select(func.max(_LATER.id)).where(_LATER.fact_id == FactRow.id).scalar_subquery()
-_CLOSED = (
+_INVALIDATED = (
     select(FactRevisionRow.at, FactRevisionRow.action, FactRow.id, FactRow.superseded_by)
     .join(FactRow, FactRow.id == FactRevisionRow.fact_id)
     .where(FactRevisionRow.id == _LAST, FactRevisionRow.action.in_(ACTIONS), FactRow.valid_to.is_not(None))
     .order_by(FactRevisionRow.at.desc())
 )
-"""The facts that runs closed, with when and how, if nothing has changed them since; the newest run first."""
+"""The facts that runs invalidated, with the time and the action, if nothing has changed them since; newest first."""
 
 
 # -- which facts say the same
@@ -124,7 +124,7 @@ class _Statement:
 
     @cached_property
     def particulars(self) -> tuple[object, ...]:
-        """Return what is equal in facts that say the same. A plan is not what came of it."""
+        """Return the parts that are equal in facts that say the same. A plan is not the event that came of it."""
         text = plain_apostrophes(self.fact.text)
         names = self.names.intersection(word.partition("'")[0].casefold() for word in tokens(text))
         numbers = frozenset(map(frozenset, numbers_in(text)))
@@ -184,7 +184,8 @@ def _similar(
 def runs(engine: Engine, caller: Caller) -> list[Run]:
     """Return the runs whose facts are still invalid, the newest first. Raises NotFound."""
     with engine.database.read() as tx:
-        runs = groupby(tx.execute(_CLOSED.where(FactRow.owner_id == get_user(tx, caller).id)), key=lambda row: row.at)
+        invalidated = tx.execute(_INVALIDATED.where(FactRow.owner_id == get_user(tx, caller).id))
+        runs = groupby(invalidated, key=lambda row: row.at)
         return [Run(at, **Counter(row.action for row in rows)) for at, rows in runs][:LISTED_RUNS_MAX]
 
 
@@ -201,16 +202,16 @@ def undo(engine: Engine, caller: Caller) -> Run:
     """Make valid again what the newest run invalidated, but for what was corrected since. Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        closed_rows = tx.execute(_CLOSED.where(FactRow.owner_id == owner.id)).all()
-        for at, rows in groupby(closed_rows, key=lambda row: row.at):
-            closed, opened = list(rows), Counter[str]()
-            while ready := [row for row in closed if _may_open(tx, row.superseded_by)]:
+        invalidated = tx.execute(_INVALIDATED.where(FactRow.owner_id == owner.id)).all()
+        for at, rows in groupby(invalidated, key=lambda row: row.at):
+            invalid, valid_again = list(rows), Counter[str]()
+            while ready := [row for row in invalid if _may_revalidate(tx, row.superseded_by)]:
                 for row in ready:
                     revalidate(tx, row.id, engine.now())
-                    opened[row.action] += 1
-                closed = [row for row in closed if row not in ready]
-            if opened:
-                return Run(at, **opened)
+                    valid_again[row.action] += 1
+                invalid = [row for row in invalid if row not in ready]
+            if valid_again:
+                return Run(at, **valid_again)
     raise NotFound("nothing_to_undo", "No run has closed facts that could be opened again.")
 
 
@@ -246,12 +247,12 @@ def run(engine: Engine, job: Job) -> None:
         row = lock_owner(tx, owner.id)
         if row is None or tx.get(JobRow, job.id) is None:
             return  # the person was erased, or the job cancelled
-        closed = _close(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, engine.now())
+        counts = _apply(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, engine.now())
         row.consolidated_through = max(through, row.consolidated_through)
         when = engine.settings.consolidation
         if when.mode == "schedule" and (len(read) < len(doubtful) or plans):
             engine.job_queue.enqueue(tx, scheduled_request(when, "consolidation", row, engine.now()))
-    log.info("consolidation: %s", dict(closed) or "nothing to close")
+    log.info("consolidation: %s", dict(counts) or "nothing to invalidate")
 
 
 def _read(engine: Engine, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
@@ -283,7 +284,7 @@ def _read(engine: Engine, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, 
     return [judged(number, pair) for number, pair in enumerate(pairs, 1)]
 
 
-def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:
+def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:
     """Merge and invalidate facts that are still valid and say what was read, and plans whose day is over.
 
     plans: their ends by the ids of the facts. Return how many there were of each action.
@@ -291,7 +292,7 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
     read = {fact.id: fact.text for pair in pairs for fact in (pair.older, pair.newer)}
     facts = read_facts(tx, FactRow.id.in_({*read, *plans}), *IN_ALL_SESSIONS)
     valid = {fact.id: fact for fact in facts if fact.text == read.get(fact.id, fact.text)}
-    merged_into, closed = dict[int, int](), Counter[str]()
+    merged_into, counts = dict[int, int](), Counter[str]()
 
     def standing(fact: Fact) -> Fact | None:
         """Return the fact, or the one that it was merged into, if that is valid."""
@@ -308,19 +309,19 @@ def _close(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
             merged, stays = sorted((older, newer), key=lambda fact: (fact.pinned, fact.valid_from, fact.id))
             merge(tx, merged, stays, now)
             merged_into[valid.pop(merged.id).id] = stays.id
-            closed["merged"] += 1
+            counts["merged"] += 1
         elif pair.verdict == "contradicts" and not older.pinned:
             invalidate(tx, valid.pop(older.id).id, now, "contradicted", by=newer)
-            closed["contradicted"] += 1
+            counts["contradicted"] += 1
     for fact_id, end in plans.items():
         if end <= now and fact_id in valid:
             invalidate(tx, fact_id, now, "expired", until=end)
-            closed["expired"] += 1
-    return closed
+            counts["expired"] += 1
+    return counts
 
 
-def _may_open(tx: Transaction, successor: int | None) -> bool:
-    """Return whether nothing replaced a closed fact, or what did is valid."""
+def _may_revalidate(tx: Transaction, successor: int | None) -> bool:
+    """Return whether an invalidated fact has no successor, or a valid one."""
     return successor is None or tx.scalar(select(FactRow.valid_to).where(FactRow.id == successor)) is None
 
 

@@ -72,7 +72,7 @@ class Ranking:
         return sorted(scored, key=lambda fact: (fact.score.relevance, fact.score.total, fact.id), reverse=True)
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
-        """Return the facts, in their order, with their scores for `message` (empty: there is none)."""
+        """Return the facts, in their order, with their scores for a message, which may be empty."""
         scores = self._scores(facts, message, now)
         return tuple(replace(fact, score=score) for fact, score in zip(facts, scores, strict=True))
 

@@ -55,9 +55,9 @@ def read_facts(tx: Transaction, *conditions: Any) -> list[Fact]:
 
 
 def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: ColumnElement[bool]) -> set[int]:
-    """Return the ids of these facts and of those that they took the place of, step by step.
+    """Return the ids of these facts and of all that they superseded, step by step.
 
-    conditions: for each fact that was replaced.
+    conditions: for each superseded fact.
     """
     chain = step = set(fact_ids)
     while step:
@@ -79,7 +79,7 @@ _CURRENT = (
 def current_facts(
     engine: Engine, tx: Transaction | Connection, owner_id: int, session_id: int, revision: int | None = None
 ) -> tuple[Fact, ...]:
-    """Return what is valid now: a session's own facts and those of its person, at most CURRENT_FACTS_MAX.
+    """Return the valid facts of a session and of its person, at most CURRENT_FACTS_MAX.
 
     Pinned ones come first, then the most important, then the newest.
 

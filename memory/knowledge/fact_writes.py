@@ -111,12 +111,12 @@ def change_fact(
 
 
 def waits(since: datetime, replaces: Iterable[int] = ()) -> dict[str, Any]:
-    """Return the columns of a fact that waits for review: no time has it, until it is accepted."""
+    """Return the columns of a fact that waits for review: it is valid at no time until it is accepted."""
     return {"valid_to": since, "replaces": list(replaces)}
 
 
 def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetime) -> None:
-    """Let a fact that waits be valid from when it was stated, in the place of the ones that it supersedes."""
+    """Make a waiting fact valid from the time it was stated, and invalidate the facts that it supersedes."""
     is_pinned = fact.pinned or any(old.pinned for old in superseded)
     change_fact(tx, fact.id, now, "accepted", valid_to=None, replaces=None, pinned=is_pinned)
     for old in superseded:
@@ -252,7 +252,7 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
     if not deleted:
         return
     corrected = select(FactRow).where(FactRow.superseded_by.in_(deleted), FactRow.id.not_in(deleted))
-    newest: dict[FactRow, int] = {}  # of those that said the same as a deleted one
+    newest: dict[FactRow, int] = {}  # fact that was merged into a deleted one
     for fact in tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all():
         last, same = deleted[fact.superseded_by or 0], fact.merged
         while (after := deleted.get(last.superseded_by or 0)) is not None:

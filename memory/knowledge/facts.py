@@ -1,7 +1,7 @@
 """Facts on behalf of callers: ranked statements about a person, each with the quote that it rests on.
 
 A fact that a model found may wait until somebody accepts or refuses it. It was never valid then (see `models.facts`),
-so whatever reads valid facts passes it over. It is told to nobody as an event, and no profile is made from it.
+so a query for valid facts passes it over. No event tells of it, and no profile is made from it.
 
 Invariant: what waits is in no prompt, search or list, but in that of what waits; a refused fact is erased [test_rules].
 """
@@ -85,7 +85,7 @@ def page(  # noqa: PLR0913 - by keyword, as a query has them
     cursor: str | None = None,
     limit: int = 50,
 ) -> Page[Fact]:
-    """Return what is valid now (or was at `as_of`), newest first, each with its score without a message.
+    """Return the facts that are valid now (or were at `as_of`), newest first, each with its score without a message.
 
     session_id: only that session's facts and those its person has everywhere.
     state: "waiting" for what waits for review instead.
@@ -237,8 +237,8 @@ def change_quoted(engine: Engine, caller: Caller, fact_id: int, *, text: str, qu
 def review(engine: Engine, caller: Caller, accepted: Collection[int], refused: Collection[int]) -> dict[str, int]:
     """Accept and refuse facts that wait; others are passed over.
 
-    An accepted fact is valid from when it was stated, in the place of those that it corrects. What the rules have
-    come to keep out since is refused, and a refused fact is erased. Return how many were accepted and refused.
+    An accepted fact is valid from the time it was stated, and supersedes the facts that it corrects. A fact that the
+    rules keep out by now is refused, and a refused fact is erased. Return how many were accepted and refused.
     """
     now = engine.now()
     waiting = facts_of(caller).where(FactRow.waiting, FactRow.id.in_({*accepted, *refused}))

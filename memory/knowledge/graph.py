@@ -87,8 +87,8 @@ def around(  # noqa: PLR0913 - by keyword, as a query has them
 def sources_about(tx: Connection, owner_id: int, text: str) -> dict[int, float]:
     """Return the ids of messages whose links lead to what a text of the person names, each with its weight.
 
-    A link of what is named weighs 1; each step further halves it.  No step leads through the person, to whom all is
-    linked.
+    A link of a named entity weighs 1, and half as much at each further step.  No step leads through the person, who is
+    linked to everything.
     """
     rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
     relations = [(source, link) for source, links in rows for link in links]

@@ -178,7 +178,7 @@ class Grounding:
 
 
 def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
-    """Raise Ungrounded for a sentence that says what these texts do not say, of which the newest is from `at`.
+    """Raise Ungrounded for a sentence that says more than its sources. at: the time of the newest source.
 
     Stricter than a fact's check, since a sentence that is refused costs little: each number and each name stands in the
     texts, and half of its words do. Where the texts deny something, so does the sentence.

@@ -3,7 +3,7 @@
 The mini model writes them; the person may change them.
 
 Invariants [test_overview, test_erasing]:
-- When a source is erased, its sentences go with it from every version; when it holds no longer, from the newest one.
+- When a source is erased, its sentences go from every version; when it is valid no longer, from the newest one.
 - A prompt shows whole sentences, at most OVERVIEW_TOKENS of them.
 - A sentence of the model names facts and summaries that it was shown, and says nothing that they do not.
 - What a person wrote stays until they change it.
@@ -144,7 +144,7 @@ def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected
 
 
 def rollback(engine: Engine, caller: Caller, version: int) -> OverviewState:
-    """Make an earlier version the newest again, without sentences whose facts hold no longer. Raises NotFound."""
+    """Make an earlier version the newest again, without sentences whose facts are valid no longer. Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         old = Overview.of(item_rows.get_version(tx, _item(engine, tx, owner.id), version))
@@ -277,7 +277,7 @@ def _blocks(sources: Sequence[Source], by_person: Sequence[Sentence]) -> list[st
 
 
 def _read_answer(sources: Sequence[Source], before: Overview, answer: str) -> tuple[Sentence, ...]:
-    """Return the sentences of an answer that may stay. Raises InvalidAnswer when there is none but refused ones.
+    """Return the grounded sentences of an answer. Raises InvalidAnswer when all of them are refused.
 
     before: the overview with the person's own sentences alone.
     """
@@ -379,7 +379,7 @@ def forget_sessions(tx: Transaction, owner_id: int, item: Item, messages: Select
 
 
 def outdate_facts(tx: Transaction, owner_id: int, fact_ids: Iterable[int], now: datetime) -> None:
-    """Remove from the newest version the sentences that rest on facts which hold no longer."""
+    """Remove from the newest version the sentences that rest on these facts, which are valid no longer."""
     _outdate(tx, owner_id, partial(_is_said, set(fact_ids), ()), now)
 
 

@@ -117,7 +117,7 @@ def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit
 def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ItemVersion:
     """Apply a person's JSON Patch, all of it or nothing; with `expected` only to that version.
 
-    Facts that a value said which the person replaces or removes hold no longer.
+    It invalidates the facts that say what a replaced or removed value said.
     Raises Conflict, and InvalidRequest for a patch that does not apply or leads out of the schema.
     """
     now = engine.now()
@@ -270,7 +270,7 @@ def _write(
 
 
 def check_schema(schema: Any) -> None:
-    """Raise InvalidRequest for a schema that is none, is not one plain tree, or refuses an empty profile.
+    """Raise InvalidRequest for a bad JSON Schema, one with references or patterns, or one that refuses {}.
 
     A reference could lead to another server or round in circles; a pattern can take for ever.
     """
@@ -309,7 +309,7 @@ def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: 
 
 
 def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
-    """Return the ids of the next messages, as many as BATCH_TOKENS hold or one, and the last fact taken from them."""
+    """Return the ids of the next messages, of BATCH_TOKENS at most or one, and of the last fact taken from them."""
     sources, through, room = set[int](), 0, BATCH_TOKENS
     query = _new_facts(owner).join(MessageRow, MessageRow.id == FactRow.source_message_id)
     for fact_id, source, size in tx.execute(query.add_columns(MessageRow.tokens).limit(BATCH_FACTS_MAX)):

@@ -6,7 +6,7 @@ a person wrote into it, nothing.  A patch changes both alike, so a value and its
 Invariants [test_profile]:
 - The document fits its JSON Schema.
 - A value that a model adds rests on a quote, as facts do (see `grounding`), or is left out.
-- A model takes a value away only by a younger quote that denies or corrects it, or says what holds in its place.
+- A model takes a value away only by a younger quote that denies or corrects it, or says what is true instead.
   Otherwise its whole patch is refused.
 """
 
@@ -66,7 +66,7 @@ class Profile:
 
     @classmethod
     def of(cls, stored: Any) -> Self:
-        """Return a profile as it was stored; an empty one for a value that is none, which an import may bring."""
+        """Return a profile as it was stored; an empty one for another value, which an import may bring."""
         try:
             profile = cls(stored["document"], stored["sources"])
             times = [datetime.fromisoformat(item.source["since"]).tzinfo for item in profile.values()]

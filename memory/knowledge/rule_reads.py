@@ -1,4 +1,4 @@
-"""Read the rules of what is kept that hold for an owner, where facts and summaries are written. A turn reads none."""
+"""Read the rules of what is kept, of an owner and their tenant together. A turn reads none."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -37,12 +37,12 @@ _STORED = select(*stored_rules(bindparam("owner"), bindparam("tenant")))
 
 
 def rules_in_force(row: Any) -> RuleSet:
-    """Return the rules that hold for an owner. row: has the columns of `stored_rules`."""
+    """Return the rules of an owner and their tenant. row: has the columns of `stored_rules`."""
     return RuleSet.of(row.tenant_rules).narrowed(RuleSet.of(row.own_rules))
 
 
 def rules_of(tx: Transaction, owner_id: int, tenant: str) -> RuleSet:
-    """Return the rules that hold for an owner."""
+    """Return the rules of an owner and their tenant together."""
     return rules_in_force(tx.execute(_STORED, {"owner": owner_id, "tenant": tenant}).one())
 
 

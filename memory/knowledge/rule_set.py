@@ -1,9 +1,9 @@
 """Rules of what is kept, as values: which categories and topics, for how long, and what waits for review.
 
-A topic is told to the mini model in its own words. Code looks for the topic itself, for the words that the files of
-languages have for known topics (health, money, religion, politics, sexuality), and for the words of the rules. A word
-may begin or end with `*` for any letters, and `#` stands for a digit. Nothing else has a meaning, so a search takes no
-longer than the text is long [test_rules].
+The mini model is told of a topic in the words of the rules. Code looks for these words, and for those that the files
+of languages have for known topics (health, money, religion, politics, sexuality). A word may begin or end with `*` for
+any letters, and `#` stands for a digit. Nothing else has a meaning, so the time of a search grows with the text's
+length alone [test_rules].
 
 Invariants [test_rules]:
 - `decide` is what becomes of every fact, whoever writes it.
@@ -42,7 +42,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class Category:
-    """Rule for the facts of a category: whether they are kept, and for how many days. about: told to the mini model."""
+    """Rule for the facts of a category: whether they are kept, and for how many days. about: for the mini model."""
 
     name: str
     keep: bool = True
@@ -131,7 +131,7 @@ class RuleSet:
         return {"expires_at": decision.expires_at} | ({"valid_to": since, "replaces": []} if waits else {})
 
     def keeps_out(self, *texts: str) -> bool:
-        """Return whether code finds in a text what is kept out."""
+        """Return whether one of the texts has a word that is kept out."""
         pattern = self._kept_out
         return pattern is not None and any(pattern.search(fold(text[:READ_CHARS_MAX])) for text in texts)
 
@@ -145,13 +145,13 @@ class RuleSet:
 
     @property
     def topics_instruction(self) -> str:
-        """Return what the mini model is told of topics; nothing where none is kept out."""
+        """Return the mini model's instruction about topics; "" where none is kept out."""
         topics = block("kept_out", (f"- {escape(one_line(topic))}" for topic in self.topics))
         return f"{_KEPT_OUT}\n{topics}" if topics else ""
 
     @property
     def instruction(self) -> str:
-        """Return what the mini model is told of topics and categories; nothing where there are no rules."""
+        """Return the mini model's instruction about topics and categories; "" where there are no rules."""
         own = {category.name: category for category in self.categories if category.keep}
         new = (f"- {name}: {escape(one_line(own[name].about))}" for name in own if name not in FACT_CATEGORIES)
         dropped = ", ".join(category.name for category in self.categories if not category.keep)

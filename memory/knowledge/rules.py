@@ -1,6 +1,7 @@
 """Rules of what is kept, on behalf of callers: of a tenant for all of its people, and of a person for themselves.
 
-Every version is kept. New rules say what they keep out of what is stored already, and close it when asked to.
+Every version is kept. New rules list the stored facts, summaries and profiles that they keep out, and close them if
+the caller says so.
 
 A closed fact keeps its history, and a summary or a profile its earlier versions: to erase what they say, forget facts
 and erase messages.
@@ -107,7 +108,7 @@ def put(
 ) -> RulesVersion:
     """Store a new version of the caller's rules.
 
-    close: whether to close what they keep out of what is stored; None: there may be nothing.
+    close: whether to close stored facts and texts that they keep out; None: refuse rules that keep any out.
     Raises InvalidRequest, and Conflict for another version and where `close` has to be said.
     """
     effect = preview(engine, caller, rules)

@@ -180,7 +180,7 @@ class LanguageModel(Protocol):
 
     @property
     def window(self) -> int | None:
-        """Return the tokens that the model can read in one prompt, as far as that is known."""
+        """Return the tokens that the model can read in one prompt; None while nobody knows."""
         ...
 
     @property

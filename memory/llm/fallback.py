@@ -116,7 +116,7 @@ def _for_substitute(request: ModelRequest) -> ModelRequest:
 
 
 def _is_silent(chunk: RawChunk) -> bool:
-    """Return whether a chunk holds nothing of an answer, as the first one that only names the role."""
+    """Return whether a chunk has no part of an answer: the first one often names the role alone."""
     choices = [dict_in(choice) for choice in list_in(chunk.data.get("choices"))]
     deltas = [dict_in(choice.get("delta") or choice.get("message")) for choice in choices]
     content = [value for delta in deltas for name, value in delta.items() if name != "role"]

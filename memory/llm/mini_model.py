@@ -119,7 +119,7 @@ class MiniModel:
 
 
 def request_for(task: str, blocks: Iterable[str], schema: Mapping[str, Any]) -> ModelRequest:
-    """Return a request for JSON of a schema: what the model is told, and the blocks of what it reads."""
+    """Return a request for JSON of a schema. task: the instruction. blocks: what the model reads for it."""
     system = ChatMessage("system", f"{task}\n\n{instruction(schema)}")
     return ModelRequest((system, ChatMessage("user", "\n\n".join(filter(None, blocks)))), schema)
 

@@ -43,7 +43,7 @@ _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
 class ModelCheck:
     """Result of asking a model. task: `main`, `mini`, `embeddings` or `fallback`. error: why it does not work.
 
-    window: tokens that it can read at a time, as far as its server says. learned: what the server does not take.
+    window: tokens that it can read at a time, None where its server does not say. learned: what the server refuses.
     warnings: what to change.
     """
 

@@ -1,7 +1,7 @@
 """Model server: as the environment names it, or else as an administrator set it on the page.
 
-What the environment names (OPENAI_API_KEY or OPENAI_BASE_URL) holds as a whole, and nothing that is stored is read
-then: no key is ever combined with another server's address.
+If the environment has OPENAI_API_KEY or OPENAI_BASE_URL, all is taken from it, and the stored server is not read: no
+key is ever combined with another server's address.
 
 Guarantee: the key is stored encrypted or not at all.  It is sent to the address that it was given
 with and to no other, and never shown but for its end.  Every process answers by a change after KNOWN_SECONDS.
@@ -217,7 +217,7 @@ class ModelServer:
         return ServerDraft(*row) if row is not None else None
 
     def _named_by(self, stored: ServerDraft | None) -> Settings:
-        """Return the settings, with what is stored in them.  Raises SettingsError if its key can't be decrypted."""
+        """Return the settings with the stored server in them.  Raises SettingsError if its key can't be decrypted."""
         if stored is None:
             return self._settings
         if not stored.api_key:

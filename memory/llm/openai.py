@@ -44,7 +44,7 @@ from memory.ops.metrics import Metrics
 from search_index import EmbeddingUnavailable
 
 CONNECT_SECONDS = 5.0
-QUIET_SECONDS = 1.0  # of a stream in which nothing comes, before whoever reads it is told
+QUIET_SECONDS = 1.0  # of silence in a stream, after which its reader gets a `Waiting`
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
 
@@ -194,7 +194,7 @@ class ProviderClient:
             closed.set()
 
     def _send(self, path: str, body: Body | None, deadline: float, silence: float | None) -> httpx2.Response:
-        """Return the response to a request, of which the head has come.  Raises what the package raises."""
+        """Return the response to a request, once its head has come.  Raises the package's own errors."""
         left = max(0.001, min(deadline - time.monotonic(), silence or math.inf))
         options: Any = {"timeout": openai.Timeout(left, connect=min(left, CONNECT_SECONDS)), "headers": _UNSENT}
         if self._by_deployment and body is not None:  # Azure names the model in the path

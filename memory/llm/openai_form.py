@@ -67,7 +67,7 @@ def as_completion(
 def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return a chunk for a client with these parameters.
 
-    None: it holds nothing but usage that the client does not want.
+    None: it has nothing but usage that the client does not want.
     """
     wants_usage = dict_in(client.get("stream_options")).get("include_usage")
     choices = _choices(data)

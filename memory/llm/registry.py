@@ -123,7 +123,8 @@ class ModelRegistry:
     def choose(self, name: str | None, *, main_if_unknown: bool = False) -> LanguageModel:
         """Return the model of this name; the main model for None and MAIN, and where there is no server.
 
-        Whether the server has it, its answer tells.  With `main_if_unknown` the main model answers if it has not.
+        The server's answer tells whether it has the model.  With `main_if_unknown` the main model answers for one that
+        it has not.
         Raises InvalidRequest for one that the operator does not list.
         """
         if name is None or name in (MAIN, self.main.name) or self.provider is None:

@@ -69,7 +69,7 @@ class RequestForm:
     window: int | None = None
 
     def body(self, model: str, request: ModelRequest, *, cache_key: bool) -> dict[str, Any]:
-        """Return what is sent: a client's own parameters, and ours where the client names none."""
+        """Return the body: a client's own parameters, and ours where the client names none."""
         ours: dict[str, Any] = {"model": model}
         if request.tools and self.tools:
             ours["tools"] = list(map(_tool, request.tools))

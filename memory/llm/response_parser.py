@@ -56,7 +56,7 @@ _DETAILS = "reasoning_details"  # OpenRouter's, a list
 def parse_completion(
     chunks: Iterable[bytes], request: ModelRequest, errors: ProviderErrors, splitter: ThoughtSplitter
 ) -> Iterator[ModelEvent]:
-    """Yield the answer to `request` in `chunks`, of which empty ones tell that the server is silent.
+    """Yield the answer to `request` in `chunks`.  An empty chunk tells that the server is silent.
 
     Calls count only if tools were offered.  A client's calls are its own and its answer may be empty; of several
     choices the first is read.
@@ -77,7 +77,7 @@ def parse_completion(
 
 
 class Completion:
-    """Answer as far as it has come.
+    """Parts of an answer that have come so far.
 
     content: as the server sent it; thoughts: the fields with thoughts of their own, which go back to the server with
     calls of tools. reason: why it ended; error: why it is of no use.
@@ -251,7 +251,7 @@ def _objects(chunks: Iterable[bytes], errors: ProviderErrors) -> Iterator[dict[s
 
 
 def _object(name: str, payload: str, errors: ProviderErrors, *, began: bool) -> dict[str, Any]:
-    """Return the object of an event. began: a good one came before it.  Raises ModelError for what is none."""
+    """Return the object of an event. began: another one came before it.  Raises ModelError for anything else."""
     try:
         data = json.loads(payload)
     except (ValueError, RecursionError):
@@ -284,7 +284,7 @@ def _content(message: dict[str, Any]) -> str:
 
 
 def text_in(value: Any) -> str:
-    """Return text as databases take it: without NUL, and with U+FFFD for half a surrogate pair; "" for what is none."""
+    """Return text as databases take it, without NUL and with U+FFFD for half a surrogate pair; "" for no text."""
     if not isinstance(value, str):
         return ""
     if not value.isascii():
@@ -322,7 +322,7 @@ class ToolCallDelta:
 
 
 def _collect(calls: list[ToolCallDelta], fragments: Any) -> None:
-    """Add what a message holds of calls, whole ones or fragments, which `index` tells apart.
+    """Add the calls of a message, whole ones or fragments, which `index` tells apart.
 
     Of a call's fragments the first has the id and name, the others have more of the arguments.  Servers deviate: no
     index, whole calls in one chunk, one index for parallel calls, the name repeated in every fragment, no id.

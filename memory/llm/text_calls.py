@@ -60,7 +60,7 @@ class TextCalls:
                     yield TextDelta(words)
 
     def _split(self, text: str) -> tuple[str, str]:
-        """Return the words that begin a text, and what is held back of it."""
+        """Return the words that begin a text, and the rest, which may begin a call."""
         if mark := _MARK.search(text):
             self._call, self._has_mark = [text[mark.start() :]], True
             return text[: mark.start()], ""

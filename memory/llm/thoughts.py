@@ -59,7 +59,7 @@ class ThoughtSplitter:
         self._held = ""  # the end of what came, which may be the beginning of a tag
 
     def feed(self, text: str) -> Iterator[TextDelta | Thought]:
-        """Yield what is known of the next piece: words of the answer, and thoughts.
+        """Take in the next piece, and yield the words and thoughts that it completes.
 
         A `Thought` that `withdraws` tells that every word before it belongs to the thought.
         """

@@ -1,8 +1,8 @@
 """Built-in model: rules that need no network and no key, so that Recap can be tried within a minute.
 
-`prompt` reads what Recap shows to any model, `language` holds what the rules know of languages, as data.  `reading`
-reads what a person says of themselves, and `record` keeps what holds of it all.  From that come answers to a mini
-model's tasks (`tasks`) and replies (`replies`).  Only the engine and memory.llm.registry import this package.
+`prompt` reads the prompt that Recap shows to any model, with the phrases that `language` knows.  `reading` finds the
+statements in a person's messages, and `record` keeps those that are valid.  `tasks` makes a mini model's answers of
+them, and `replies` the replies.  Only the engine and memory.llm.registry import this package.
 
 Invariant: the same request has the same answer, every request has one, and its words are the conversation's or one of a
 small set of fixed phrases (tests/test_builtin_model.py).
@@ -24,7 +24,7 @@ _WORD_GROUP = re.compile(r"\s*(?:\S{1,24}\s*){1,4}")  # of a streamed reply
 
 
 class BuiltinModel:
-    """`LanguageModel` by rules.  It never raises, holds no state, and may be shared between threads."""
+    """`LanguageModel` by rules.  It never raises, has no state, and may be shared between threads."""
 
     name = "recap-extractive"
     supports_tools = False
@@ -32,7 +32,7 @@ class BuiltinModel:
     down = None
 
     def answer(self, request: ModelRequest) -> Iterator[TextDelta | RawChunk | StreamEnd]:
-        """Yield the reply, in pieces if streamed, or what is asked for as JSON; then the end."""
+        """Yield the reply, in pieces if streamed, or the JSON of the request's schema; then the end."""
         messages = request.messages
         if request.schema is None:
             text = reply(Prompt.read(messages))

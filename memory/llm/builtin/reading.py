@@ -39,7 +39,7 @@ Origin = IntEnum("Origin", "STATED OWN OTHERS SUMMARY")  # where words are from:
 class Statement:
     """Statement that a clause makes, a sentence as it stands, or an item of a summary.
 
-    key: what it is about. mark: one value of the key holds at a time ("!"), or the value no longer holds ("-").
+    key: what it is about. mark: one value of the key is valid at a time ("!"), or the value is valid no longer ("-").
     section: its place in the summary. day, source: when it was said, and in which message. by: the name of who said it.
     known: the id of a known fact, or 0. supersedes: ids of known facts whose place it takes.
     """
@@ -123,7 +123,7 @@ def sentences(content: str) -> list[str]:
 
 
 def settled(content: str) -> list[str]:
-    """Return the sentences of a message that its next one does not begin to take back ("Well, I did until Easter")."""
+    """Return a message's sentences, but those that the next one takes back ("Well, I did until Easter")."""
     pairs = pairwise([*sentences(content), ""])
     return [sentence for sentence, after in pairs if not _READING["turn"].match(plain_apostrophes(after))]
 
@@ -240,7 +240,7 @@ def _by_row(quote: str, clause: str, kind: str, key: str, text: str, source: re.
 
 
 def checked(name: str, part: str) -> str:
-    """Return what a group captured, as far as it is complete and of the group's kind; "" where it is not."""
+    """Return the complete part of what a group captured; "" if there is none, or none of the group's kind."""
     part = part if name in _VERBATIM else _complete(part, _CUTS.get(name))
     must, never = _MUST.get(name), _NEVER.get(name)
     return part if (must is None or must.search(part)) and (never is None or not never.search(part)) else ""

@@ -1,4 +1,4 @@
-"""Keep what holds of all that was said, as one list of statements, and the questions that are open.
+"""Keep the valid statements of a conversation in one list, and its open questions.
 
 Invariants (tests/test_builtin_model.py):
 - No statement mixes the words of two sentences. A correction that is no sentence of its own replaces a whole value by
@@ -42,7 +42,7 @@ _CHANGES, _KINDS, _LEAD = patterns("changes"), patterns("kinds"), patterns("read
 class Noted(NamedTuple):
     """Statement of a clause, with the statements that it ended.
 
-    statement: None if the clause changes something that cannot be told; `ended` then has what it may mean.
+    statement: None if the clause changes something, but does not tell what; `ended` then has what it may mean.
     """
 
     statement: Statement | None
@@ -61,7 +61,7 @@ class Record:
         self.questions = list(filter(None, map(one_line, summary.open_questions)))
         self._last_questions: list[str] = []  # of the last message
         self.has_recalled = False  # messages of earlier conversations
-        self.unsettled: list[Statement] = []  # what changes something, and cannot be told what
+        self.unsettled: list[Statement] = []  # the last sentence, if it changes something and does not tell what
 
     def take_up(self, lines: Sequence[PromptLine]) -> None:
         """Read facts and messages in the order of their days."""
@@ -100,7 +100,7 @@ class Record:
         return noted
 
     def _keep(self, read: Sequence[Statement], noted: Sequence[Noted]) -> None:
-        """Keep sentences as they stand; of those that no rule read, some have a place in the summary."""
+        """Keep sentences as they stand. Some that no rule read get a place in the summary."""
         quotes = {statement.quote for statement, _ in noted if statement is not None}
         unread = [new for new in read if not any(quote in new.value or new.value in quote for quote in quotes)]
         sections = {new: "data" for new in unread if asks("figure", new.text)}
@@ -178,7 +178,7 @@ class Record:
         return best if best is not None and words & best.words else None
 
     def changes_after(self, answers: Sequence[Statement]) -> list[Statement]:
-        """Return what may change a statement that answers, and cannot be told what it changes."""
+        """Return the unsettled sentences that may change one of these statements."""
         kinds = [kind for kind in _KINDS.values() if any(kind.search(answer.text) for answer in answers)]
         words = frozenset[str]().union(*(answer.words for answer in answers))
         return [new for new in self.unsettled if words & new.words or any(kind.search(new.text) for kind in kinds)]
@@ -198,7 +198,7 @@ class Record:
         return None
 
     def _add(self, statement: Statement, message: PromptLine, ended: Sequence[Statement]) -> Noted:
-        """Put a statement of a message on record, in the place of what it ends."""
+        """Put a statement of a message on record, in the place of the ones that it ends."""
         gone = self._end(ended)
         supersedes = frozenset(old.known for old in gone if old.known).union(*(old.supersedes for old in gone))
         new = replace(statement, known=0, supersedes=supersedes, day=message.day, source=message.number)
@@ -254,7 +254,7 @@ def _is_source(sentence: Statement, statement: Statement) -> bool:
 
 
 def _replaces(new: Statement, old: Statement) -> bool:
-    """Return whether `old` no longer holds once `new` is said."""
+    """Return whether `old` is valid no longer once `new` is said."""
     if new.says(old.text) or old.origin != Origin.STATED:
         return False
     if new.mark == "-" or old.mark == "-":  # no longer likes tea, or sold the Golf that they drive

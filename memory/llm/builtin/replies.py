@@ -80,7 +80,7 @@ def _forget(text: str, record: Record, words: Words) -> str:
 
 
 def _acknowledged(noted: Sequence[Noted], words: Words) -> str:
-    """Say what was noted, what that ends, and ask what could not be told."""
+    """Say what was noted and what that ends, and ask about changes that do not tell what they change."""
     items, replaced, asked = dict[str, None](), dict[str, str](), list[str]()
     for statement, ended in noted:
         if statement is not None:
@@ -106,7 +106,7 @@ def _in_mid_sentence(statement: Statement, words: Words) -> str:
 
 
 def _answer(question: str, record: Record, sections: Sections, words: Words) -> list[str]:
-    """Return the lines that answer a question: what is known, sections of the summary, or quotations."""
+    """Return the lines that answer a question: facts, sections of the summary, or quotations."""
     if asks("person", question) and (known := _known(record, sections, words)):
         return known
     names = {section.name for section in SECTIONS if f"section {section.name}" in sought(question)}
@@ -146,7 +146,7 @@ def _answers(question: str, record: Record) -> list[Statement]:
 
 
 def _fit(question: str, statement: Statement) -> float:
-    """Return how well words answer: up to 1 for their words, more for what is just of the kind that is asked for."""
+    """Return how well a statement answers: up to 1 for its words, more for the kind that the question asks for."""
     kin, kin_of_statement = asks("kin", question), asks("kin", " ".join(statement.text.split()[:4]))
     names = {term for name in re.findall(r"(?<=[\w,] )[A-Z]\w+", question) for term in terms(name)}
     if not names | set(terms(" ".join(kin))) <= statement.words:

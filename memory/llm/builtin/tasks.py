@@ -103,7 +103,7 @@ def _topic(record: Record, before: str) -> str:
     """Return what the topic was; unless it says little, what the person is up to, or who they are."""
     if not is_small_talk(before) and not before.startswith(("About ", "关于")):
         return before
-    new = [old for old in record.valid if old.importance > 1 and not old.known]  # what is known is of other chats
+    new = [old for old in record.valid if old.importance > 1 and not old.known]  # known facts are of other chats
     for statement in new:
         if statement.category == "plan" and (match := _UNDERTAKING.match(statement.text)):
             plan = one_line(next(filter(None, match.groups())))
