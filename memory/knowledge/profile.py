@@ -131,7 +131,8 @@ def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: i
             for operation in patch:
                 profile = profile.patched(operation, source, schema)
         except InvalidAnswer as problem:
-            raise InvalidRequest("patch_refused", f"{problem} Nothing was stored.", param="patch") from None
+            hint = "Nothing was stored. `GET /api/profile/schema` has the fields of a profile."
+            raise InvalidRequest("patch_refused", f"{problem} {hint}", param="patch") from None
         rules = rules_of(tx, owner.id, owner.tenant)
         if any(rules.keeps_out(f"{value.name} {value.value}") for value in profile.values() if not before.has(value)):
             raise InvalidRequest("kept_out", "The rules of what is kept keep a new value out. Nothing was stored.")

@@ -276,7 +276,8 @@ class ModelServer:
                 raise InvalidRequest("api_key_needed", str(error), param="api_key") from None
             key = settings.openai_api_key
             if key and draft.base_url.rstrip("/") != _address(settings).rstrip("/"):
-                text = "The key in use is sent to its own address only. Enter the key of this address."
+                place = _address(settings) or "OpenAI"
+                text = f"The key in use is sent to {place} alone. Send the `base_url` of that, or another key."
                 raise InvalidRequest("api_key_needed", text, param="api_key")
         if not key and not draft.base_url:
             text = "Enter the address of a model server, or a key of OpenAI."
