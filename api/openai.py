@@ -109,8 +109,8 @@ def complete(body: dict[str, Any]) -> Response:
     The X-Memory-* headers of the reply give the model that answers, the session, the number of recalled messages and
     the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory, which Recap runs; if it wrote
     facts with them, the answer's `memory` lists these. If the memory fails, the model gets the request unchanged, and
-    X-Memory-Error says why. `recap`
-    names the main model of any server, which also answers if the server does not have the model that is named.
+    X-Memory-Error says why. `recap` names the main model of any server, which also answers if the server does not have
+    the model that is named.
     """
     return answer(turn_request(body, body.get("metadata")), lambda _: CompletionEncoder())
 

@@ -96,9 +96,6 @@ def _new_secret(engine: Engine, *former: str) -> tuple[str, str]:
 
     Raises Conflict.
     """
-    refusal = engine.deliveries.encryption.refusal
-    if refusal is not None:
-        raise Conflict("webhook_not_storable", f"{refusal} Nothing was stored.")
     secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
     try:
         return secret, engine.deliveries.encryption.encrypt(" ".join((secret, *former)))
