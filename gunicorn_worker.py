@@ -11,7 +11,7 @@ Invariants:
   connection is closed: nothing of an incomplete request is stored, and a turn that lost its client is finished
   (test_slow_clients).
 - A worker that has no thread left closes the connection with its answer, so that the next request may reach another
-  worker: clients keep connections for hours, and after a worker's end all of them are at the others
+  worker: clients keep connections for hours, and those of a worker that ended are all at the others
   (test_concurrency).
 - What is left of a request is never read as another one (test_slow_clients).
 - A client that still sends while it is refused can read why (test_slow_clients).
