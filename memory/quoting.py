@@ -118,6 +118,11 @@ def plain_apostrophes(text: str) -> str:
     return text.replace("’", "'").replace("‘", "'")
 
 
+def comparable(text: str) -> str:
+    """Return a text in the form in which texts are compared: without case, spacing and the final stop."""
+    return one_line(text).casefold().rstrip(" .!。")
+
+
 def one_line(text: str) -> str:
     """Return normalized text on one line."""
     return " ".join(normalize(text).split())

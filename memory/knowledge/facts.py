@@ -42,7 +42,7 @@ from memory.knowledge.fact_writes import (
     waits,
 )
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
-from memory.knowledge.rule_reads import decide_on_stated, rules_of
+from memory.knowledge.rule_set import decide_on_stated, rules_of
 from memory.knowledge.summaries import replace_texts, rewrite_newest, undo_correction
 from memory.knowledge.supersession import find_superseded
 from memory.paging import Page, page_of, rows_of_page

@@ -28,7 +28,7 @@ from itertools import pairwise
 
 from memory.knowledge.entities import key, named, strip_possessive
 from memory.languages import CLAUSE_END, pattern, shared, table
-from memory.quoting import normalize, one_line, plain_apostrophes, without_blocks
+from memory.quoting import comparable, normalize, one_line, plain_apostrophes, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
@@ -199,26 +199,21 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
         raise Ungrounded("most of its words are not in its sources")
 
 
-def same_text(text: str) -> str:
-    """Return a text in the form that is compared, without case, spacing and the final stop."""
-    return one_line(text).casefold().rstrip(".!")
-
-
 def words_of(fact: Fact) -> frozenset[str]:
     """Return the text and the quote of a fact in the form that `is_duplicate` compares."""
-    return frozenset({same_text(fact.text), same_text(fact.quote)} - {""})
+    return frozenset({comparable(fact.text), comparable(fact.quote)} - {""})
 
 
 def is_duplicate(text: str, known: Set[str]) -> bool:
     """Return whether a text only repeats known facts: word for word, or framed ("You said I ...")."""
     framed, known = strip_framing(text), known | {""}
     parts = filter(str.strip, CLAUSE_END.split(framed))
-    return same_text(text) in known or framed in known or all(strip_framing(part) in known for part in parts)
+    return comparable(text) in known or framed in known or all(strip_framing(part) in known for part in parts)
 
 
 def strip_framing(text: str) -> str:
-    """Return `same_text` without the words that frame a repetition ("As I said, ...")."""
-    return same_text(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", plain_apostrophes(one_line(text)))))
+    """Return `comparable` without the words that frame a repetition ("As I said, ...")."""
+    return comparable(_BEFORE_TOLD.sub("", _AFTER_TOLD.sub("", plain_apostrophes(one_line(text)))))
 
 
 def names_in(text: str) -> list[str]:

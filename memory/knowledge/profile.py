@@ -27,7 +27,7 @@ from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
-from memory.knowledge.rule_reads import rules_of
+from memory.knowledge.rule_set import rules_of
 from memory.llm.mini_model import INTEGER, TEXT, CutOff, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.paging import Page
 from memory.quoting import block, escape, message_lines, one_line, profile_line
@@ -54,41 +54,36 @@ _NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
 LINE_CHARS, LINES_MAX = 200, 40
 _LINE = {"type": "string", "minLength": 1, "maxLength": LINE_CHARS}
 _LINES = {"type": "array", "items": _LINE, "maxItems": LINES_MAX}
-DEFAULT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "names": {**_LINES, "description": "what they are called"},
-        "pronouns": _LINE,
-        "home": {**_LINE, "description": "where they live"},
-        "work": {**_LINE, "description": "what they do, and where"},
-        "languages": _LINES,
-        "people": {**_LINES, "description": "who matters to them, each as name and relation"},
-        "likes": _LINES,
-        "dislikes": _LINES,
-        "health_limits": {**_LINES, "description": "allergies, diets, conditions"},
-        "goals": {**_LINES, "description": "what they want to reach in the long run"},
-        "about": {**_LINES, "description": "what they wrote about themselves elsewhere"},
-        "wishes": {**_LINES, "description": "how they wrote elsewhere that answers should be"},
-    },
+_OF_PERSON = {
+    "names": {**_LINES, "description": "what they are called"},
+    "pronouns": _LINE,
+    "home": {**_LINE, "description": "where they live"},
+    "work": {**_LINE, "description": "what they do, and where"},
+    "languages": _LINES,
+    "people": {**_LINES, "description": "who matters to them, each as name and relation"},
+    "likes": _LINES,
+    "dislikes": _LINES,
+    "health_limits": {**_LINES, "description": "allergies, diets, conditions"},
+    "goals": {**_LINES, "description": "what they want to reach in the long run"},
+    "about": {**_LINES, "description": "what they wrote about themselves elsewhere"},
+    "wishes": {**_LINES, "description": "how they wrote elsewhere that answers should be"},
 }
-SPACE_SCHEMA: dict[str, Any] = {  # of a project, a team, an organisation or an agent
-    "type": "object",
-    "additionalProperties": False,
-    "properties": {
-        "names": {**_LINES, "description": "what it is called"},
-        "purpose": {**_LINE, "description": "what it is, and what it is for"},
-        "people": {**_LINES, "description": "who belongs to it or matters to it, each as name and role"},
-        "places": {**_LINES, "description": "where it is, and where its things are kept"},
-        "languages": _LINES,
-        "means": {**_LINES, "description": "tools, products and methods it works with"},
-        "rules": {**_LINES, "description": "what holds for everybody there"},
-        "decisions": {**_LINES, "description": "what was decided and still holds"},
-        "goals": {**_LINES, "description": "what it wants to reach in the long run"},
-        "dates": {**_LINES, "description": "what is due, or happens regularly"},
-    },
+_OF_SPACE = {  # a project, a team, an organisation or an agent
+    "names": {**_LINES, "description": "what it is called"},
+    "purpose": {**_LINE, "description": "what it is, and what it is for"},
+    "people": {**_LINES, "description": "who belongs to it or matters to it, each as name and role"},
+    "places": {**_LINES, "description": "where it is, and where its things are kept"},
+    "languages": _LINES,
+    "means": {**_LINES, "description": "tools, products and methods it works with"},
+    "rules": {**_LINES, "description": "what holds for everybody there"},
+    "decisions": {**_LINES, "description": "what was decided and still holds"},
+    "goals": {**_LINES, "description": "what it wants to reach in the long run"},
+    "dates": {**_LINES, "description": "what is due, or happens regularly"},
 }
-DEFAULT_SCHEMAS = {"user": DEFAULT_SCHEMA, "space": SPACE_SCHEMA}
+DEFAULT_SCHEMAS: dict[str, dict[str, Any]] = {
+    kind: {"type": "object", "additionalProperties": False, "properties": properties}
+    for kind, properties in (("user", _OF_PERSON), ("space", _OF_SPACE))
+}
 OF_SPACE = (
     "This is the profile of a space that several persons share: a project, a team, an organisation, or an agent. In "
     "place of a person, write what is said of the space, whoever says it, and nothing about one of them alone."

@@ -26,8 +26,7 @@ from memory.knowledge.fact_reads import FACTS, NOW, valid_at
 from memory.knowledge.fact_writes import change_fact, invalidate, schedule_end
 from memory.knowledge.overview import outdate_session
 from memory.knowledge.profile_patch import Profile
-from memory.knowledge.rule_reads import KEY, NAMESPACE
-from memory.knowledge.rule_set import EVERYTHING, RuleSet, check_word
+from memory.knowledge.rule_set import EVERYTHING, KEY, NAMESPACE, RuleSet, check_word
 from memory.knowledge.summaries import rewrite_newest
 from memory.store import item_rows
 from models import IS_NEWEST_SUMMARY, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict

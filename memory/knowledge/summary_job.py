@@ -26,8 +26,7 @@ from memory.knowledge import consolidation, learned_instructions, overview, prof
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope, supersession_chain
 from memory.knowledge.fact_writes import add_proposed, delete_with_history, schedule_end
-from memory.knowledge.rule_reads import rules_in_force, stored_rules
-from memory.knowledge.rule_set import RuleSet
+from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
 from memory.knowledge.summaries import replace_texts
 from memory.knowledge.summary_update import (
     CUT_OFF,

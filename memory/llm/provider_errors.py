@@ -46,11 +46,8 @@ _SENTENCES = {
 }
 _OWN_STATUS = {
     "model_timeout": 504,
-    "model_quota_exhausted": 503,
-    "model_busy": 503,
-    "model_loading": 503,
-    CONTENT_REFUSED: 422,
-    IMAGES_REFUSED: 422,
+    **dict.fromkeys(("model_quota_exhausted", "model_busy", "model_loading"), 503),
+    **dict.fromkeys((CONTENT_REFUSED, IMAGES_REFUSED), 422),
 }
 _WHY_EMPTY = {
     "length": "it reached its limit of tokens before the first word. Raise that limit at the server",

@@ -22,7 +22,7 @@ from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, find_own_session, lock_owner
 from memory.engine import Engine
 from memory.errors import Conflict
-from memory.knowledge import overview, rule_reads
+from memory.knowledge import overview, rule_set
 from memory.knowledge.fact_writes import mark_changed, schedule_end
 from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
@@ -197,7 +197,7 @@ class Import:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
             owner = self.owner(tx)
-            owner_id, kept = owner.id, rule_reads.rules_of(tx, owner.id, owner.tenant)
+            owner_id, kept = owner.id, rule_set.rules_of(tx, owner.id, owner.tenant)
             times = FactRow.created_at.in_({fact.created_at for fact in facts})
             texts = FactRow.text.in_({fact.text for fact in facts if fact.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
@@ -334,7 +334,7 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     return tx.scalar(select(MessageRow).where(*at))
 
 
-_WITH_HISTORY = (*(instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE, rule_reads.NAMESPACE),)
+_WITH_HISTORY = (*(instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE, rule_set.NAMESPACE),)
 _SHAPES: dict[Namespace, dict[str, Any]] = {
     conversation_types.NAMESPACE: conversation_types.SHAPE,
     examples.NAMESPACE: examples.SHAPE,
@@ -342,7 +342,7 @@ _SHAPES: dict[Namespace, dict[str, Any]] = {
     instructions.NAMESPACE: instructions.SHAPE,
     instructions.PROPOSALS: instructions.PROPOSAL_SHAPE,
     overview.NAMESPACE: overview.SHAPE,
-    rule_reads.NAMESPACE: rule_reads.SHAPE,
+    rule_set.NAMESPACE: rule_set.SHAPE,
     unhelpful.NAMESPACE: unhelpful.SHAPE,
 }
 

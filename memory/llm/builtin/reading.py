@@ -25,7 +25,7 @@ from memory.llm.builtin.language import (
     terms,
 )
 from memory.llm.builtin.prompt import PromptLine
-from memory.quoting import one_line, plain_apostrophes
+from memory.quoting import comparable, plain_apostrophes
 from models.facts import Relation
 
 READ_CHARS_MAX, SENTENCE_CHARS_MAX, VALUE_WORDS_MAX = 20_000, 400, 14
@@ -76,8 +76,7 @@ class Statement:
 
     def says(self, text: str) -> bool:
         """Return whether it is `text`, but for case, spacing and the final stop."""
-        mine, theirs = (one_line(words).casefold().rstrip(" .!。") for words in (self.text, text))
-        return mine == theirs
+        return comparable(self.text) == comparable(text)
 
     def within(self, other: "Statement") -> bool:
         """Return whether it says no more than `other` does, of the same thing."""
