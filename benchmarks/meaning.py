@@ -124,7 +124,7 @@ class Person:
         generation = self.engine.index.generation(key)
         with self.engine.database.connect() as tx:
             found = recall.find(self.engine, tx, self.scope, plan, generation)
-        return recall.select(self.engine, found, plan).excerpts
+        return recall.select(self.engine, found).excerpts
 
 
 def measure_sets(

@@ -30,6 +30,8 @@ def test_an_owner_in_the_address_makes_no_instruction_of_everybodys(client, owne
     for path, body in (("instructions/units", {"text": "Use miles."}), ("rules", {"words": ["miles"]})):
         refused = client.put(f"/api/{path}", query_string={owner: "ada"}, json=body)
         assert error(refused, 422)["code"] == "owner_in_query"
+    refused = client.post("/api/documents", query_string={owner: "ada"}, json={"title": "Units", "text": "Use miles."})
+    assert error(refused, 422)["code"] == "owner_in_query"
     assert good(client.get("/api/instructions"))["items"] == []
 
 

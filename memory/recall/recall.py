@@ -78,14 +78,15 @@ class PreparedPlan:
 class Findings(NamedTuple):
     """Rows of one snapshot that a turn may show, and the plan they were found by.
 
-    scope: where they were searched; None: recall does not look back. query: of the search; None: none was made.
+    scope: where they were searched. budget: the most tokens of all excerpts. query: of the search; None: none was made.
     unasked: the kind of a message that did not ask for a search, or VAGUE. Then nothing is shown unless a hit is near
     enough (see `relevance`), or the mini model says that one helps. None: the best hits are shown.
     marks: marks of unhelpful excerpts that have some of the hits. summaries, endings: of other conversations.
     """
 
     plan: RecallPlan
-    scope: SearchScope | None = None
+    scope: SearchScope
+    budget: int = 0
     unasked: str | None = None
     query: PreparedQuery | None = None
     matches: Matches = Matches()
@@ -136,19 +137,20 @@ def find(
     flags: kinds of rows that the owner may have.
     """
     if not plan.budget:
-        return Findings(RecallPlan("off", "recall is off"))
+        return Findings(RecallPlan("off", "recall is off"), scope)
     limit, by_session = engine.settings.recall_limit, engine.settings.recall_scope == "session"
     if by_session and scope.session_row_id is None:
-        return Findings(RecallPlan("session_only", "recall keeps to the session, and this turn is in none"))
+        off = RecallPlan("session_only", "recall keeps to the session, and this turn is in none")
+        return Findings(off, scope)
     is_wanted = plan.mode == "always"
     final = plan.reading.plan(scope.visible_texts, always=is_wanted)
     if not final.share:
-        return Findings(final)
+        return Findings(final, scope)
     unasked = None if plan.nearest or is_wanted else VAGUE if final.latest else final.kind
-    findings = Findings(final, scope, unasked)
+    findings = Findings(final, scope, int(plan.budget * final.share), unasked)
     if final.text and plan.prepared is not None:
         prepared = plan.prepared._replace(query=replace(plan.prepared.query, times=final.times))
-        findings = _search(engine, tx, scope, findings, prepared, generation, flags)
+        findings = _search(engine, tx, findings, prepared, generation, flags)
     elif final.times:
         matches = _find_latest(engine, tx, scope, final.times, limit)
         findings = findings._replace(matches=matches)
@@ -166,24 +168,22 @@ def find(
     return findings
 
 
-def select(engine: Engine, findings: Findings, plan: PreparedPlan) -> RecallResult:
+def select(engine: Engine, findings: Findings) -> RecallResult:
     """Select excerpts within the budget, and say why.  May call the mini model.
 
     Call it with no transaction open.
     """
-    final, scope = findings.plan, findings.scope
-    if scope is None:
-        return RecallResult((), plan.mode, final.reason, final.kind)
-    most = int(plan.budget * final.share)
-    excerpts = _select_excerpts(engine, findings, scope, most)
-    if final.latest and not any(map(_tells_of_oneself, excerpts)):
+    plan, reason, kind = findings.plan, findings.plan.reason, findings.plan.kind
+    if not plan.share:  # recall does not look back
+        return RecallResult(reason=reason, kind=kind)
+    excerpts = _select_excerpts(engine, findings)
+    if plan.latest and not any(map(_tells_of_oneself, excerpts)):
         excerpts = ()
     if findings.summaries:
-        excerpts += other_sessions.nearest_summary(findings.summaries, excerpts, most)
-    reason, kind = final.reason, final.kind
+        excerpts += other_sessions.nearest_summary(findings.summaries, excerpts, findings.budget)
     if not excerpts and findings.endings:
         excerpts, reason, kind = findings.endings, f"{reason}, so the latest conversations are shown", LATEST
-    elif not excerpts and final.dangling:
+    elif not excerpts and plan.dangling:
         reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
     elif not excerpts:
         reason = f"{reason}, but nothing earlier fits"
@@ -191,7 +191,7 @@ def select(engine: Engine, findings: Findings, plan: PreparedPlan) -> RecallResu
         reason += f"; {WORDS_ALONE}"
     if findings.matches.left_out:
         reason += f"; {findings.matches.left_out:,} older messages are still being indexed and were not searched"
-    return RecallResult(excerpts, plan.mode, reason, kind)
+    return RecallResult(excerpts, reason=reason, kind=kind)
 
 
 def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) -> tuple[Excerpt, ...]:
@@ -202,27 +202,26 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     scope = replace(scope, analysed_max=None)  # what is left out would not be told
     prepared = engine.index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
     generation = engine.index.generation(scope.owner_key)
-    findings = Findings(RecallPlan("", ""), scope)
+    findings = Findings(RecallPlan("", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
-            findings = _search(engine, tx, scope, findings, prepared, generation, ALL_KINDS)
+            findings = _search(engine, tx, findings, prepared, generation, ALL_KINDS)
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
-    return _select_excerpts(engine, findings, scope, budget)
+    return _select_excerpts(engine, findings)
 
 
-def _search(  # noqa: PLR0913 - one search: where, for what, and with what
+def _search(
     engine: Engine,
     tx: Connection,
-    scope: SearchScope,
     findings: Findings,
     prepared: PreparedQuery,
     generation: str,
     flags: SearchFlags,
 ) -> Findings:
     """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
-    gate = None
+    gate, scope = None, findings.scope
     if findings.unasked is not None and engine.reranker is None:
         widest = FOREIGN_PASSAGE if prepared.is_foreign else PERSONAL
         gate = BY_MEANING if findings.unasked == VAGUE else widest
@@ -255,9 +254,9 @@ def _session_of(engine: Engine, scope: SearchScope) -> int | None:
     return (scope.session_row_id or 0) if engine.settings.recall_scope == "session" else None
 
 
-def _select_excerpts(engine: Engine, findings: Findings, scope: SearchScope, budget: int) -> tuple[Excerpt, ...]:
-    """Return excerpts around the relevant hits, in at most `budget` tokens."""
-    matches, unasked = findings.matches, findings.unasked
+def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
+    """Return excerpts around the relevant hits, within the budget."""
+    matches, scope = findings.matches, findings.scope
     if matches.index_lost:
         index_again(engine, scope.owner_id)
     window = {
@@ -269,23 +268,23 @@ def _select_excerpts(engine: Engine, findings: Findings, scope: SearchScope, bud
     hits, empty = list(matches.hits), empty_exchanges(window)
     if findings.query is not None:
         hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
-        hits = hits if unasked == "reference" else statements(hits, window)  # "what did I ask you?"
-        hits = _near_enough(engine, findings, scope, hits, window)
+        hits = hits if findings.unasked == "reference" else statements(hits, window)  # "what did I ask you?"
+        hits = _near_enough(engine, findings, hits, window)
         if findings.marks:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
         hits = relevant(hits[: findings.query.query.limit])
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
-    return fit_budget(window, hits, budget=budget, window_size=window_size, exclude=exclude)
+    return fit_budget(window, hits, budget=findings.budget, window_size=window_size, exclude=exclude)
 
 
 def _near_enough(
-    engine: Engine, findings: Findings, scope: SearchScope, hits: list[Hit], window: Mapping[int, LocatedMessage]
+    engine: Engine, findings: Findings, hits: list[Hit], window: Mapping[int, LocatedMessage]
 ) -> list[Hit]:
     """Return the hits, re-ranked by the mini model if it does that; none if none is near enough."""
     prepared, unasked = findings.query, findings.unasked
     assert prepared is not None
     if engine.reranker is not None and len(hits) > 1 and (unasked is None or JUDGED.is_open(hits)):
-        judged = reranking.rerank(engine.reranker, scope.owner_id, prepared.query.text, hits, window)
+        judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, window)
         if judged is not None and unasked is not None:
             return judged
         hits = judged or hits  # what is asked for is shown, whatever the model says

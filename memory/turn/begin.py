@@ -127,7 +127,7 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     waited_since, arrived_at = time.monotonic(), engine.now()
     # A streamed reply is sent before the turn is recorded, so the message must survive a power cut already now.
     transaction = partial(engine.database.begin, request.lock_timeout, durable=request.stream)
-    is_special = request.idempotency_key or request.replaces or request.transcript
+    is_special = (request.idempotency_key, request.replaces, request.transcript) != (None, None, None)
     if request.session_id is not None and not is_special:  # one statement can find the session and take its lease
         with transaction() as tx:
             if (taken := _take_session(tx, engine, request)) is not None:

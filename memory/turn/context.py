@@ -6,7 +6,7 @@ Invariant: the new message and the prefix fit CONTEXT_TOKENS and the model's win
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -90,7 +90,7 @@ def read_context(
         return read_context(engine, turn, model, settings)
     if turn.continued_turn is not None:
         return _as_before(context, turn.continued_turn.memory)
-    return context._replace(others=others, **_select(engine, turn, context, plan, reason, findings, other_rows))
+    return _select(engine, turn, context._replace(others=others), plan, reason, findings, other_rows)
 
 
 def read_session(
@@ -225,8 +225,8 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
     reason: str,
     findings: Findings,
     others: Sequence[FoundOther],
-) -> dict[str, Any]:
-    """Return the fields of the context that are selected for the message.  May call the mini model.
+) -> Context:
+    """Return the context with what is selected for the message.  May call the mini model.
 
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
@@ -235,9 +235,9 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
     if plan.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
-        recalled = recall.select(engine, findings, plan)
+        recalled = recall.select(engine, findings)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
-    found_elsewhere = select_others(engine, others, plan, question, settings.fact_tokens) if others else ()
+    found_elsewhere = select_others(engine, others, question, settings.fact_tokens) if others else ()
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     visible = {(message.id, message.created_at) for message in context.recent}
@@ -250,7 +250,7 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
     examples: tuple[Example, ...] = ()
     if settings.example_tokens and prefix.has_examples and plan.reading.trigger(context.scope.visible_texts).looks_back:
         examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
-    return {"facts": facts, "recalled": recalled, "examples": examples, "found_elsewhere": found_elsewhere}
+    return context._replace(facts=facts, recalled=recalled, examples=examples, found_elsewhere=found_elsewhere)
 
 
 def _as_before(context: Context, shown: MemoryReport) -> Context:

@@ -69,7 +69,7 @@ def read_others(
     tx: Connection, engine: Engine, others: Sequence[Other], own: SearchScope, plan: PreparedPlan
 ) -> list[FoundOther]:
     """Read what the others may show, in the snapshot of `tx`. own: the scope of the session."""
-    plan, found = _share(plan, others), list[FoundOther]()
+    plan, found = replace(plan, budget=plan.budget // len(others)), list[FoundOther]()
     for other in others:
         scope = replace(other.scope, visible_texts=own.visible_texts)
         facts = current_facts(engine, tx, scope.owner_id, 0, other.facts_revision)
@@ -78,13 +78,13 @@ def read_others(
 
 
 def select_others(
-    engine: Engine, found: Sequence[FoundOther], plan: PreparedPlan, question: str, fact_tokens: int
+    engine: Engine, found: Sequence[FoundOther], question: str, fact_tokens: int
 ) -> tuple[OtherMemory, ...]:
     """Select facts and excerpts of the others for the message.  May call the mini model."""
-    plan, budget = _share(plan, found), fact_tokens // len(found)
+    budget = fact_tokens // len(found)
     ranking, is_personal, shown = Ranking.of(engine), about(question) is not None, list[OtherMemory]()
     for other, facts, findings in found:
-        result = recall.select(engine, findings, plan)
+        result = recall.select(engine, findings)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
         fitting = ranking.for_message(facts, question, budget, engine.now(), is_personal=is_personal)
         if fitting or excerpts:
@@ -103,8 +103,3 @@ def quote_others(others: Sequence[OtherMemory], room: int) -> tuple[list[str], t
             kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(chats)]))
             room = left
     return blocks, tuple(kept), room
-
-
-def _share(plan: PreparedPlan, others: Sequence[object]) -> PreparedPlan:
-    """Return the plan for one of the others, with its share of the budget."""
-    return replace(plan, budget=plan.budget // len(others))
