@@ -16,4 +16,4 @@ def upgrade():
 
 
 def downgrade():
-    ${downgrades if downgrades else "pass"}
+    raise RuntimeError('To return to an earlier Recap, restore a backup that it made.')
