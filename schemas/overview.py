@@ -48,9 +48,6 @@ class Overview(OverviewVersion):
     is_updating = fields.Boolean(about="Whether the mini model writes it, or does so within seconds.")
     error = fields.String(allow_none=True, about="Why the last update failed.")
 
-    def get_attribute(self, obj: Any, attr: str, default: Any) -> Any:
-        return getattr(obj, attr) if hasattr(obj, attr) else getattr(obj.overview, attr, default)
-
 
 class WrittenSentence(ValueSchema):
     """Sentence of the person's. It may rest on what the present sentences rest on, and goes with it."""

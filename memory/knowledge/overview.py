@@ -91,13 +91,12 @@ class Source:
 
 
 @dataclass(frozen=True)
-class OverviewState:
+class OverviewState(Overview):
     """Newest version, and how it stands. is_shown: prompts show it. is_updating: a job for it is due or runs."""
 
-    overview: Overview
-    is_shown: bool
-    is_updating: bool
-    error: str | None
+    is_shown: bool = False
+    is_updating: bool = False
+    error: str | None = None
 
 
 def get(engine: Engine, caller: Caller) -> OverviewState:
@@ -227,8 +226,12 @@ def _state(engine: Engine, tx: Transaction, owner: OwnerRow) -> OverviewState:
     job = job.where(JobRow.kind == "overview", JobRow.key == str(owner.id))
     state, run_at, error = tx.execute(job).first() or (None, None, None)
     is_due = state == "pending" and run_at is not None and run_at <= engine.now() + _SOON
-    overview, is_shown = _read(engine, tx, owner.id), engine.settings.overview.mode != "off"
-    return OverviewState(overview, is_shown, state == "running" or is_due, error if state == "failed" else None)
+    return OverviewState(
+        **vars(_read(engine, tx, owner.id)),
+        is_shown=engine.settings.overview.mode != "off",
+        is_updating=state == "running" or is_due,
+        error=error if state == "failed" else None,
+    )
 
 
 def _write(engine: Engine, tx: Transaction, owner: OwnerRow, overview: Overview, author: str) -> None:
