@@ -208,7 +208,7 @@ class Record:
 
     def _end(self, ended: Sequence[Statement]) -> list[Statement]:
         """Remove statements, those that say the same, and the sentences that they are from; return all removed ones."""
-        gone = [old for old in self.valid if any(old is it or old.says(it.text) or _is_source(old, it) for it in ended)]
+        gone = [old for old in self.valid if any(_goes_with(old, statement) for statement in ended)]
         self.valid = [old for old in self.valid if old not in gone]
         return gone
 
@@ -248,9 +248,10 @@ def _sentences_of(message: PromptLine) -> Iterator[Statement]:
         yield replace(read, day=message.day, source=message.number)
 
 
-def _is_source(sentence: Statement, statement: Statement) -> bool:
-    """Return whether a statement was read in this sentence."""
-    return sentence.origin != Origin.STATED and bool(statement.quote) and statement.quote in sentence.quote
+def _goes_with(old: Statement, ended: Statement) -> bool:
+    """Return whether `old` is a statement that ended, says the same, or is the sentence that this one is from."""
+    is_source = old.origin != Origin.STATED and bool(ended.quote) and ended.quote in old.quote
+    return old is ended or old.says(ended.text) or is_source
 
 
 def _replaces(new: Statement, old: Statement) -> bool:

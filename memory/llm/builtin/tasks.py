@@ -58,7 +58,7 @@ def update_summary(content: str) -> dict[str, Any]:
     own = [message for message in messages if message.role == "user"]
     meant = (record.meant(message.text) for message in own if asks("forget", message.text))
     forgotten = [old for old in meant if old is not None]
-    record.valid = [old for old in record.valid if not any(old is it or old.says(it.text) for it in forgotten)]
+    record.valid = [old for old in record.valid if not any(old is fact or old.says(fact.text) for fact in forgotten)]
     if any(old.says(previous.topic) for old in forgotten):
         previous = replace(previous, topic="")
     sections = summary(record, previous)
