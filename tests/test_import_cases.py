@@ -405,3 +405,10 @@ def test_what_people_have_comes_in(client: FlaskClient, name: str) -> None:
     assert (report["skipped"], len(report["skipped_items"])) == (left_out, left_out)
     again = good(bring_in(client, document))
     assert again["created"]["messages"] == 0
+
+
+@pytest.mark.parametrize("name", ["grok", "librechat", "sillytavern", "copilot", "le chat"])
+def test_times_are_read_as_each_program_writes_them(client: FlaskClient, name: str) -> None:
+    good(bring_in(client, CASES[name][0]))
+    exported = good(client.get("/api/users/ada/export"))["sessions"]
+    assert {message["created_at"][:8] for session in exported for message in session["messages"]} == {"2026-05-"}
