@@ -7,7 +7,6 @@ import click
 
 from api.current_request import current_engine
 from cli import Command
-from memory.engine import Engine
 from memory.knowledge import backlog
 from memory.transfer.import_reader import read_import
 from memory.transfer.imports import store_import
@@ -40,13 +39,9 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
         if document.skipped:
             named = "; ".join(document.skipped_items)
             click.echo(f"{document.skipped} entries could not be read and were left out: {named}.", err=True)
-    _summarise(engine, caller, summarise)
-
-
-def _summarise(engine: Engine, caller: Caller, wanted: bool) -> None:
     left = backlog.get(engine, caller)
     if left.sessions:
         click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")
-        if wanted and click.confirm("Have them summarised?"):
+        if summarise and click.confirm("Have them summarised?"):
             backlog.start(engine, caller)
             click.echo("A running server, or `recap jobs work`, summarises them now.")

@@ -5,7 +5,6 @@ Nothing is stored. A summary holds a stated fact if it has all its numbers and m
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -57,39 +56,17 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     repair = engine.prompts.get(Caller(), "repair")
     language = engine.settings.search_language
     results = [compare(prompt, repair, engine.mini, messages, facts, language, every) for prompt in named]
-    click.echo(table(facts, results))
+    click.echo(table(results))
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Cost of one prompt, and what it kept, over the conversation; `held` runs along the stated facts."""
-
-    prompt: str
-    calls: int
-    usage: Usage
-    summary_tokens: int
-    facts: int
-    refused: int
-    held: tuple[bool, ...]
-
-
-def table(facts: Sequence[str], results: Sequence[Comparison]) -> str:
-    """Prompts side by side: what each cost and kept, then each stated fact and which summaries still hold it."""
-    width = max(18, *(len(result.prompt) for result in results))
-    rows: list[tuple[str, list[object]]] = [
-        ("", [r.prompt for r in results]),
-        ("mini-model calls", [r.calls for r in results]),
-        ("prompt tokens", [r.usage.prompt_tokens for r in results]),
-        ("completion tokens", [r.usage.completion_tokens for r in results]),
-        ("summary tokens", [r.summary_tokens for r in results]),
-        ("facts kept", [r.facts for r in results]),
-        ("facts refused", [r.refused for r in results]),
-        ("stated facts held", [f"{sum(r.held)} of {len(facts)}" for r in results]),
-    ]
-    for number, fact in enumerate(facts):
-        label = fact if len(fact) <= 50 else fact[:49] + "…"
-        rows.append((label, ["held" if r.held[number] else "-" for r in results]))
-    return "\n".join(f"{label:52}" + "".join(str(cell).rjust(width) for cell in cells) for label, cells in rows)
+def table(results: Sequence[Mapping[str, object]]) -> str:
+    """Return the prompts side by side: what each cost and kept, then which stated facts its summary still holds."""
+    width = max(18, *(len(str(result[""])) for result in results))
+    lines = []
+    for label in results[0]:
+        shown = label if len(label) <= 50 else label[:49] + "…"
+        lines.append(f"{shown:52}" + "".join(str(result[label]).rjust(width) for result in results))
+    return "\n".join(lines)
 
 
 def read_messages(data: Any) -> list[Message]:
@@ -116,8 +93,8 @@ def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
     stated_facts: Sequence[str],
     language: str,
     every: int,
-) -> Comparison:
-    """Replay `messages` with a prompt, updating the summary every `every` messages.
+) -> dict[str, object]:
+    """Replay `messages` with a prompt, updating the summary every `every` messages; return its column of the table.
 
     language: of the search, in whose words facts are compared. An update whose answer is refused is skipped, as in a
     session.  Raises ModelError when the model fails.
@@ -140,9 +117,18 @@ def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
                 refused += 1
         summary, unread = update.sections, []
     analysis, total = analysis_in(language), sum(spent, Usage(0, 0))
-    is_held = tuple(_holds(str(summary), fact, analysis) for fact in stated_facts)
-    size = tokens.estimate(str(summary))
-    return Comparison(prompt.label, len(spent), total, size, len(facts), refused, is_held)
+    held = {fact: _holds(str(summary), fact, analysis) for fact in stated_facts}
+    return {
+        "": prompt.label,
+        "mini-model calls": len(spent),
+        "prompt tokens": total.prompt_tokens,
+        "completion tokens": total.completion_tokens,
+        "summary tokens": tokens.estimate(str(summary)),
+        "facts kept": len(facts),
+        "facts refused": refused,
+        "stated facts held": f"{sum(held.values())} of {len(held)}",
+        **{fact: "held" if is_held else "-" for fact, is_held in held.items()},
+    }
 
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
