@@ -50,20 +50,23 @@ class MessageText(fields.Text):
         return text
 
 
+_TEXT = MessageText()
+
+
 class MessageContent(fields.Described):
     """Message whose content may be a list of parts: it loads as these where one of them is an image or a file."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         content = _content_of(value)
         if not (isinstance(value, Mapping) and isinstance(content, list)):
-            return MessageText().deserialize(value)
+            return _TEXT.deserialize(value)
         try:
             parts = read_parts(content)
         except ValidationError as error:
             raise ValidationError({"content": error.messages}) from None
         if any(part["type"] != "text" for part in parts):
             return parts
-        return MessageText().deserialize("\n".join(part["text"] for part in parts))
+        return _TEXT.deserialize("\n".join(part["text"] for part in parts))
 
 
 def _content_of(message: Any) -> Any:

@@ -40,4 +40,4 @@ def memory_block(engine: Engine, request: TurnRequest) -> MemoryBlock:
         )
     prompt = build_prompt(engine, turn, context)
     text = "\n\n".join(filter(None, (context.prefix.text, prompt.quoted)))
-    return MemoryBlock(text, tokens.estimate(text), prompt.report)
+    return MemoryBlock(text, tokens.estimate(text), prompt.shown)

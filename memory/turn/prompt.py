@@ -64,12 +64,6 @@ class Prompt:
     problem: str | None = None
     tools: RecallTools | None = None
 
-    @property
-    def report(self) -> MemoryReport:
-        """Return the memory that the prompt shows, and the model's searches and written facts so far."""
-        tools = self.tools
-        return self.shown if tools is None else replace(self.shown, calls=tools.reports, written=tools.written)
-
 
 def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     """Return the prompt of a turn."""

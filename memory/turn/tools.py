@@ -26,7 +26,7 @@ from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
 from memory.turn.fact_tools import FactArguments, FactTools, ToolArguments, ToolError, integer_schema, tool_of
-from memory.turn.memory_report import RecallToolCall, WrittenFact
+from memory.turn.memory_report import MemoryReport, RecallToolCall
 from memory.turn.request import Turn
 from search_index import Query
 
@@ -71,9 +71,10 @@ class RecallTools:
         offering = replace(request, tools=self.specs)
         return offering if self._rounds and self._room(offering) >= SEARCH_TOKENS_MIN else replace(request, tools=())
 
-    @property
-    def written(self) -> tuple[WrittenFact, ...]:
-        return self.facts.written if self.facts is not None else ()
+    def report(self, shown: MemoryReport) -> MemoryReport:
+        """Return the report of the shown memory with the model's searches and written facts so far."""
+        written = self.facts.written if self.facts is not None else ()
+        return replace(shown, calls=self.reports, written=written)
 
     def split(
         self, request: ModelRequest, calls: tuple[ToolCall, ...]

@@ -206,7 +206,7 @@ def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> 
         user_message_id=(turn.new_messages[-1].id if turn.new_messages else 0) or None,
         model=reply.substitute or model.name,
         created_at=prompt.now,
-        memory=prompt.report,
+        memory=prompt.shown if prompt.tools is None else prompt.tools.report(prompt.shown),
         saved_tokens=prompt.full_history_tokens - prompt.tokens,
         problem=prompt.problem,
     )
