@@ -7,7 +7,6 @@ Invariant: every version is kept until the instruction is deleted. A version mad
 that exchange is erased or replaced, and so do the later versions made from it (test_instructions).
 """
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +17,7 @@ from typing import Any
 from memory.access.owners import find_or_make_owner, find_owner
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
-from memory.languages import content_terms
+from memory.languages import content_terms, pattern
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
 from memory.prompts.prompts import check_name
 from memory.store import item_rows
@@ -28,7 +27,7 @@ from models.store import MODEL, OWN, Item, ItemVersion, Namespace, Put
 from schemas.instructions import TEXT_CHARS
 
 NAMESPACE, PROPOSALS = (OWN, "instructions"), (OWN, "proposals")
-_DENIES = re.compile(r"\b(?:never|not|no|don't|stop|nie\w*|nicht|kein\w*|jamais|pas|ne|n'|nunca|mai|non|не)\b", re.I)
+_DENIES = pattern(lambda language: f"stop|{language.negations}" if language.code == "en" else language.negations)
 _TEXT = {"type": "string", "maxLength": TEXT_CHARS}
 _PLACE = {"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2}
 LEARNED = "general"  # the instruction that talk adds lines to, and feedback that names none

@@ -31,7 +31,7 @@ from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import end_of, invalidate, merge, revalidate
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
-from memory.languages import table
+from memory.languages import MONTHS
 from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import Prompt
 from memory.quoting import block, fact_line, plain_apostrophes
@@ -48,7 +48,6 @@ LISTED_RUNS_MAX = 50  # that are listed
 ACTIONS = ("merged", "contradicted", "expired")
 ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
 DAY_MIN = date.min
-_MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times else {})
 ALIKE = 0.3  # the share of all their words that two facts have in common, if they say the same
 NEARLY = 0.5  # that of two facts which are one but for a value
 SIMILAR_MAX = 3  # older facts that are shown beside one
@@ -336,7 +335,7 @@ def _last_day(text: str) -> date | None:
     """Return the last day of a date that names its year: "2026-03-05", "5 March 2026", "March 2026", "2026"."""
     figures = [int(figure) for figure in re.findall(r"\d+", text)]
     year = next((figure for figure in figures if figure > 999), 0)
-    month = next((_MONTHS[word] for word in re.findall(r"[^\W\d_]+", text.lower()) if word in _MONTHS), 0)
+    month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", text.lower()) if word in MONTHS), 0)
     rest = [figure for figure in figures if figure != year]
     if not month:
         month = rest.pop(0) if rest and text.startswith(str(year)) else 12

@@ -21,6 +21,7 @@ CLAUSE_END = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 __all__ = [
     "CLAUSE_END",
     "LANGUAGES",
+    "MONTHS",
     "Language",
     "TextPattern",
     "Times",
@@ -123,5 +124,7 @@ def _is_form(word: str, other: str) -> bool:
     return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
 
 
+MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times and language.spaced else {})
+"""Numbers of months by their names, in languages with spaces between words."""
 _FUNCTION_WORDS = tuple((language.code, language.function_words) for language in LANGUAGES)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 from sqlalchemy import or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import CLAUSE_END, content_terms, shared, table, text_pattern
+from memory.languages import CLAUSE_END, MONTHS, content_terms, shared, text_pattern
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, Transaction
 from models.facts import FactDraft
@@ -21,10 +21,9 @@ READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is 
 
 _REMEMBER = text_pattern(lambda language: language.remember)
 _KEEP_OUT = text_pattern(lambda language: language.keep_out)
-_MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
 # No sentence ends after "4." in "4. Juli", or after "Dr.".
 _SENTENCE_END = re.compile(
-    rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(_MONTHS)})\b))\s+|(?<=[。！？\n])",
+    rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(MONTHS)})\b))\s+|(?<=[。！？\n])",
     re.I,
 )
 _FORGET = text_pattern(lambda language: language.forget)

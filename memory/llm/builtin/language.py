@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from memory.languages import LANGUAGES, analysis_in, pattern, table, tables, vocabulary
+from memory.languages import LANGUAGES, analysis_in, pattern, tables, vocabulary
 from memory.quoting import plain_apostrophes
 from search_index.analysis import ENGLISH
 
@@ -63,7 +63,6 @@ _UNSPACED_ASKING = [word for code in ("zh", "ja") for word in _FILES[code]["word
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
 _TIME_WORDS = vocabulary(lambda language: language.time_words)
 TIME_TERMS = frozenset(term for word in _TIME_WORDS for term in ENGLISH.terms(word))
-MONTHS = table(lambda language: language.times.months if language.times and language.spaced else {})
 OWN_WORDS = tuple(_EN["words"]["spelling"].split())
 _SPELT_RIGHT = _IDLE.union(OWN_WORDS, _TIME_WORDS, vocabulary(lambda language: language.regular_verbs))
 

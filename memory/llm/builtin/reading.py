@@ -15,15 +15,8 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from memory.llm.builtin.language import (
-    MONTHS,
-    OWN_WORDS,
-    THIRD_PERSONS,
-    correct_spelling,
-    patterns,
-    rows,
-    terms,
-)
+from memory.languages import MONTHS
+from memory.llm.builtin.language import OWN_WORDS, THIRD_PERSONS, correct_spelling, patterns, rows, terms
 from memory.llm.builtin.prompt import PromptLine
 from memory.quoting import comparable, plain_apostrophes
 from models.facts import Relation
