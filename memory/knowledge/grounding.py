@@ -27,7 +27,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 from memory.knowledge.entities import key, named, strip_possessive
-from memory.languages import CLAUSE_END, pattern, shared, table
+from memory.languages import CLAUSE_END, SENTENCE_END, pattern, shared, table
 from memory.quoting import comparable, normalize, one_line, plain_apostrophes, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
@@ -78,7 +78,6 @@ _AFTER_TOLD = re.compile(
     r"|\(said [\d-]{10}\)|[?!.\"'”»]))+$",
     re.I,
 )
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？\n])")
 _ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"
 
 
@@ -246,11 +245,11 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
     if not texts:
         return {}
     contents = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
-    parts = [(position, part.strip()) for position, content in contents for part in _SENTENCE_END.split(content)]
+    parts = [(position, part.strip()) for position, content in contents for part in SENTENCE_END.split(content)]
     sentences = [(position, part, frozenset(stems(part))) for position, part in parts]
     quotes = dict[str, tuple[int, str]]()
     for text in texts:
-        longest = max(_SENTENCE_END.split(text), key=len).strip()
+        longest = max(SENTENCE_END.split(text), key=len).strip()
         spoken = (
             (position, part)
             for part in (text, longest)

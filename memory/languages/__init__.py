@@ -22,6 +22,7 @@ __all__ = [
     "CLAUSE_END",
     "LANGUAGES",
     "MONTHS",
+    "SENTENCE_END",
     "Language",
     "TextPattern",
     "Times",
@@ -126,5 +127,10 @@ def _is_form(word: str, other: str) -> bool:
 
 MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times and language.spaced else {})
 """Numbers of months by their names, in languages with spaces between words."""
+# No sentence ends after "4." in "4. Juli", or after "Dr.".
+SENTENCE_END = re.compile(
+    rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(MONTHS)})\b))\s+|(?<=[。！？\n])",
+    re.I,
+)
 _FUNCTION_WORDS = tuple((language.code, language.function_words) for language in LANGUAGES)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

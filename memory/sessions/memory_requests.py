@@ -5,13 +5,12 @@ fact, index or other chat has it, nor its reply (tests/test_memory_requests.py).
 says which facts they mean.
 """
 
-import re
 from collections.abc import Collection, Iterable
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import CLAUSE_END, MONTHS, content_terms, shared, text_pattern
+from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, text_pattern
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, Transaction
 from models.facts import FactDraft
@@ -21,11 +20,6 @@ READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is 
 
 _REMEMBER = text_pattern(lambda language: language.remember)
 _KEEP_OUT = text_pattern(lambda language: language.keep_out)
-# No sentence ends after "4." in "4. Juli", or after "Dr.".
-_SENTENCE_END = re.compile(
-    rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(MONTHS)})\b))\s+|(?<=[。！？\n])",
-    re.I,
-)
 _FORGET = text_pattern(lambda language: language.forget)
 
 
@@ -42,7 +36,7 @@ def asks_to_forget(text: str) -> bool:
 def requests_to_forget(text: str) -> list[str]:
     """Return what a person's message asks to forget, in its words: the parts of each sentence that asks for it."""
     parts = []
-    for sentence in _SENTENCE_END.split(_ends(text)):
+    for sentence in SENTENCE_END.split(_ends(text)):
         if match := _FORGET.search(sentence):
             before, rest = sentence[: match.start()], sentence[match.end() :]
             parts += CLAUSE_END.split(rest if any(map(str.isalnum, rest)) else before)
@@ -52,7 +46,7 @@ def requests_to_forget(text: str) -> list[str]:
 def requests_to_remember(text: str) -> list[str]:
     """Return what a person's message asks to remember: what follows in the sentence that asks for it."""
     parts = []
-    for sentence in filter(None, _SENTENCE_END.split(_ends(text))):
+    for sentence in filter(None, SENTENCE_END.split(_ends(text))):
         match = _REMEMBER.search(sentence) if sentence.rstrip()[-1:] not in "?？" else None
         if match and any(map(str.isalnum, sentence[match.end() :])):
             parts.append(sentence[match.end() :].strip(" ,:，：\n"))
