@@ -141,8 +141,8 @@ def _read(settings: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
     return Settings.from_env(variables, dotenv=None), flask
 
 
-def make_schema(app: Flask) -> None:
-    """Make the schema of a new database. Raises SettingsError for an older or newer one."""
+def make_schema(app: Flask) -> bool:
+    """Make the schema of a new database; return whether it is new. Raises SettingsError for an older or newer one."""
     engine, revision = engine_of(app), None
     try:
         with engine.database.read() as tx:
@@ -154,6 +154,7 @@ def make_schema(app: Flask) -> None:
         upgrade_schema(app)
     elif differs := schema_differs(revision):
         raise SettingsError(f"The database can't be used: {differs}.")
+    return revision is None
 
 
 def _start_with_first_request(app: Flask) -> None:

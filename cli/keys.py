@@ -38,7 +38,9 @@ keys = Commands("keys", help="API keys: who may call, whose data they see, and w
 @click.option("--label", default="", help="What you call it.")
 def create(tenant: str, user_id: str | None, scopes: tuple[str, ...], spaces: tuple[str, ...], label: str) -> None:
     """Make a key, and show it once.  A new database gets its tables."""
-    make_schema(current_app)
+    if make_schema(current_app):
+        url = current_engine().database.engine.url.render_as_string()
+        click.echo(f"A new database was made: {url}. Only a server on this database knows the key.", err=True)
     rights = {name: right for name, _, right in (space.rpartition(":") for space in spaces)}
     key, info = current_engine().keys.create(tenant, user_id, scopes or tuple(SCOPES), label, rights)
     click.echo(key)

@@ -133,7 +133,7 @@ def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | No
     fault = fault_of(error)
     if fault is None:
         return None
-    consequence = f"The database is {url.render_as_string()} by the settings here. Nothing was changed."
+    consequence = f"The database is {url.render_as_string()} by the settings of this folder. Nothing was changed."
     if fault is DatabaseFault.UNAVAILABLE:
         reason = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0]
         consequence += f' It says: "{reason}".'

@@ -158,7 +158,8 @@ def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence
         assert f"There is no database {tmp_path}/new?a%20b/recap.db" in run(args=["backup", str(tmp_path / "b")]).output
         refused = run(args=["keys", "list"])
         assert refused.exit_code == 1 and "Nothing was changed" in refused.output and UPGRADE in refused.output
-        assert run(args=["keys", "create"]).exit_code == 0, "as README.md begins"
+        assert f"A new database was made: sqlite:///{tmp_path}" in run(args=["keys", "create"]).stderr, "as README says"
+        assert "new database" not in run(args=["keys", "create"]).stderr
         assert engine_of(app).health.check().ready
         for command in ("backup", "restore"):
             done = run(args=[command, str(tmp_path / "b")])
