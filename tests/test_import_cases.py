@@ -188,6 +188,12 @@ GROK = {
     ],
     "projects": [],
 }
+GROK_LONG = {  # with what Grok found on the web: more values than other programs' items may have
+    "conversations": [
+        {"conversation": {"id": "g-0", "title": "Web"}, "responses": [{"response": {"steps": [None] * 250_000}}]},
+        *GROK["conversations"],
+    ]
+}
 NONE = "00000000-0000-0000-0000-000000000000"
 LIBRECHAT_REPLY = {
     "messageId": "2",
@@ -363,6 +369,7 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
         0,
     ),
     "grok": (zipped(**{"ttl/prod-grok-backend.json": GROK, "ttl/prod-mc-billing.json": {}}), {"Tea": TEA}, 0),
+    "grok, a long chat": (GROK_LONG, {"Tea": TEA}, 0),
     "librechat": (
         {"conversationId": "lb", "title": "Tea", "messages": [LIBRECHAT_OLDER, LIBRECHAT_QUESTION, LIBRECHAT_REPLY]},
         {"Tea": TEA},

@@ -9,7 +9,7 @@ limit, and 100,000 brackets make it fill the memory with their prefixes; so part
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import IO, Any
 
 import ijson
@@ -36,13 +36,20 @@ def first_byte(file: IO[bytes]) -> bytes:
 
 
 def iter_items(
-    file: IO[bytes], parts: Parts, *, lines: bool = False, part_bytes: int | None = None
+    file: IO[bytes],
+    parts: Parts,
+    *,
+    lines: bool = False,
+    part_bytes: int | None = None,
+    large: Collection[str] = (),
+    is_item: Callable[[str, Any], bool] = lambda name, value: False,
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield the document's items, each with its path, from the start. Raises NotJson.
 
     The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` for a member that is no array.
     lines: read a document that is no array as items one after another, also if it is a single object.
-    part_bytes: of one part at most; None: PART_BYTES_MAX.
+    part_bytes: of one part at most; None: PART_BYTES_MAX. large: members whose parts may be as large as items.
+    is_item: whether a part, by its member and value, is an item of its own, which nobody joins to others.
 
     Parts come before their item, in which the member is left empty. With parts of `{"sessions": {"messages":
     "start_array"}}`, the document `{"sessions": [{"id": "a", "messages": [1, 2]}]}` gives:
@@ -57,13 +64,14 @@ def iter_items(
     file.seek(0)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
-    document, number = _Document(file, part_bytes or PART_BYTES_MAX, lines=lines and first == b"{"), 0
+    document, number = _Document(file, part_bytes or PART_BYTES_MAX, lines=lines and first == b"{", large=large), 0
     try:
         for path, value in document.items(parts):
             yield path, value
             document.part = 0
             number += len(path) <= 2
-            if len(path) == 2 and path[0] in parts:  # all unknown members count as one item
+            is_known = len(path) == 2 and path[0] in parts  # all unknown members count as one item
+            if is_known or (len(path) == 4 and is_item(path[2], value)):
                 document.item = 0
     except (ijson.JSONError, UnicodeDecodeError) as error:
         reason = re.search(r"error: ([^.\\\n]+)", str(error))
@@ -73,8 +81,9 @@ def iter_items(
 class _Document:
     """Events of a document, while the current `part` and the current `item` are not too large."""
 
-    def __init__(self, file: IO[bytes], part_bytes: int, *, lines: bool) -> None:
-        self._file, self._part_bytes, self._lines = file, part_bytes, lines
+    def __init__(self, file: IO[bytes], part_bytes: int, *, lines: bool, large: Collection[str]) -> None:
+        self._file, self._part_bytes, self._lines, self._large = file, part_bytes, lines, large
+        self._is_large = False
         self.part = self.item = 0
         events = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER_BYTES, multiple_values=lines)
         self._events: Iterator[tuple[str, Any]] = events
@@ -91,7 +100,7 @@ class _Document:
     def _add(self, size: int) -> None:
         self.part += size
         self.item += size
-        if self.part > self._part_bytes or self.item > ITEM_BYTES_MAX:
+        if (self.part > self._part_bytes and not self._is_large) or self.item > ITEM_BYTES_MAX:
             raise NotJson("one of its items is too large, or has too many values")
 
     def items(self, parts: Parts) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -117,8 +126,10 @@ class _Document:
                 item[name] = self._whole(begin, first)
                 continue
             item[name] = {} if begin == "start_map" else []
+            self._is_large = name in self._large
             for place, *part in self._members(begin):
                 yield (*path, name, place), self._whole(*part)
+            self._is_large = False
         yield path, item
 
     def _members(self, begin: str) -> Iterator[tuple[Any, str, Any]]:

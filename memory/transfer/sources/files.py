@@ -35,16 +35,8 @@ SKIPPED_MAX = 20  # items that are named
 PICTURE_BYTES_MAX = 1 << 23  # of an item, as a message may hold a picture
 UNKNOWN_FIRST_MAX = 1_000  # items at the beginning of a file that no source knows
 UNKNOWN_MAX = 100_000  # items of one file that no source knows, from which on it is refused
-_LISTS = (
-    "results",
-    "memories",
-    "facts",
-    "edges",
-    "agents",
-    "blocks",
-    "conversations",
-    "chats",
-)  # of items, in the response of an API or a file
+_CHATS = ("conversations", "chats")  # lists of whole chats, which may be long
+_LISTS = ("results", "memories", "facts", "edges", "agents", "blocks", *_CHATS)  # of items, in an object
 _PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
 }
@@ -207,20 +199,25 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
     """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
     parts: dict[str, Any] = {}
     listed = False
-    for (_, _, *part), value in iter_items(file, _PARTS, lines=True, part_bytes=PICTURE_BYTES_MAX):
+    bounds: dict[str, Any] = {"part_bytes": PICTURE_BYTES_MAX, "large": _CHATS, "is_item": _is_item}
+    for (_, _, *part), value in iter_items(file, _PARTS, lines=True, **bounds):
         if not part:
             if not listed:
                 yield {**value, **parts} if parts else value
             parts, listed = {}, False
             continue
         name, place = part
-        if name in _LISTS and "from" not in mapping(value):  # ShareGPT calls the messages of a chat `conversations`
+        if _is_item(name, value):
             listed = True
             yield value
         elif isinstance(place, int):
             parts.setdefault(name, []).append(value)
         else:
             parts.setdefault(name, {})[place] = value
+
+
+def _is_item(name: str, value: Any) -> bool:
+    return name in _LISTS and "from" not in mapping(value)  # ShareGPT calls the messages of a chat `conversations`
 
 
 def _under_head(items: Iterable[Any]) -> Iterator[Any]:
