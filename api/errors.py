@@ -36,23 +36,14 @@ REFUSALS = {
 # Requests that the server can't read, by status: the code and the message.
 UNREADABLE = {
     400: ("invalid_http", "This is not valid HTTP. Nothing was done. Check its first line, Host, headers and chunks."),
-    414: (
-        "uri_too_long",
-        "The address and its query are longer than 8,000 characters. Nothing was done. Shorten them.",
-    ),
+    414: ("uri_too_long", "The address with its query has over 8,000 characters. Nothing was done. Shorten it."),
     417: ("expectation_failed", "Only `Expect: 100-continue` is known. Nothing was done. Send this without Expect."),
     431: (
         "headers_too_large",
         "There are over 100 headers, or one has over 8,000 characters. Nothing was done. Send fewer, or shorter ones.",
     ),
-    501: (
-        "transfer_coding_unknown",
-        "The only transfer coding known is chunked. Nothing was done. Send this without any other.",
-    ),
-    505: (
-        "http_version_unknown",
-        "Only HTTP/1.0 and HTTP/1.1 are spoken here. Nothing was done. Send this as HTTP/1.1.",
-    ),
+    501: ("transfer_coding_unknown", "Recap knows the transfer coding chunked alone. Nothing was done. Send no other."),
+    505: ("http_version_unknown", "Recap speaks HTTP/1.0 and HTTP/1.1 alone. Nothing was done. Send this as HTTP/1.1."),
 }
 
 
