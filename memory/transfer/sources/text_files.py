@@ -18,7 +18,7 @@ from memory.transfer.json_reader import first_byte
 from memory.transfer.sources.values import digest, refused, role_of
 
 LINE_CHARS_MAX = 1 << 20  # read at once
-ROWS_MAX = 500  # of a conversation of Copilot's, in memory at once
+ROWS_MAX = 2_000  # of a conversation of Copilot's, in memory at once; a longer one becomes several sessions
 _COLUMNS = ("Conversation", "Time", "Author", "Message")
 _OTHER_HEADINGS = ("system", "tool", "summary")  # between messages
 _NAME = r"\W{0,4}(?P<name>[A-Za-z]{1,20})(?: said| \(.{0,200}\))?"
