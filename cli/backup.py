@@ -46,7 +46,7 @@ def restore(file: Path) -> None:
     click.echo(f"Restored: {restored}.")
     if former is not None:
         click.echo(f"The database that was there is {former}. Delete it when you don't need it any more.")
-    click.echo("What was erased since that backup is back, and revoked keys work again: do both anew.", err=True)
+    click.echo("What was erased since that backup is back, and revoked keys work: erase and revoke again.", err=True)
 
 
 def _upgrade(file: Path) -> None:

@@ -50,7 +50,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
         data = json.loads(conversation.read_text(encoding="utf-8"))
         messages = read_messages(data)
     except ValueError as error:
-        raise click.ClickException(f"{conversation} is no conversation: {error} `--help` shows its form.") from error
+        raise click.ClickException(f"{conversation} is no conversation, whose form `--help` shows: {error}") from error
     facts = tuple(data.get("stated_facts") or extract_facts(messages))
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
     repair = engine.prompts.get(Caller(), "repair")

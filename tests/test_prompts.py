@@ -251,7 +251,7 @@ def test_comparing_with_a_model_that_heeds_the_prompt(model_app, model_server, t
     [
         (json.dumps(TALK), ["--prompts", "nothing"], "There is no prompt 'nothing'. There are: consolidation, "),
         (json.dumps(TALK), [], "--prompts"),
-        ("{", ["--prompts", "summary"], ".json is no conversation: Expecting property name"),
+        ("{", ["--prompts", "summary"], ".json is no conversation, whose form `--help` shows: Expecting property name"),
         ('{"messages": [{"role": "user"}]}', ["--prompts", "summary"], 'Message 1 has no "content"'),
     ],
 )
