@@ -28,7 +28,9 @@ class RecallRequest(Question):
         data_key="tokens",
         about="The most tokens that the block takes.",
     )
-    recall = fields.one_of("auto", "always", "off", **OPTIONAL)
+    recall = fields.one_of(
+        "auto", "always", "off", **OPTIONAL, about="`always`: the nearest excerpts, however near; else as in a turn."
+    )
 
 
 class RecallBlock(Schema):

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine
 from search_index.analysis import ENGLISH, Analysis
 from search_index.arrays import Candidates, Document, IndexedMessage, Ints, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
-from search_index.calibration import CalibratedEmbedder, Nearness
+from search_index.calibration import CalibratedEmbedder, Nearness, nearness_by_chance
 from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
 from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot, UnindexedMessages
 from search_index.postgres_store import PostgresStore
@@ -59,7 +59,8 @@ class Hit(NamedTuple):
 
     score: higher is better; comparable within one search only. why: the parts of the score, by name (see `ranking`).
     fit: how well it fits the query, from 0 to 1; never less than the fit of a later hit. It is made of `own`, the share
-    of the query's words that the message has, and `near`, its nearness in meaning.
+    of the query's words that the message has, and of its nearness in meaning.
+    near: that nearness, less what the nearest of so many messages reaches by chance.
     """
 
     message_id: int
@@ -310,6 +311,7 @@ class SearchIndex:
         at = at[np.lexsort((-candidates.ids[at], -total[at]))[:limit]]
         own, near = context.own[at], context.near(at)
         fits = np.maximum.accumulate(fit(own, near)[::-1])[::-1]
+        near = near - nearness_by_chance(candidates.vector_count)
         columns = candidates.ids[at], candidates.session[at], total[at], fits, own, near
         measures = zip(*(column.tolist() for column in columns), strict=True)
         hits = [

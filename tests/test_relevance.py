@@ -1,16 +1,19 @@
 """What a turn shows unasked: what is near enough in other words, and nothing for what was never told."""
 
 from datetime import UTC, datetime, timedelta
+from math import log
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
+from benchmarks.conversation import note
 from memory.recall.relevance import OTHER, PERSONAL, gate_for, relevant
-from search_index import Hit
+from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
 from tests.recall import reason, recalled, talker, words
+from tests.search_index import message
 
 TOLD = [
     "Our cottage stands at the edge of the marsh.",
@@ -50,17 +53,48 @@ def hit(score: float = 1.0, own: float = 0.0, near: float = 0.0, **why: float) -
 
 
 def test_a_message_about_the_person_opens_the_gate_sooner():
-    between = [hit(own=0.55)], [hit(near=1.0)]
+    between = [hit(own=0.55)], [hit(near=1.0)], [hit(own=0.4, near=1.0)]
     assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
-    assert gate_for([], is_personal=True) == gate_for([hit(speaker=1.0)], is_personal=False) == PERSONAL
-    assert gate_for([hit(words=1.0)], is_personal=False) == OTHER
-    question, statement = (gate_for([], is_personal=True, is_question=asks, is_foreign=True) for asks in (True, False))
+    personal = "Where do I work?", "What is my cat called?", "How do I usually take my coffee?"
+    assert {gate_for([], text) for text in personal} == {PERSONAL}
+    assert gate_for([], "What is it?", points_back=True) == gate_for([hit(speaker=1.0)], "What is it?") == PERSONAL
+    anybody = (
+        "What is rain?",
+        "How do I pick a lock?",
+        "Where can I buy a lamp?",
+        "I want to learn chess",
+        "Can I eat it?",
+    )
+    assert {gate_for([hit(words=1.0)], text) for text in anybody} == {OTHER}
+    assert gate_for([hit(speaker=1.0)], "How do I pick a lock?") == OTHER  # said by the person, as most is
+    question, statement = (gate_for([], "My lock?", is_question=asks, is_foreign=True) for asks in (True, False))
     assert (
         question.is_open([hit(own=0.3)])
         and not statement.is_open([hit(own=0.45)])
         and statement.is_open([hit(own=0.5)])
     )
     assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
+
+
+def test_words_and_meaning_count_together_unless_one_of_them_cannot_be_told():
+    common_word, far_meaning = hit(own=0.5, near=0.3), hit(own=0.2, near=0.9)
+    assert not any(PERSONAL.is_open([one]) for one in (common_word, far_meaning))
+    assert all(
+        PERSONAL.is_open([one]) for one in (hit(own=0.5, near=0.6), hit(own=0.2, near=1.0), hit(own=0.9, near=0.1))
+    )
+    assert PERSONAL.is_open([hit(near=0.9)]) and not PERSONAL.is_open([hit(near=0.95), hit(own=0.2)])  # other words
+    assert PERSONAL.is_open([hit(own=0.5)]) and not PERSONAL.is_open([hit(own=0.45)])  # no embedder
+
+
+def test_among_many_messages_one_must_be_nearer(tmp_path):
+    index = SearchIndex(tmp_path, profile=RANKING_PROFILES["context"], embedder=WordLlamaEmbedder())
+    told = message(1, TOLD[1])
+    for owner, others in (("few", 199), ("many", 1499)):
+        index.add(owner, [told, *(message(number + 2, note("others", number).text) for number in range(others))])
+    query = index.prepare(Query("Which surgery did I have?", nearest=True))
+    found = (index.search(owner, query, index.generation(owner)) for owner in ("few", "many"))
+    few, many = (next(hit for hit in hits if hit.message_id == told.message_id) for hits in found)
+    assert few.own == many.own and few.near - many.near == pytest.approx(0.2 * log(1500 / 500), abs=0.1)
 
 
 def test_beside_the_best_stands_what_has_its_words_around_it_or_is_near():
@@ -86,8 +120,9 @@ def test_what_nobody_told_brings_nothing_in_a_turn_but_the_nearest_where_it_is_a
     for question in ("Explain how tides come about.", "Who wrote the Odyssey?", "Convert 12 miles to kilometres."):
         answer = chat(client, question, user_id="ada", temporary=True)
         assert (recalled(answer), reason(answer).endswith("nothing earlier fits")) == ([], True)
-        asked = good(client.post("/api/recall", json={"message": question, "user_id": "ada"}))
-        assert asked["memory"]["excerpts"]
+        block = {"message": question, "user_id": "ada"}
+        assert not good(client.post("/api/recall", json=block))["memory"]["excerpts"]
+        assert good(client.post("/api/recall", json={**block, "recall": "always"}))["memory"]["excerpts"]
         assert recalled(chat(client, question, user_id="ada", temporary=True, recall="always"))
         assert len(find(client, question, user_id="ada")) == len(TOLD)
 
@@ -162,4 +197,5 @@ def test_with_a_judge_the_gate_is_wider_and_the_judge_may_close_it(start, model_
         answer = chat(client, question, user_id="ada", temporary=True)
         assert bool(recalled(answer)) == is_shown
     model_server.mini.queue({"best": []})  # what is asked for is shown, whatever a judge says
-    assert good(client.post("/api/recall", json={"message": question, "user_id": "ada"}))["memory"]["excerpts"]
+    asked = {"message": question, "user_id": "ada", "recall": "always"}
+    assert good(client.post("/api/recall", json=asked))["memory"]["excerpts"]

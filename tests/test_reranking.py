@@ -23,8 +23,8 @@ def client(make_app, model_server):
     return client
 
 
-def recalled(client: FlaskClient, message: str = QUESTION) -> list[dict[str, Any]]:
-    answer = good(client.post("/api/recall", json={"message": message, "user_id": "ada"}))
+def recalled(client: FlaskClient, message: str = QUESTION, **more: str) -> list[dict[str, Any]]:
+    answer = good(client.post("/api/recall", json={"message": message, "user_id": "ada", **more}))
     excerpts: list[dict[str, Any]] = answer["memory"]["excerpts"]
     return excerpts
 
@@ -64,10 +64,10 @@ def test_whatever_goes_wrong_leaves_the_ranking_as_it_was(client, model_server, 
 
     monkeypatch.setattr(reranking, "SECONDS", 0.3)
     model_server.mini.queue({"best": []})
-    before = [(one["hits"], one["score"]) for one in recalled(client)]
+    before = [(one["hits"], one["score"]) for one in recalled(client, recall="always")]
     never = Delay(threading.Event())
     for reply in (Status(400), HangUp(), "Seven.", {"best": ["first"]}, {"worst": [1]}, never):
         had = spent()
         model_server.mini.queue(reply)
-        assert [(one["hits"], one["score"]) for one in recalled(client)] == before
+        assert [(one["hits"], one["score"]) for one in recalled(client, recall="always")] == before
         assert (spent() > had) == (reply != Status(400)), "a call that the server took is charged"

@@ -106,6 +106,7 @@ class Language(_Data):
     places: Numbers = {}  # of a conversation, counted from the newest: "second last"=2
     vague_nouns: Words = frozenset()  # nouns that tell nothing beside a reference: "our last chat", "my project"
     denials: Pattern = ""  # the assistant has nothing to tell: "you have not told me"
+    how_tos: Pattern = ""  # asks how to do something, or what one could do: anybody could ask it
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
     refusals: Pattern = ""  # how a model begins that declines a task
     keep_out: Pattern = ""  # asks not to remember the message that says it

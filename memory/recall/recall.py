@@ -65,13 +65,11 @@ class PreparedPlan:
     """Plan of a turn's recall: the message, read, and its query, prepared.  Without a budget recall is off.
 
     budget: the most tokens of all excerpts.
-    nearest: show the nearest messages, however near (a memory block); else only those near enough (a turn).
     """
 
     mode: str
     reading: MessageReading
     budget: int = 0
-    nearest: bool = False
     prepared: PreparedQuery | None = None
 
 
@@ -104,11 +102,11 @@ def plan_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     *,
     mode: str,
     budget: int,
-    nearest: bool = False,
 ) -> PreparedPlan:
     """Read a message, and prepare its query if it may look back.  May call an embedding service.
 
-    mode: one of RECALL_MODES; in mode `tools` no query is prepared: the model searches by itself.
+    mode: one of RECALL_MODES; in mode `tools` no query is prepared: the model searches by itself. In mode `always` the
+        nearest messages are shown, however near; else only those near enough.
     zone: in which the person's days begin.
     Call it with no transaction open.
     """
@@ -116,11 +114,12 @@ def plan_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     reading = MessageReading(text[:QUERY_CHARS], now, zone, analysis_in(settings.search_language))
     if mode in ("off", "tools") or not settings.recall_limit or not budget:
         return PreparedPlan(mode, reading)
-    plan, prepared = reading.plan((), always=mode == "always"), None
+    is_wanted, prepared = mode == "always", None
+    plan = reading.plan((), always=is_wanted)
     if plan.share and plan.text:
-        query = Query(plan.text, settings.recall_limit, about=triggers.about(plan.text), nearest=nearest)
+        query = Query(plan.text, settings.recall_limit, about=triggers.about(plan.text), nearest=is_wanted)
         prepared = engine.index.prepare(query, owner_key)
-    return PreparedPlan(mode, reading, budget, nearest, prepared)
+    return PreparedPlan(mode, reading, budget, prepared)
 
 
 def find(
@@ -146,7 +145,7 @@ def find(
     final = plan.reading.plan(scope.visible_texts, always=is_wanted)
     if not final.share:
         return Findings(final, scope)
-    unasked = None if plan.nearest or is_wanted else VAGUE if final.latest else final.kind
+    unasked = None if is_wanted else VAGUE if final.latest else final.kind
     findings = Findings(final, scope, int(plan.budget * final.share), unasked)
     if final.text and plan.prepared is not None:
         prepared = plan.prepared._replace(query=replace(plan.prepared.query, times=final.times))
@@ -294,7 +293,8 @@ def _near_enough(
     if unasked != VAGUE:
         gate = gate_for(
             hits,
-            is_personal=prepared.query.about is not None or unasked in POINTING,
+            prepared.query.text,
+            points_back=unasked in POINTING,
             is_question=findings.plan.share > UNASKED,
             is_passage=window[hits[0].message_id].message.is_passage,
             is_foreign=prepared.is_foreign,

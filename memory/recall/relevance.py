@@ -15,38 +15,51 @@ from typing import NamedTuple
 
 from memory.languages import text_pattern
 from memory.recall.excerpts import LocatedMessage
+from memory.recall.triggers import about
 from models.messages import Message
 from search_index import Hit
 
 RELEVANT_SHARE = 0.55  # of the best hit's score: beside a clear match, a message that shares a common word is noise
+WORDS_COUNT = 1.5  # times as much as nearness: a hit with all words is as good as one half as near again as an answer
+A_WORD = 0.1  # of the words: less is none
 NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or beside it
 _OF_WORDS = ("words", "neighbours", "time", "linked")
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
 _DENIAL = text_pattern(lambda language: language.denials)
+_HOW_TO = text_pattern(lambda language: language.how_tos)
 _SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
 
 
 class Gate(NamedTuple):
-    """Least share of the message's words, and least nearness in meaning: one hit must reach either."""
+    """Least share of the message's words, and least nearness in meaning: one hit must reach either.
+
+    both: if set, what nearness and WORDS_COUNT times the share must come to instead, where a hit has a word of the
+    message and meaning is compared. Each alone is often chance: a common word is in some message, and of many messages
+    some is near to anything.
+    """
 
     words: float
     near: float
+    both: float = 0.0
 
     def is_open(self, hits: Sequence[Hit]) -> bool:
         """Return whether one of the hits is near enough, or is of a time or an entity that the message names."""
+        together = self.both and any(hit.near for hit in hits) and any(hit.own >= A_WORD for hit in hits)
         return any(
-            hit.own >= self.words or hit.near >= self.near or hit.why.get("time") or hit.why.get("linked")
+            (hit.near + WORDS_COUNT * hit.own >= self.both)
+            if together
+            else (hit.own >= self.words or hit.near >= self.near)
             for hit in hits
-        )
+        ) or any(hit.why.get("time") or hit.why.get("linked") for hit in hits)
 
 
-PERSONAL = Gate(0.5, 0.9)
-"""For a message about the person, or about somebody who spoke: the widest gate by words."""
-OTHER = Gate(0.6, 1.1)
+PERSONAL = Gate(0.5, 0.9, both=1.25)
+"""For a message about the person, or about somebody who spoke: the widest gate."""
+OTHER = Gate(0.6, 1.3, both=1.65)
 """For other messages: a question that anybody could ask a model is seldom about the past."""
 FOREIGN_PASSAGE, FOREIGN_QUESTION, FOREIGN = Gate(0.28, 0.9), Gate(0.28, math.inf), Gate(0.5, math.inf)
-FOREIGN_SUMMARY = OTHER._replace(near=math.inf)
+FOREIGN_SUMMARY = Gate(0.6, math.inf)
 """The same for a message in another language than the search: of the content words of a question one in three counts,
 since static vectors find its language rather than its meaning; who adds a document means to ask about it."""
 BY_MEANING = Gate(2.0, 0.9)
@@ -57,14 +70,17 @@ JUDGED = Gate(0.5, 0.7)
 
 def gate_for(
     hits: Sequence[Hit],
+    message: str,
     *,
-    is_personal: bool,
+    points_back: bool = False,
     is_question: bool = True,
     is_passage: bool = False,
     is_foreign: bool = False,
 ) -> Gate:
     """Return the gate of a message for which these were found; one that names a speaker is about somebody.
 
+    points_back: the message refers to something earlier, so it is about the person. One that speaks of the person is
+    too, unless it asks how to do something.
     is_question: the message asks for something; it counts in another language than the search.
     is_passage: the best hit is of a document. Who adds one means to ask about it.
     """
@@ -72,7 +88,11 @@ def gate_for(
         return FOREIGN_PASSAGE if is_foreign else PERSONAL
     if is_foreign:
         return FOREIGN_QUESTION if is_question else FOREIGN
-    return PERSONAL if is_personal or any(hit.why.get("speaker") for hit in hits) else OTHER
+    if about(message) is not None:
+        is_personal = _HOW_TO.search(message) is None
+    else:  # otherwise the part `speaker` counts who is speaking: the person or the model
+        is_personal = any(hit.why.get("speaker") for hit in hits)
+    return PERSONAL if points_back or is_personal else OTHER
 
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:

@@ -212,7 +212,6 @@ def _plan_recall(
         request.timezone,
         mode="off" if turn.continued_turn is not None else mode,
         budget=settings.recall_tokens,
-        nearest=request.block_tokens is not None,
     )
     return plan, reason
 
