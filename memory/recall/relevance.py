@@ -20,8 +20,8 @@ from models.messages import Message
 from search_index import Hit
 
 RELEVANT_SHARE = 0.55  # of the best hit's score: beside a clear match, a message that shares a common word is noise
-WORDS_COUNT = 1.5  # times as much as nearness: a hit with all words is as good as one half as near again as an answer
-A_WORD = 0.1  # of the words: less is none
+WORDS_WEIGHT = 1.5  # of the share of words, where it is added to nearness
+A_WORD = 0.1  # share of the words; a hit with less has none of them
 NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or beside it
 _OF_WORDS = ("words", "neighbours", "time", "linked")
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
@@ -34,7 +34,7 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
 class Gate(NamedTuple):
     """Least share of the message's words, and least nearness in meaning: one hit must reach either.
 
-    both: if set, what nearness and WORDS_COUNT times the share must come to instead, where a hit has a word of the
+    both: if set, what nearness and WORDS_WEIGHT times the share must come to instead, where a hit has a word of the
     message and meaning is compared. Each alone is often chance: a common word is in some message, and of many messages
     some is near to anything.
     """
@@ -47,7 +47,7 @@ class Gate(NamedTuple):
         """Return whether one of the hits is near enough, or is of a time or an entity that the message names."""
         together = self.both and any(hit.near for hit in hits) and any(hit.own >= A_WORD for hit in hits)
         return any(
-            (hit.near + WORDS_COUNT * hit.own >= self.both)
+            (hit.near + WORDS_WEIGHT * hit.own >= self.both)
             if together
             else (hit.own >= self.words or hit.near >= self.near)
             for hit in hits
