@@ -127,6 +127,21 @@ def test_what_nobody_told_brings_nothing_in_a_turn_but_the_nearest_where_it_is_a
         assert len(find(client, question, user_id="ada")) == len(TOLD)
 
 
+def test_messages_of_a_day_are_shown_where_the_person_asks_for_theirs(start):
+    client = start()
+    for day, text in (("14", "We planted tulips along the fence."), ("15", "The bus broke down at the bridge.")):
+        append(client, f"day {day}", [said(text, created_at=f"2024-05-{day}T07:00:00+00:00")], user_id="ada")
+    for text in (
+        "I slept badly yesterday.",
+        "I'm tired today",
+        "What's the weather today?",
+        "Tell me a joke about today.",
+    ):
+        assert not recalled(chat(client, text, user_id="ada", temporary=True)), text
+    assert "We planted tulips along the fence." in shown(client, "What did I tell you yesterday?")
+    assert "The bus broke down at the bridge." in shown(client, "How was my journey today?")
+
+
 # What is told in a language, a question about it, and one that anybody could ask a model.
 ABROAD = """
     Die Heizung ist seit gestern kaputt, der Monteur kommt. | wann kommt nochmal der monteur | wie heiß ist die sonne

@@ -34,6 +34,7 @@ _SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
 class Gate(NamedTuple):
     """Least share of the message's words, and least nearness in meaning: one hit must reach either.
 
+    dated: a hit of a time that the message names opens it as well.
     both: if set, what nearness and WORDS_WEIGHT times the share must come to instead, where a hit has a word of the
     message and meaning is compared. Each alone is often chance: a common word is in some message, and of many messages
     some is near to anything.
@@ -42,16 +43,17 @@ class Gate(NamedTuple):
     words: float
     near: float
     both: float = 0.0
+    dated: bool = True
 
     def is_open(self, hits: Sequence[Hit]) -> bool:
-        """Return whether one of the hits is near enough, or is of a time or an entity that the message names."""
+        """Return whether one of the hits is near enough, or is of an entity that the message names."""
         together = self.both and any(hit.near for hit in hits) and any(hit.own >= A_WORD for hit in hits)
         return any(
             (hit.near + WORDS_WEIGHT * hit.own >= self.both)
             if together
             else (hit.own >= self.words or hit.near >= self.near)
             for hit in hits
-        ) or any(hit.why.get("time") or hit.why.get("linked") for hit in hits)
+        ) or any((self.dated and hit.why.get("time")) or hit.why.get("linked") for hit in hits)
 
 
 PERSONAL = Gate(0.5, 0.9, both=1.25)
@@ -80,19 +82,21 @@ def gate_for(
     """Return the gate of a message for which these were found; one that names a speaker is about somebody.
 
     points_back: the message refers to something earlier, so it is about the person. One that speaks of the person is
-    too, unless it asks how to do something.
-    is_question: the message asks for something; it counts in another language than the search.
+        too, unless it asks how to do something.
+    is_question: the message asks for something; it counts for times, and in another language than the search.
     is_passage: the best hit is of a document. Who adds one means to ask about it.
     """
+    speaks_of_oneself = about(message) is not None
+    is_personal = points_back or (speaks_of_oneself and _HOW_TO.search(message) is None)
+    # Where a message speaks of the person, the part `speaker` is of that person or the model, else of who is named.
+    is_personal = is_personal or (not speaks_of_oneself and any(hit.why.get("speaker") for hit in hits))
     if is_passage:
-        return FOREIGN_PASSAGE if is_foreign else PERSONAL
-    if is_foreign:
-        return FOREIGN_QUESTION if is_question else FOREIGN
-    if about(message) is not None:
-        is_personal = _HOW_TO.search(message) is None
-    else:  # otherwise the part `speaker` counts who is speaking: the person or the model
-        is_personal = any(hit.why.get("speaker") for hit in hits)
-    return PERSONAL if points_back or is_personal else OTHER
+        gate = FOREIGN_PASSAGE if is_foreign else PERSONAL
+    elif is_foreign:
+        gate = FOREIGN_QUESTION if is_question else FOREIGN
+    else:
+        gate = PERSONAL if is_personal else OTHER
+    return gate._replace(dated=points_back or is_question)  # "I was in Oslo yesterday" asks for nothing of that day
 
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:

@@ -97,7 +97,6 @@ class MessageReading:
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
         self.keywords = list(each_keyword(analysis.asked(message), analysis))
-        self.times = time_ranges(message, now, zone)
         self.is_small_talk = _is_small_talk(text, analysis)
         self.is_answer = _ANSWER.fullmatch(text) is not None
         self.names_oneself = _OWN.search(message) is not None
@@ -107,6 +106,12 @@ class MessageReading:
         self.pronouns = (
             () if self.reference or self.pointer else tuple(_pronouns(text, analysis, is_small_talk=self.is_small_talk))
         )
+        # "What's the weather today?" asks about the world.
+        self.times = [
+            time
+            for time in time_ranges(message, now, zone)
+            if time.before <= now or self.names_oneself or self.reference or self.pointer
+        ]
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
         self.asking = asked = asking(message)
         self.search_text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
