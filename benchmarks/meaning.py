@@ -5,7 +5,8 @@ answer them (`paraphrase` shares no word with its answer, `short` has one or two
 (`unanswerable_*`, `general`), `small_talk`, `references` to earlier conversations such as "Let's continue where we left
 off.", and `facts` with questions.  One person says all remarks, five in a session, a session each 17 hours, each
 followed by a reply that a fixed seed chooses.  The questions `unanswerable_locomo` are asked of the conversations named
-by `--conversations`, as each of their speakers would have had them with an assistant.
+by `--conversations`, as each of their speakers would have had them with an assistant, and so are 250 `requests`: what
+people asked a model first in the dialogues of HH-RLHF (`--requests`, github.com/anthropics/hh-rlhf).
 
     in 1, in 3, in 10    questions for which a right remark is among so many results of a search
     shown                questions whose excerpts, in a turn that asks for nothing, have a right remark
@@ -17,6 +18,7 @@ by `--conversations`, as each of their speakers would have had them with an assi
     types                the conversations of `talks.json`, six of each built-in type: those whose words tell the type
 """
 
+import gzip
 import json
 import random
 import tempfile
@@ -48,6 +50,7 @@ TALKS: Mapping[str, Sequence[Sequence[str]]] = json.loads(Path(__file__).with_na
 BEGAN = datetime(2024, 1, 1, 9, tzinfo=UTC)
 HOURS = 17  # between two sessions
 SEED = 7
+REQUESTS = 250
 WHO = {"user_id": "rik"}
 DEPTHS = (1, 3, 10)
 UNANSWERED = ("unanswerable_personal", "general", "small_talk")
@@ -67,6 +70,15 @@ def remarks(corpus: Sets, began: datetime = BEGAN) -> Sessions:
                 messages.append({"role": role, "content": content, "created_at": at.isoformat()})
         sessions[f"s{number}"] = messages
     return sessions
+
+
+def first_requests(dialogues: Path) -> list[str]:
+    """Return what people asked first in some dialogues of a file of HH-RLHF, such as `harmless-base/test.jsonl.gz`."""
+    with gzip.open(dialogues, "rt", encoding="utf-8") as file:
+        asked = {
+            json.loads(line)["chosen"].split("\n\nAssistant:")[0].removeprefix("\n\nHuman:").strip() for line in file
+        }
+    return random.Random(SEED).sample(sorted(asked), REQUESTS)  # nosec B311
 
 
 def recorded(conversation: Conversation) -> Sessions:
@@ -143,10 +155,9 @@ def measure_sets(
         figures |= {name: _unanswered([owner], sets[name]) for name in UNANSWERED if name in sets}
         if "facts" in sets:
             figures["facts"] = _facts(Ranking.of(owner.engine), sets["facts"], owner.engine.settings.fact_tokens)
-        if conversations and "unanswerable_locomo" in sets:
-            people = [person(conversation.name, recorded(conversation)) for conversation in conversations]
-            figures["unanswerable_locomo"] = _unanswered(people, sets["unanswerable_locomo"])
-        return figures
+        people = [person(conversation.name, recorded(conversation)) for conversation in conversations]
+        asked_of_all = [name for name in ("unanswerable_locomo", "requests") if people and name in sets]
+        return figures | {name: _unanswered(people, sets[name]) for name in asked_of_all}
 
 
 def _answered(person: Person, questions: Sequence[Sets]) -> Figures:
@@ -229,11 +240,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = Command("meaning", __doc__)
     command.add_argument("folder", type=Path, help="with the sets")
     command.add_argument("--conversations", nargs="*", type=Path, default=[], metavar="CONVERSATION.json | FOLDER")
+    command.add_argument("--requests", type=Path, metavar="DIALOGUES.jsonl.gz")
     command.takes_settings()
     options = command.parse_args(arguments)
     sets = {file.stem: json.loads(file.read_text("utf-8")) for file in sorted(options.folder.glob("*.json"))}
     if "corpus" not in sets:
         command.error(f"there is no corpus.json in {options.folder}")
+    if options.requests:
+        sets["requests"] = first_requests(options.requests)
     talks = [talk for conversation in command.load(options.conversations) for talk in conversation.in_first_person()]
 
     def measure(results: Figures) -> None:

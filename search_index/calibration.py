@@ -102,8 +102,8 @@ class Calibration:
 def nearness_by_chance(count: int) -> float:
     """Return how much nearer to anything the nearest of `count` messages is than the nearest of CROWD.
 
-    Measured with 150 requests that have nothing to do with the messages, in real and written chats of 370 to 9,000
-    messages: 0.15 to 0.2 for each factor e.
+    Measured with requests that have nothing to do with the messages, in real and written chats of 370 to 9,000
+    messages (`benchmarks.meaning --requests`): 0.1 to 0.14 for each doubling.
     """
     return 0.2 * math.log(max(count / CROWD, 1))
 

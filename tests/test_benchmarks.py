@@ -1,5 +1,6 @@
 """The benchmarks: a whole run of each, made small, and how they count."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -54,13 +55,19 @@ def test_consolidation(run):
     assert careless["precision"] < 1 and careless["near_misses_merged"] == 0
 
 
-def test_meaning_and_references(run, tmp_path):
+def test_meaning_and_references(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(meaning, "REQUESTS", 3)
+    asked = ("How do magnets work?", "Name a river in Asia.", "Is glass a liquid?")
+    dialogues = [json.dumps({"chosen": f"\n\nHuman: {text}\n\nAssistant: Hm.\n\nHuman: Well?"}) for text in asked]
+    (tmp_path / "dialogues.jsonl.gz").write_bytes(gzip.compress("\n".join(dialogues).encode()))
     corpus = {"messages": [f"Remark {number}." for number in range(11)], "replies": ["I see."], "sessions_of": 5}
     sets = {"corpus": corpus, "references": ["Where did we leave off?", "Good morning!"]}
     sets |= {"short": [{"q": "remark 3", "a": ["Remark 3."]}], "general": ["Who wrote Faust?"]}
     for name, content in sets.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    figures = run(meaning.main, str(tmp_path), prints=("The default settings", "general"))["sets"]
+    more = ["--conversations", OURS, "--requests", str(tmp_path / "dialogues.jsonl.gz")]
+    figures = run(meaning.main, str(tmp_path), *more, prints=("The default settings", "general"))["sets"]
+    assert (figures["requests"]["of"], figures["requests"]["junk"]) == (6, 0)
     assert figures["short"]["in 10"] == 1 and figures["general"]["junk"] == 0
     assert (figures["references"]["of"], figures["references"]["right"]) == (2, 1)
     assert figures["types"] == {"of": 30, "right": 1}
