@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from benchmarks.conversation import note
-from memory.recall.relevance import OTHER, PERSONAL, gate_for, relevant
+from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for, relevant
 from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
 from tests.recall import reason, recalled, talker, words
@@ -57,7 +57,9 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
     assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
     personal = "Where do I work?", "What is my cat called?", "How do I usually take my coffee?"
     assert {gate_for([], text) for text in personal} == {PERSONAL}
-    assert gate_for([], "What is it?", points_back=True) == gate_for([hit(speaker=1.0)], "What is it?") == PERSONAL
+    assert gate_for([], "I need to call her. Where does my sister live?") == PERSONAL
+    assert gate_for([hit(speaker=1.0)], "What is it?") == PERSONAL
+    assert gate_for([], "What is it?", points_back=True) == REFERRING and REFERRING.is_open([hit(own=0.5, near=0.2)])
     anybody = (
         "What is rain?",
         "How do I pick a lock?",
@@ -195,6 +197,19 @@ def test_questions_asked_before_and_denials_are_no_memories(start, denial):
     append(client, "told", [said(told), said("Noted.", "assistant")], user_id="ada")
     said_before = shown(client, question)
     assert told in said_before and not {question, denial} & said_before
+
+
+def test_a_question_that_tells_something_is_a_memory_and_one_that_greets_is_none(start):
+    client = start()
+    told, greeted = "I'm allergic to lupins, can I eat this bread?", "Hey Recap, are lupins good for me?"
+    append(
+        client,
+        "lupins",
+        [said(told), said("No.", "assistant"), said(greeted), said("They are.", "assistant")],
+        user_id="ada",
+    )
+    found = shown(client, "What did the doctor say of me and lupins?")
+    assert told in found and greeted not in found
 
 
 def test_who_asks_for_questions_gets_them(start):

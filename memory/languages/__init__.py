@@ -19,6 +19,7 @@ _LATIN = [language for language in LANGUAGES if language.is_latin]
 CLAUSE_END = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 __all__ = [
+    "ASKS",
     "CLAUSE_END",
     "LANGUAGES",
     "MONTHS",
@@ -34,6 +35,7 @@ __all__ = [
     "table",
     "tables",
     "text_pattern",
+    "told_and_asked",
     "vocabulary",
 ]
 
@@ -132,5 +134,19 @@ SENTENCE_END = re.compile(
     rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(MONTHS)})\b))\s+|(?<=[。！？\n])",
     re.I,
 )
+
+
+def told_and_asked(sentence: str) -> list[str]:
+    """Return what a question tells before the clause that asks, and that clause: "I'm vegan, what can I cook?".
+
+    A sentence that does not do both is returned as it is.
+    """
+    joints = _BEFORE_ASKING.finditer(sentence) if sentence.rstrip()[-1:] in ("?", "？") else ()
+    asking = next((joint for joint in joints if ASKS.search(sentence[joint.end() :])), None)
+    return [sentence[: asking.start()], sentence[asking.end() :]] if asking else [sentence]
+
+
+ASKS = text_pattern(lambda language: language.asks)  # how a sentence begins that asks for something
+_BEFORE_ASKING = re.compile(r"[,;，]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
 _FUNCTION_WORDS = tuple((language.code, language.function_words) for language in LANGUAGES)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

@@ -26,7 +26,7 @@ from memory.recall.relevance import (
     BY_MEANING,
     FOREIGN_PASSAGE,
     JUDGED,
-    PERSONAL,
+    REFERRING,
     empty_exchanges,
     gate_for,
     relevant,
@@ -222,7 +222,7 @@ def _search(
     """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
     gate, scope = None, findings.scope
     if findings.unasked is not None and engine.reranker is None:
-        widest = FOREIGN_PASSAGE if prepared.is_foreign else PERSONAL
+        widest = FOREIGN_PASSAGE if prepared.is_foreign else REFERRING
         gate = BY_MEANING if findings.unasked == VAGUE else widest
     spare = SPARE * (1 + flags.unhelpful)
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)

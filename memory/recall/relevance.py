@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from memory.languages import text_pattern
+from memory.languages import text_pattern, told_and_asked
 from memory.recall.excerpts import LocatedMessage
-from memory.recall.triggers import about
+from memory.recall.triggers import about, asking
 from models.messages import Message
 from search_index import Hit
 
@@ -25,6 +25,7 @@ A_WORD = 0.1  # share of the words; a hit with less has none of them
 NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or beside it
 _OF_WORDS = ("words", "neighbours", "time", "linked")
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
+ADDRESS_WORDS_MAX = 2  # before a question, of whom it addresses
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
 _DENIAL = text_pattern(lambda language: language.denials)
 _HOW_TO = text_pattern(lambda language: language.how_tos)
@@ -56,8 +57,10 @@ class Gate(NamedTuple):
         ) or any((self.dated and hit.why.get("time")) or hit.why.get("linked") for hit in hits)
 
 
-PERSONAL = Gate(0.5, 0.9, both=1.25)
-"""For a message about the person, or about somebody who spoke: the widest gate."""
+REFERRING = Gate(0.5, 0.9)
+"""For a message that refers to something earlier: the widest gate."""
+PERSONAL = REFERRING._replace(both=1.25)
+"""For a message about the person, or about somebody who spoke."""
 OTHER = Gate(0.6, 1.3, both=1.65)
 """For other messages: a question that anybody could ask a model is seldom about the past."""
 FOREIGN_PASSAGE, FOREIGN_QUESTION, FOREIGN = Gate(0.28, 0.9), Gate(0.28, math.inf), Gate(0.5, math.inf)
@@ -81,21 +84,21 @@ def gate_for(
 ) -> Gate:
     """Return the gate of a message for which these were found; one that names a speaker is about somebody.
 
-    points_back: the message refers to something earlier, so it is about the person. One that speaks of the person is
-        too, unless it asks how to do something.
+    points_back: the message refers to something earlier. One that speaks of the person is about them, unless it asks
+        how to do something.
     is_question: the message asks for something; it counts for times, and in another language than the search.
     is_passage: the best hit is of a document. Who adds one means to ask about it.
     """
-    speaks_of_oneself = about(message) is not None
-    is_personal = points_back or (speaks_of_oneself and _HOW_TO.search(message) is None)
-    # Where a message speaks of the person, the part `speaker` is of that person or the model, else of who is named.
-    is_personal = is_personal or (not speaks_of_oneself and any(hit.why.get("speaker") for hit in hits))
+    if about(message) is not None:
+        is_personal = _HOW_TO.search(asking(message) or message) is None
+    else:  # in a message about the person, the part `speaker` is of that person or the model, not of who is named
+        is_personal = any(hit.why.get("speaker") for hit in hits)
     if is_passage:
         gate = FOREIGN_PASSAGE if is_foreign else PERSONAL
     elif is_foreign:
         gate = FOREIGN_QUESTION if is_question else FOREIGN
     else:
-        gate = PERSONAL if is_personal else OTHER
+        gate = REFERRING if points_back else PERSONAL if is_personal else OTHER
     return gate._replace(dated=points_back or is_question)  # "I was in Oslo yesterday" asks for nothing of that day
 
 
@@ -123,8 +126,16 @@ def is_question(message: Message) -> bool:
     end = max(content.rfind("?"), content.rfind("？")) + 1
     if len(content) - len(content[end:].lstrip()) < QUESTION_SHARE * len(content):
         return False
-    asked = sum(len(sentence) for sentence in _SENTENCE.findall(content) if sentence.rstrip()[-1:] in ("?", "？"))
+    asked = sum(len(_asking_part(sentence)) for sentence in _SENTENCE.findall(content))
     return asked >= QUESTION_SHARE * len(content)
+
+
+def _asking_part(sentence: str) -> str:
+    """Return the part of a sentence that asks; not what it tells before, but for an address ("Hey Recap, ...")."""
+    if sentence.rstrip()[-1:] not in ("?", "？"):
+        return ""
+    *told, asked = told_and_asked(sentence)
+    return asked if told and (about(told[0]) is not None or len(told[0].split()) > ADDRESS_WORDS_MAX) else sentence
 
 
 def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:

@@ -17,7 +17,17 @@ from datetime import datetime, tzinfo
 from functools import cached_property
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, TextPattern, alternatives, analysis_in, pattern, table, text_pattern, vocabulary
+from memory.languages import (
+    ASKS,
+    LANGUAGES,
+    TextPattern,
+    alternatives,
+    analysis_in,
+    pattern,
+    table,
+    text_pattern,
+    vocabulary,
+)
 from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
 
@@ -45,7 +55,6 @@ _ELSEWHERE = text_pattern(lambda language: language.elsewhere)
 _PLACES = table(lambda language: language.places)
 _PLACE = text_pattern(lambda language: "|".join(language.places))
 _VAGUE = vocabulary(lambda language: language.vague_nouns)
-_ASKS = text_pattern(lambda language: language.asks)
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _OPENING = TextPattern(rf"\W*(?:(?:{alternatives(lambda language: language.padding)})\W+)*(?:{_SMALL_TALK.pattern})")
 _COURTESIES = vocabulary(lambda language: language.courtesies)
@@ -198,10 +207,10 @@ def asking(message: str) -> str:
     """Return the sentences of a message that ask for something; of a long one the clauses, if only they do."""
     parts = list[str]()
     for sentence in _ASKING_END.split(message.strip()):
-        is_long = len(sentence) > SENTENCE_CHARS and not _ASKS.search(sentence)
+        is_long = len(sentence) > SENTENCE_CHARS and not ASKS.search(sentence)
         clauses = _CLAUSES.split(sentence) if is_long else []
-        parts += clauses if any(map(_ASKS.search, clauses)) else [sentence]
-    return " ".join(part for part in parts if "?" in part or _ASKS.search(part))
+        parts += clauses if any(map(ASKS.search, clauses)) else [sentence]
+    return " ".join(part for part in parts if "?" in part or ASKS.search(part))
 
 
 def stands_alone(question: str, analysis: Analysis) -> bool:

@@ -15,7 +15,7 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from memory.languages import MONTHS, text_pattern
+from memory.languages import MONTHS, told_and_asked
 from memory.llm.builtin.language import OWN_WORDS, THIRD_PERSONS, correct_spelling, patterns, rows, terms
 from memory.llm.builtin.prompt import PromptLine
 from memory.quoting import comparable, plain_apostrophes
@@ -96,8 +96,6 @@ _SENTENCE = re.compile(
 )
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+", re.M)
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
-_ASKS = text_pattern(lambda language: language.asks)
-_BEFORE_ASKING = re.compile(r"[,;，]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
 _ITEM = re.compile(r"(?:,\s*(?:and\s+)?|\s+and\s+)(?:to\s+)?")
 _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 
@@ -110,17 +108,10 @@ def sentences(content: str) -> list[str]:
         if _READING["task"].match(sentence):
             break
         if sentence and not is_quoting and not _UNSEEN.search(sentence):
-            own += _told_and_asked(sentence)
+            own += told_and_asked(sentence)
         if len(re.findall('["“”]', sentence)) % 2:
             is_quoting = not is_quoting
     return own
-
-
-def _told_and_asked(sentence: str) -> list[str]:
-    """Return what a question tells before the clause that asks, and that clause: "I'm vegan, what can I cook?"."""
-    joints = _BEFORE_ASKING.finditer(sentence) if sentence.rstrip()[-1:] in ("?", "？") else ()
-    asking = next((joint for joint in joints if _ASKS.search(sentence[joint.end() :])), None)
-    return [sentence[: asking.start()], sentence[asking.end() :]] if asking else [sentence]
 
 
 def settled(content: str) -> list[str]:
