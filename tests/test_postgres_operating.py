@@ -229,7 +229,7 @@ def test_what_the_server_cannot_do_is_told_at_once_and_passes(nodes, postgres_se
     for client in clients:
         chat(client, "Hello.", session_id="s")
     postgres_server.get_postmaster_info().process.send_signal(SIGINT)  # what it is doing is broken off
-    postgres_server.get_postmaster_info().process.wait(10)
+    postgres_server.get_postmaster_info().process.wait(60)
     unavailable(clients[0])
     postgres_server.start()
     for client in clients:
