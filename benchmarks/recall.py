@@ -164,7 +164,7 @@ class Scorer:
     def in_prompt(self, question: Question, hits: Sequence[Hit]) -> dict[str, float]:
         """Return the share of its evidence in a prompt with the default settings, and the tokens of its excerpts."""
         best = hits[: DEFAULTS.recall_limit]
-        is_open = gate_for(best, question.text).is_open(best)
+        is_open = gate_for(best, Query(question.text, about=about(question.text))).is_open(best)
         best = relevant(best) if is_open else []
         excerpts = fit_budget(self._stored, best, budget=DEFAULTS.recall_tokens, window_size=DEFAULTS.recall_window)
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}

@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from benchmarks.conversation import note
 from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for, relevant
+from memory.recall.triggers import about
 from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
 from tests.recall import reason, recalled, talker, words
@@ -52,14 +53,20 @@ def hit(score: float = 1.0, own: float = 0.0, near: float = 0.0, **why: float) -
     return Hit(1, 1, score, why, 0.0, own, near)
 
 
+def asked(text: str) -> Query:
+    return Query(text, about=about(text))
+
+
 def test_a_message_about_the_person_opens_the_gate_sooner():
     between = [hit(own=0.55)], [hit(near=1.0)], [hit(own=0.4, near=1.0)]
     assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
     personal = "Where do I work?", "What is my cat called?", "How do I usually take my coffee?"
-    assert {gate_for([], text) for text in personal} == {PERSONAL}
-    assert gate_for([], "I need to call her. Where does my sister live?") == PERSONAL
-    assert gate_for([hit(speaker=1.0)], "What is it?") == PERSONAL
-    assert gate_for([], "What is it?", points_back=True) == REFERRING and REFERRING.is_open([hit(own=0.5, near=0.2)])
+    assert {gate_for([], asked(text)) for text in personal} == {PERSONAL}
+    assert gate_for([], asked("I need to call her. Where does my sister live?")) == PERSONAL
+    assert gate_for([hit(speaker=1.0)], asked("What is it?")) == PERSONAL
+    assert gate_for([], asked("What is it?"), points_back=True) == REFERRING and REFERRING.is_open(
+        [hit(own=0.5, near=0.2)]
+    )
     anybody = (
         "What is rain?",
         "How do I pick a lock?",
@@ -67,9 +74,9 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
         "I want to learn chess",
         "Can I eat it?",
     )
-    assert {gate_for([hit(words=1.0)], text) for text in anybody} == {OTHER}
-    assert gate_for([hit(speaker=1.0)], "How do I pick a lock?") == OTHER  # said by the person, as most is
-    question, statement = (gate_for([], "My lock?", is_question=asks, is_foreign=True) for asks in (True, False))
+    assert {gate_for([hit(words=1.0)], asked(text)) for text in anybody} == {OTHER}
+    assert gate_for([hit(speaker=1.0)], asked("How do I pick a lock?")) == OTHER  # said by the person, as most is
+    question, statement = (gate_for([], asked("My lock?"), is_question=asks, is_foreign=True) for asks in (True, False))
     assert (
         question.is_open([hit(own=0.3)])
         and not statement.is_open([hit(own=0.45)])

@@ -123,12 +123,18 @@ def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetim
         invalidate(tx, old.id, now, author="person", by=fact)
 
 
-def add_fact(tx: Transaction, owner_id: int, now: datetime, author: str = "person", **columns: Any) -> int:
-    """Store a fact, which is valid from now on without other `columns`; return its id."""
+def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> int:
+    """Store a fact that a person states, which is valid from now on without other `columns`; return its id."""
+    fact_id = _insert(tx, owner_id, now, "person", columns)
+    mark_changed(tx, [owner_id])
+    return fact_id
+
+
+def _insert(tx: Transaction, owner_id: int, now: datetime, author: str, columns: dict[str, Any]) -> int:
+    """Store a fact with its first revision; the caller marks the owner's facts as changed."""
     row = {"owner_id": owner_id, "valid_from": now, "created_at": now} | columns
     fact_id: int = tx.execute(_INSERT, row).scalar_one()
     _save_revision(tx, fact_id, "made" if row.get("replaces") is None else "proposed", author, now)
-    mark_changed(tx, [owner_id])
     return fact_id
 
 
@@ -210,7 +216,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays
         row = {**columns, "session_id": session.id, "links": draft.links}
         row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
-        fact_id = add_fact(tx, session.owner_id, now, "model", **row)
+        fact_id = _insert(tx, session.owner_id, now, "model", row)
         new = Fact(fact_id, session_id=session.public_id, waiting=decision.waits, **columns)
         words[new.id] = words_of(new)
         if new.waiting:
@@ -222,6 +228,8 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
             corrected[valid.pop(old.id)] = draft.text
         valid[new.id] = new
         added.append(new)
+    if added or waiting:
+        mark_changed(tx, [session.owner_id])
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}

@@ -127,6 +127,8 @@ def _is_form(word: str, other: str) -> bool:
     return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
 
 
+ASKS = text_pattern(lambda language: language.asks)  # how a sentence begins that asks for something
+_BEFORE_ASKING = re.compile(r"[,;，]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
 MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times and language.spaced else {})
 """Numbers of months by their names, in languages with spaces between words."""
 # No sentence ends after "4." in "4. Juli", or after "Dr.".
@@ -146,7 +148,5 @@ def told_and_asked(sentence: str) -> list[str]:
     return [sentence[: asking.start()], sentence[asking.end() :]] if asking else [sentence]
 
 
-ASKS = text_pattern(lambda language: language.asks)  # how a sentence begins that asks for something
-_BEFORE_ASKING = re.compile(r"[,;，]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
 _FUNCTION_WORDS = tuple((language.code, language.function_words) for language in LANGUAGES)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

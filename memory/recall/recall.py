@@ -293,7 +293,7 @@ def _near_enough(
     if unasked != VAGUE:
         gate = gate_for(
             hits,
-            prepared.query.text,
+            prepared.query,
             points_back=unasked in POINTING,
             is_question=findings.plan.share > UNASKED,
             is_passage=window[hits[0].message_id].message.is_passage,

@@ -17,7 +17,7 @@ from memory.languages import text_pattern, told_and_asked
 from memory.recall.excerpts import LocatedMessage
 from memory.recall.triggers import about, asking
 from models.messages import Message
-from search_index import Hit
+from search_index import Hit, Query
 
 RELEVANT_SHARE = 0.55  # of the best hit's score: beside a clear match, a message that shares a common word is noise
 WORDS_WEIGHT = 1.5  # of the share of words, where it is added to nearness
@@ -75,22 +75,22 @@ JUDGED = Gate(0.5, 0.7)
 
 def gate_for(
     hits: Sequence[Hit],
-    message: str,
+    query: Query,
     *,
     points_back: bool = False,
     is_question: bool = True,
     is_passage: bool = False,
     is_foreign: bool = False,
 ) -> Gate:
-    """Return the gate of a message for which these were found; one that names a speaker is about somebody.
+    """Return the gate of a message, for whose query these were found; one that names a speaker is about somebody.
 
-    points_back: the message refers to something earlier. One that speaks of the person is about them, unless it asks
-        how to do something.
+    points_back: the message refers to something earlier. One that speaks of the person (`about`) is about them, unless
+        it asks how to do something.
     is_question: the message asks for something; it counts for times, and in another language than the search.
     is_passage: the best hit is of a document. Who adds one means to ask about it.
     """
-    if about(message) is not None:
-        is_personal = _HOW_TO.search(asking(message) or message) is None
+    if query.about is not None:
+        is_personal = _HOW_TO.search(asking(query.text) or query.text) is None
     else:  # in a message about the person, the part `speaker` is of that person or the model, not of who is named
         is_personal = any(hit.why.get("speaker") for hit in hits)
     if is_passage:
