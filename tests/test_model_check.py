@@ -76,9 +76,14 @@ def test_what_a_server_does_not_take_is_told(make_app, model_server):
     assert "does not take stream_options" in text and "JSON by instruction alone" in text
 
 
-def test_a_mini_model_that_writes_prose_is_warned_of(make_app, model_server):
-    model_server.mini.default = lambda body: "I am a {poet}."
-    assert "Warning: it wrote no JSON" in told(make_app(**at(model_server)))
+@pytest.mark.parametrize(
+    ("answer", "warning"),
+    [("I am a {poet}.", "it wrote no JSON"), ("{}", "its JSON lacks the field"), ('Sure: {"answer": "yes"}', None)],
+)
+def test_a_mini_model_that_does_not_write_what_was_asked_is_warned_of(make_app, model_server, answer, warning):
+    model_server.mini.default = lambda body: answer
+    text = told(make_app(**at(model_server)))
+    assert f"Warning: {warning}" in text if warning else "Warning" not in text
 
 
 SHOWN = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}, "parameters": 'stop "x"'}

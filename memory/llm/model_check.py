@@ -28,6 +28,7 @@ LOOKUP_SECONDS = 10.0
 OLLAMA_TOKENS = 4096  # Ollama's window on a computer with little video memory, whatever the model could read
 ROOM = 1.25  # of a window, for the answer beside the prompt
 PROSE = "it wrote no JSON. Such an answer becomes the summary as it is, and gives no facts. Choose another mini model."
+WITHOUT_FIELD = "its JSON lacks the field it was asked for, and such a summary is refused. Choose another mini model."
 _WINDOWS = (
     "max_model_len",  # vLLM
     "loaded_context_length",  # LM Studio
@@ -92,7 +93,6 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
     except ModelError as failed:
         error = failed
     seconds = time.monotonic() - began
-    is_prose = error is None and json_mode and not is_object(text[text.find("{") : text.rfind("}") + 1])
     window, is_ollama = _window(model) if error is None else (None, False)
     return ModelCheck(
         task,
@@ -103,7 +103,10 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
         error,
         window,
         _learned(model, json_mode=json_mode and error is None),
-        (*((PROSE,) if is_prose else ()), *_warnings(window, context_tokens, is_ollama=is_ollama)),
+        (
+            *(_json_warnings(text) if error is None and json_mode else ()),
+            *_warnings(window, context_tokens, is_ollama=is_ollama),
+        ),
     )
 
 
@@ -133,6 +136,14 @@ def _learned(model: "OpenAIModel", *, json_mode: bool) -> tuple[str, ...]:
         modes = {"schema": "JSON by schema", "object": "JSON without a schema", "text": "JSON by instruction alone"}
         learned.append(modes[form.json_mode])
     return tuple(learned)
+
+
+def _json_warnings(text: str) -> tuple[str, ...]:
+    """Return what is wrong with the mini model's answer to SCHEMA."""
+    answer = text[text.find("{") : text.rfind("}") + 1]
+    if not is_object(answer):
+        return (PROSE,)
+    return () if json.loads(answer).get("answer") else (WITHOUT_FIELD,)
 
 
 def _warnings(window: int | None, context_tokens: int, *, is_ollama: bool) -> tuple[str, ...]:
