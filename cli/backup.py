@@ -90,19 +90,20 @@ def _compare_searches(source: Engine, target: Engine) -> int:
             .limit(SAMPLES)
         ).all()
     now = utc_now()
-    for tenant, name, words in samples:
-        found, there = (
-            [
-                hit.message.id
-                for hit in search_memory(where, Caller(tenant, name), now, text=words[:200], repairs=False)
-                if hit.message
-            ]
-            for where in (source, target)
-        )
-        if found != there:
-            raise Conflict(
-                "search_differs",
-                "Every row was copied, but a search finds other messages there. Run `recap index verify` with the new "
-                "DATABASE_URL before you use it.",
+    with click.progressbar(samples, label="Comparing searches") as persons:
+        for tenant, name, words in persons:
+            found, there = (
+                [
+                    hit.message.id
+                    for hit in search_memory(where, Caller(tenant, name), now, text=words[:200], repairs=False)
+                    if hit.message
+                ]
+                for where in (source, target)
             )
+            if found != there:
+                raise Conflict(
+                    "search_differs",
+                    "Every row was copied, but a search finds other messages there. Run `recap index verify` with the "
+                    "new DATABASE_URL before you use it.",
+                )
     return len(samples)
