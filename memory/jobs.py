@@ -330,10 +330,10 @@ class JobQueue:
         """Return whether there is more to do; the error; and after how many tries that error ends the job."""
         try:
             return bool(retry_on_conflict(self._handlers[job.kind])(job)), None, ATTEMPTS
-        except (RecapError, EmbeddingUnavailable) as failure:
+        except (RecapError, EmbeddingUnavailable, IndexBusy) as failure:
             log.warning("job failed", extra=logs.fields(said=_reason(failure)))
             is_away = isinstance(failure, ModelError) and failure.is_away
-            is_away |= isinstance(failure, EmbeddingUnavailable | DeliveryFailed)
+            is_away |= isinstance(failure, EmbeddingUnavailable | DeliveryFailed | IndexBusy)
             return False, _reason(failure), math.inf if is_away else ATTEMPTS
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")

@@ -226,7 +226,7 @@ class WhooshStore:
         folder = self._root / ".locks"
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(str(folder / self._path(owner).name[:3]))  # too short to tell of an owner, so it may stay
-        if not try_for(lock.acquire, timeout=wait):
+        if not try_for(lock.acquire, timeout=wait, delay=_PAUSE):
             raise IndexBusy("another process writes to the index")
         try:
             yield

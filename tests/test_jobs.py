@@ -15,6 +15,7 @@ from memory.jobs import BACKOFF_FACTOR, BACKOFF_FIRST, BACKOFF_LAST, CLOCK_SECON
 from memory.leases import LEASE_SECONDS
 from models import JobRow
 from models.jobs import Job
+from search_index import IndexBusy
 from tests.application import statements
 from tests.http import append, error, good, read_all, said
 from tests.jobs import Bench, fail
@@ -93,6 +94,7 @@ def test_a_failure_is_retried_with_growing_pauses_that_new_work_does_not_shorten
     [
         *(ModelError(code, "It is away.") for code in ("model_unreachable", "model_busy", "model_quota_exhausted")),
         PermissionError(errno.EACCES, "Permission denied", "/srv/recap/index"),
+        IndexBusy("another process writes to the index"),
     ],
 )
 def test_a_job_goes_on_by_itself_however_long_what_it_needs_is_away(bench, failure):
