@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import click
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from api.current_request import current_engine
 from app import on_database
@@ -18,6 +18,7 @@ from memory.ops.move import count, move
 from memory.recall.search import search_memory
 from models import MessageRow, OwnerRow
 from models.owners import Caller
+from search_index import RANKED_WHOLE
 
 SAMPLES = 20  # persons of whom one search is compared
 
@@ -78,14 +79,18 @@ def move_to(database_url: str) -> None:
 
 
 def _compare_searches(source: Engine, target: Engine) -> int:
-    """Search for the newest words of some persons in both databases; how many searches that were."""
+    """Search for the newest words of some persons in both databases; how many searches that were.
+
+    Of a person with more than RANKED_WHOLE messages an index chooses which are ranked, so both may find others.
+    """
     newest = (
         select(MessageRow.content).where(MessageRow.owner_id == OwnerRow.id).order_by(MessageRow.id.desc()).limit(1)
     )
+    messages = select(func.count()).where(MessageRow.owner_id == OwnerRow.id).scalar_subquery()
     with source.database.read() as tx:
         samples = tx.execute(
             select(OwnerRow.tenant, OwnerRow.name, newest.scalar_subquery())
-            .where(OwnerRow.kind == "user", newest.exists())
+            .where(OwnerRow.kind == "user", messages.between(1, RANKED_WHOLE))
             .order_by(OwnerRow.id)
             .limit(SAMPLES)
         ).all()

@@ -5,14 +5,15 @@ of `index_storage`.
 
 Invariants:
 - The index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still finds
-  every message: the caller passes in the messages that it lacks (test_search_index, test_search_waiting).
+  every message, or of more than RANKED_WHOLE the newest: the caller passes in the messages that it lacks
+  (test_search_index, test_search_waiting).
 - A damaged index is deleted, and a new, empty generation replaces it (test_damaged_index).
 """
 
 from search_index.arrays import Document
 from search_index.calibration import Nearness
 from search_index.embeddings import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
-from search_index.index import Hit, SearchIndex
+from search_index.index import RANKED_WHOLE, Hit, SearchIndex
 from search_index.index_storage import NO_INDEX, IndexBusy, IndexLost, UnindexedMessages
 from search_index.minilm import MiniLMEmbedder
 from search_index.query import PreparedQuery, Query
@@ -20,6 +21,7 @@ from search_index.ranking import RANKING_PROFILES, RankingProfile
 
 __all__ = [
     "NO_INDEX",
+    "RANKED_WHOLE",
     "RANKING_PROFILES",
     "Document",
     "Embedder",

@@ -48,6 +48,7 @@ TAIL_SEGMENTS_MAX = 64  # of an owner's messages that are not indexed yet
 ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
 VECTORS_BYTES = 1 << 20  # of queries, which a service made
 RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
+# Of more unindexed ones the newest are ranked: all would not stay in TAILS_BYTES, and each search would analyse them.
 CANDIDATES = 2_000
 EMBEDDING_WAIT_SECONDS = 0.5  # for a service that makes the vector of a query
 ALL_INDEXED = UnindexedMessages()
@@ -185,7 +186,8 @@ class SearchIndex:
     ) -> list[Hit]:
         """Return the best `limit` messages, best first; ties go to the newer message (the higher id).
 
-        unindexed: all messages of the owner that were not reported as held by that `generation` of the index.
+        unindexed: all messages of the owner that were not reported as held by that `generation` of the index. Of more
+        than RANKED_WHOLE, the newest are searched.
         connection: a transaction of the database, in whose snapshot an index in that database is read.
 
         Raises IndexLost when the index is of another generation by now, is damaged, or can't be read: then search again
@@ -197,6 +199,7 @@ class SearchIndex:
             return []
         exclude = {*query.exclude}
         waiting = np.array([message_id for message_id in unindexed.ids if message_id not in exclude], np.int64)
+        waiting = np.sort(waiting)[-RANKED_WHOLE:]
         try:
             segments, commit, accepted = self._indexed(owner, generation, prepared, connection)
         except (IndexBusy, OSError) as error:

@@ -85,6 +85,14 @@ def test_of_a_large_index_the_store_chooses_what_is_ranked(place, monkeypatch):
     assert found(index, rows, "-apple", operators=True) == []
 
 
+def test_of_too_many_messages_that_wait_for_the_index_the_newest_are_found(place, monkeypatch):
+    monkeypatch.setattr(search_index.index, "RANKED_WHOLE", 3)
+    rows, index = Rows(*(message(at, "the lighthouse keeper") for at in range(1, 6))), opened(place)
+    assert set(found(index, rows, "lighthouse")) == {3, 4, 5}
+    rows.index(index, ids=[1, 2])
+    assert set(found(index, rows, "lighthouse")) == {1, 2, 3, 4, 5}
+
+
 ANOTHER = """
 import sys
 from datetime import datetime
