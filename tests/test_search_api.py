@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from cli import register_commands
 from memory.recall import indexing
-from search_index import Document
+from search_index import Document, IndexBusy
 from tests.application import an_app, index_key
 from tests.http import append, error, find, good, said
 from tests.knowledge import Talk, digest_of, fact
@@ -173,6 +173,18 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app, client, engine):
     )
     assert flask(app, "index", "verify").output == "2 indexes agree with the messages.\n"
     assert len(find(client, "kettle", user_id="ada")) == 5
+
+
+def test_rebuild_says_that_another_process_writes_to_the_index(app, client, monkeypatch):
+    append(client, "s", [said("Kettle")], user_id="ada")
+
+    def busy(*_):
+        raise IndexBusy("another process writes to the index")
+
+    monkeypatch.setattr(engine_of(app).index, "drop", busy)
+    rebuilt = flask(app, "index", "rebuild")
+    assert (rebuilt.exit_code, rebuilt.exception.args) == (1, (1,)), "a sentence, and no traceback"
+    assert "Error: another process writes to the index." in rebuilt.output
 
 
 def test_anothers_message_in_ones_index_is_not_shown(client, engine):
