@@ -26,9 +26,8 @@ class Command(click.Command):
         except SettingsError as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:
-            raise click.ClickException(
-                f"{error.filename}: {error.strerror}." if error.filename else f"{error}."
-            ) from error
+            files = " to ".join(str(file) for file in (error.filename, error.filename2) if file)
+            raise click.ClickException(f"{files}: {error.strerror}." if files else f"{error}.") from error
         except SQLAlchemyError as error:
             message = command_failed(error, engine_of(app).database.engine.url)
             if message is None:

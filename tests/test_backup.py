@@ -1,6 +1,8 @@
 """`recap backup` and `recap restore`: a copy of a live database, and a way back to it."""
 
+import errno
 import os
+import re
 import sqlite3
 import stat
 from contextlib import closing
@@ -179,6 +181,17 @@ def test_what_is_no_backup_of_this_recap_is_refused(stopped, run, backup, tmp_pa
     elif content is None:
         backup.unlink()
     _refused(run("restore", backup), tmp_path, why)
+
+
+def test_a_restore_without_room_names_the_place_that_is_full(stopped, run, backup, monkeypatch):
+    def full(file, part):
+        raise OSError(errno.ENOSPC, "No space left on device", str(file), None, str(part))
+
+    monkeypatch.setattr("memory.ops.backup.shutil.copyfile", full)
+    result = run("restore", backup)
+    assert result.exit_code == 1
+    data = engine_of(stopped).settings.data_dir
+    assert re.fullmatch(rf"Error: {backup} to {data}/\S+: No space left on device\.\n", result.output), result.output
 
 
 def test_nothing_is_restored_under_a_running_server(app, run, backup, tmp_path):
