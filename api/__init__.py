@@ -30,6 +30,7 @@ def register(app: Flask, engine: Engine) -> None:
     """Add every blueprint, the OpenAPI document, the shape of errors, and the middleware."""
     app.extensions[EXTENSION] = engine
     app.url_map.converters["int64"] = Int64
+    app.url_map.merge_slashes = False  # a redirect would lead from one person's address to another's
     for blueprint in _BLUEPRINTS:
         app.register_blueprint(blueprint)
     app.register_blueprint(oauth.blueprint)

@@ -264,6 +264,7 @@ def answer(turn: TurnRequest, encoder_for: Callable[[TurnStarted], ReplyEncoder]
         "X-Memory-Left-Out": ", ".join(g.get("left_out", ())[:LEFT_OUT_MAX]) or None,
     }
     for name, value in headers.items():
-        if value is not None:
-            response.headers[name] = value.encode("utf-8").decode("latin-1")
+        if value is not None:  # a model's name is any text of the client's
+            line = re.sub(r"[\x00-\x1f\x7f]", " ", value)
+            response.headers[name] = line.encode("utf-8", "replace").decode("latin-1")
     return response

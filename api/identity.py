@@ -90,7 +90,14 @@ def _check_local(settings: Settings) -> None:
     """Raise Forbidden for a request that is not this machine's own."""
     headers, is_forwarded = request.headers, FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
     host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
-    problem = why_not_local(request.remote_addr or "", host, origin, settings.cors_origins, is_forwarded=is_forwarded)
+    problem = why_not_local(
+        request.remote_addr or "",
+        host,
+        origin,
+        settings.cors_origins,
+        is_forwarded=is_forwarded,
+        is_cross_site=headers.get("Sec-Fetch-Site") == "cross-site",
+    )
     if problem is not None:
         raise Forbidden(
             "not_local",

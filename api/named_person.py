@@ -9,7 +9,7 @@ from flask import g, request
 from api.identity import caller
 from models.owners import Caller
 from schemas.chat import SPACES_READ_MAX
-from schemas.fields import ID, UNSTORABLE, USER_ID_CHARS
+from schemas.fields import ID, USER_ID
 
 SPACE_HEADER = "X-Memory-Space"
 SPACES_HEADER, PERSON_HEADER = "X-Memory-Spaces", "X-Memory-Person"  # what the turn reads beside its own memory
@@ -26,7 +26,7 @@ def person_named(parameters: Mapping[str, Any]) -> str | None:
         return own
     in_body = map(text_of_name, (parameters.get("safety_identifier"), parameters.get("user")))
     person = person_in_headers() or next(filter(None, in_body), "")
-    return storable(person, fits=len(person) <= USER_ID_CHARS and not UNSTORABLE.search(person)) if person else None
+    return storable(person, fits=USER_ID.fullmatch(person) is not None) if person else None
 
 
 def client_caller(parameters: Mapping[str, Any]) -> Caller:

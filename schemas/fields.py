@@ -16,8 +16,10 @@ OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a fi
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-ID_CHARS = r"[^\s/\x00-\x1f\x7f]{1,128}"
+ID_CHARS = r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}"
 ID = re.compile(rf"(?!\.{{1,2}}\Z){ID_CHARS}")  # clients take "." and ".." in an address for folders
+# Servers and proxies take two slashes in an address for one, so "/ada" would be "ada".
+USER_ID = re.compile(rf"(?!/|\.{{1,2}}\Z)[^\x00-\x1f\x7f\ud800-\udfff]{{1,{USER_ID_CHARS}}}")
 
 
 def numbers_by_name(kind: str) -> dict[str, Any]:
@@ -99,11 +101,17 @@ class SessionId(Text):
 
 
 class UserId(Text):
-    """Application's name for a person."""
+    """Application's name for a person, which an address can carry: all calls about a person have it there."""
 
     def __init__(self, **kwargs: Any) -> None:
         about = "The person whose data it is, by the application's own name for them."
         super().__init__(validate=validate.Length(1, USER_ID_CHARS), about=about, **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if text and len(text) <= USER_ID_CHARS and not USER_ID.fullmatch(text):
+            raise ValidationError("Must have no control characters, not begin with a slash, and not be . or ..")
+        return text
 
 
 class SpaceName(SessionId):

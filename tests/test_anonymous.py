@@ -83,13 +83,15 @@ REFUSED = [
     ({"HTTP_ORIGIN": "https://evil.example"}, "another site"),
     ({"HTTP_ORIGIN": "null"}, "another site"),
     ({"HTTP_ORIGIN": "http://["}, "another site"),
+    ({"HTTP_SEC_FETCH_SITE": "cross-site"}, "another site"),  # as for an image of a page
 ]
 SERVED = [
     {},
     {"REMOTE_ADDR": "::1"},
     {"REMOTE_ADDR": ""},  # a Unix socket
     {"HTTP_HOST": "[::1]:8000"},
-    {"HTTP_HOST": "localhost:8000", "HTTP_ORIGIN": "http://localhost:8000"},
+    {"HTTP_HOST": "localhost:8000", "HTTP_ORIGIN": "http://localhost:8000", "HTTP_SEC_FETCH_SITE": "same-origin"},
+    {"HTTP_SEC_FETCH_SITE": "none"},
     {"HTTP_ORIGIN": "http://localhost:5173"},  # another program of this machine's; whether it may read is for CORS
     {"HTTP_X_REQUEST_ID": "1", "HTTP_X_OPENWEBUI_USER_ID": "ada", "HTTP_TRACEPARENT": "00-1-1-00", "HTTP_X_SKIP": "1"},
 ]

@@ -1,10 +1,14 @@
 """Streaming, and retries by Idempotency-Key: the same turn, told in another way or another time."""
 
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from app import engine_of
+from memory.llm import StreamEnd, TextDelta
+from models.owners import Usage
 from tests.http import ask, chat, events, failed, history, jobs, stored, stream, streamed_text
 from tests.http import summary as summary_of
 from tests.model_server import CutStream, Dictation, SseError, Status, Text, at, prompts
@@ -143,3 +147,28 @@ def test_an_unfinished_turn_is_taken_up_though_others_came_between(client, model
     assert prompt[-1]["content"].endswith("Is it raining?") and "Hello" in str(prompt)
     assert str(prompt).count("Is it raining?") == 1
     assert chat(client, "Is it raining?", session_id="s", key="k")["reply"] == "No."
+
+
+def test_a_piece_of_a_reply_is_never_added_to_all_that_came_before(client, model_app, monkeypatch):
+    """A model that repeats itself without end sends a hundred thousand pieces: time must not grow with their square."""
+    copied = list[int]()
+
+    class Piece(str):
+        def __radd__(self, before: str) -> str:
+            copied.append(len(before))
+            return before + str(self)
+
+    def answer(request: Any) -> Iterator[Any]:
+        yield from (TextDelta(Piece("over and ")) for _ in range(1_000))
+        yield StreamEnd("stop", "m", Usage(1, 1))
+
+    monkeypatch.setattr(engine_of(model_app).model_server.models.main, "answer", answer)
+    assert chat(client, "hello")["reply"] == "over and " * 1_000
+    assert sum(copied) < 100
+
+
+def test_a_reply_that_never_ends_is_cut_off(client, model_server):
+    model_server.main.queue(Text(f"{'x' * 99_999} " * 12))
+    *_, last = stream(client, "hello", session_id="tea")
+    assert last["error"]["code"] == "model_bad_answer"
+    assert len(history(client, "tea")[-1][1]) == 1_000_000

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 from pypdf import PdfWriter
+from werkzeug.datastructures import FileStorage
 
 from app import engine_of
 from memory.passages import extraction
@@ -216,6 +217,14 @@ def test_menus_and_front_matter_are_no_text(client, data, name, title, texts):
 def test_encodings_are_told_apart(client, encoding):
     good(send(client, "Größe: fünf Meter".encode(encoding), "a.txt"))
     assert find(client, "fünf Meter", user_id="ada")[0]["content"] == "Größe: fünf Meter"
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "Raw-Unicode-Escape"])
+def test_what_is_no_encoding_of_texts_is_none_of_a_files(client, charset):
+    """Punycode of 10 MB would be read for hours."""
+    file = FileStorage(io.BytesIO(b"a-x\\u0062"), "a.txt", content_type=f"text/plain; charset={charset}")
+    good(client.post("/api/documents", data={"user_id": "ada", "file": file}, content_type="multipart/form-data"))
+    assert find(client, "a-x", user_id="ada")[0]["content"] == "a-x\\u0062"
 
 
 def test_a_file_that_is_too_large_is_refused(make_app):

@@ -584,6 +584,24 @@ def test_what_cannot_be_translated_is_refused_with_its_place(client, model_serve
     assert sessions(client) == [] and sent(model_server) == []
 
 
+@pytest.mark.parametrize(
+    "named", [{"model": "a\r\nX-Evil: 1"}, {"model": "\ud800"}, {"metadata": {"session_id": "\ud800"}}]
+)
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("messages", {"messages": [user("Hi")], "max_tokens": 9}),
+        ("responses", {"input": "Hi"}),
+        ("chat/completions", {"messages": [user("Hi")]}),
+    ],
+)
+def test_a_name_that_no_header_can_carry_is_no_failure(client, path, body, named):
+    answer = client.post(f"/v1/{path}", json={"model": MODEL, **body, **named})
+    assert answer.status_code == 200, answer.text
+    assert "X-Evil" not in answer.headers and len(answer.headers["X-Memory-Model"].splitlines()) == 1
+    assert len(sessions(client)) == 1
+
+
 HI: dict[str, Any] = {"messages": [user("Is it warm?")], "max_tokens": 9}
 
 

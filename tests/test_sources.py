@@ -499,6 +499,9 @@ def test_a_zip_is_refused_that_would_fill_the_memory(client, tmp_path, monkeypat
     monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1_000_000)
     bomb = zipped(**{"conversations.json": b"[" + b" " * 1_000_000 + b"]"})
     assert len(bomb) < 2_000 and error(bring_in(client, bomb), 422)["code"] == "zip_too_large"
+    part = zipped(**{"conversations.json": b"[" + b" " * 300_000 + b"]"})
+    nested = zipped(**{f"{number}.zip": part for number in range(4)})
+    assert error(bring_in(client, nested), 422)["code"] == "zip_too_large"
 
 
 def test_only_an_import_takes_other_bodies_than_json(client):
@@ -620,3 +623,8 @@ def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item, name, 
         for message in record.messages if isinstance(record, SessionRecord) else ():
             assert message.role in ("user", "assistant") and message.content and message.external_id
             json.dumps(message.content, ensure_ascii=False).encode()
+
+
+def test_no_title_of_a_strangers_file_writes_to_the_terminal_that_names_it(client):
+    document = json.dumps([tea(), {"title": "\x1b]0;tea\x07 \x1b[2Jcake"}]).encode()
+    assert good(bring_in(client, document))["skipped_items"] == ["item 1: ]0;tea [2Jcake"]

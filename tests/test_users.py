@@ -84,6 +84,15 @@ def test_a_user_id_may_be_anything(client, user):
     assert error(client.get(address), 404)["code"] == "user_not_found"
 
 
+@pytest.mark.parametrize("user", ["/ada", "a\nda", "ada\x7f", ".", ".."])
+def test_a_user_id_that_no_address_can_carry_is_refused(client, user):
+    append(client, "tea", [said("hello")], user_id="ada")
+    answer = client.post("/api/sessions/tea/messages", json={"messages": [said("hello")], "user_id": user})
+    assert error(answer, 422)["param"] == "user_id"
+    error(client.delete(f"/api/users/{quote(user, safe='')}"), 404)  # and no redirect to ada
+    assert good(client.get("/api/users/ada"))["messages"] == 1
+
+
 # -- erasing
 
 

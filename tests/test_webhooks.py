@@ -370,7 +370,13 @@ def test_there_is_an_end_to_how_many(client, receiver):
         *("http://example.com/x", "ftp://example.com/x", "https://", "example.com", "https://ada:secret@example.com/"),
         *("https://127.0.0.1/x", "https://10.1.2.3/", "https://192.168.1.1/", "https://169.254.169.254/latest"),
         *("https://[::1]/", "https://[fe80::1]/", "https://[fd00:ec2::254]/", "https://[::ffff:10.0.0.1]/"),
-        *("https://[64:ff9b::a9fe:a9fe]/", "https://[2002:7f00:1::]/", "https://0.0.0.0/", "https://224.0.0.1/"),
+        *(
+            "https://[64:ff9b::a9fe:a9fe]/",
+            "https://[64:ff9b:1::1]/",
+            "https://[2002:7f00:1::]/",
+            "https://0.0.0.0/",
+            "https://224.0.0.1/",
+        ),
         *("https://100.64.0.1/", "https://exämple.com/", "https://example.com/#part", "https://example.com:99999/"),
     ],
 )

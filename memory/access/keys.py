@@ -32,7 +32,7 @@ from config.parsers import TENANT
 from memory.errors import Forbidden, InvalidRequest, NotFound, space_not_found
 from models import Database, GrantRow, KeyRow, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
-from schemas.fields import ID, USER_ID_CHARS
+from schemas.fields import ID, USER_ID, USER_ID_CHARS
 
 PREFIX = "recap_"  # people and secret scanners recognise a key by it
 HINT_CHARS = len(PREFIX) + 4  # listings show this beginning of a key
@@ -195,8 +195,9 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
     """Raise InvalidRequest for values that no request could carry, or no column could hold."""
     if not TENANT.fullmatch(tenant):
         problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
-    elif user_id is not None and not (1 <= len(user_id) <= USER_ID_CHARS and user_id.isprintable()):
-        problem, param = f"A user_id is 1 to {USER_ID_CHARS} characters that can be printed.", "user_id"
+    elif user_id is not None and not (USER_ID.fullmatch(user_id) and user_id.isprintable()):
+        problem = f"A user_id is 1 to {USER_ID_CHARS} characters that can be printed, with no slash before them."
+        param = "user_id"
     elif not scopes or not set(scopes) <= SCOPES.keys():
         problem, param = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
     elif len(spaces) > SPACES_MAX or not all(
@@ -244,16 +245,27 @@ def is_loopback(host: str) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def why_not_local(
-    peer: str, host: str, origin: str | None, allowed_origins: tuple[str, ...], *, is_forwarded: bool
+    peer: str,
+    host: str,
+    origin: str | None,
+    allowed_origins: tuple[str, ...],
+    *,
+    is_forwarded: bool,
+    is_cross_site: bool = False,
 ) -> str | None:
-    """Return the reason why a request is not this machine's own, or None."""
+    """Return the reason why a request is not this machine's own, or None.
+
+    is_cross_site: the browser says so, as with a GET for an image or a script of a page, which has no origin.
+    """
     if peer and not is_loopback(peer):  # a Unix socket has no peer
         return "this request came from another machine"
     if is_forwarded:
         return "a proxy passed this request on, as a header such as X-Forwarded-For or Via shows"
     if not is_loopback(_hostname(f"//{host}")):
         return "the Host of this request is not a name of this machine"
-    if origin is not None and origin not in allowed_origins and not is_loopback(_hostname(origin)):
+    if origin is not None:
+        is_cross_site = origin not in allowed_origins and not is_loopback(_hostname(origin))
+    if is_cross_site:
         return "a page of another site sent this request"
     return None
 

@@ -11,6 +11,7 @@ from memory.errors import ModelError, RecapError
 from memory.llm import ChatMessage, ModelRequest, complete, dict_in, list_in
 from memory.llm.openai_form import is_object
 from memory.llm.registry import ModelRegistry
+from memory.quoting import one_line
 from search_index import Embedder, EmbeddingUnavailable
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
         model.name,
         model.provider.address,
         seconds,
-        " ".join(text.split())[:REPLY_CHARS],
+        one_line(text)[:REPLY_CHARS],
         error,
         window,
         _learned(model, json_mode=json_mode and error is None),

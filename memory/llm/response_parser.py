@@ -39,6 +39,7 @@ from models.owners import Usage
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _USAGE_TOKENS_MAX = 2**31
+REPLY_CHARS_MAX = 1_000_000  # twice what the largest models write at once; a broken one never ends
 _MODEL_NAME_CHARS = 200  # of the model's name
 
 _REASONS = {
@@ -84,7 +85,7 @@ class Completion:
     """
 
     def __init__(self, request: ModelRequest, errors: ProviderErrors, splitter: ThoughtSplitter) -> None:
-        self.content = self.reason = self.model = ""
+        self.reason = self.model = ""
         self.error: ModelError | None = None
         self.thoughts: dict[str, Any] = {}
         self._request, self._errors, self._splitter = request, errors, splitter
@@ -94,6 +95,7 @@ class Completion:
         self._has_begun = False
         self._calls: list[ToolCallDelta] = []
         self._usage: Usage | None = None
+        self._content, self._chars = list[str](), 0  # in pieces; of all of them
         self._sent: list[dict[str, Any]] = []  # to a client, as it came
         self._last: dict[str, Any] = {}
 
@@ -132,13 +134,13 @@ class Completion:
             yield self._misplaced()
         # Many servers say "stop" beside calls.
         reason = "tool_calls" if calls else self.reason if self.reason in ("length", "content_filter") else "stop"
-        usage = self._usage
+        content, usage = "".join(self._content), self._usage
         if usage is None:
-            written = tokens.estimate(self.content + "".join(call.name + call.arguments for call in calls))
+            written = tokens.estimate(content + "".join(call.name + call.arguments for call in calls))
             usage = Usage(estimate_prompt(request), written, estimated=True)
         end = StreamEnd(reason, self.model or self._errors.model, usage, self.thoughts)
         if client is not None and not request.stream:
-            yield RawChunk(as_completion(self._sent, self.content, end, calls))
+            yield RawChunk(as_completion(self._sent, content, end, calls))
         yield from calls
         yield end
 
@@ -158,7 +160,10 @@ class Completion:
             self._splitter.has_thought = True
             yield Thought(thought)
         if content := _content(message):
-            self.content += content
+            self._content.append(content)
+            self._chars += len(content)
+            if self._chars > REPLY_CHARS_MAX:
+                raise self._errors.bad_answer("it is too long")
             yield from self._without_calls(self._splitter.feed(content))
 
     def _without_calls(self, events: Iterator[TextDelta | Thought]) -> Iterator[TextDelta | Thought]:

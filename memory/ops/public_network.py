@@ -16,6 +16,7 @@ import httpcore2
 from config.parsers import Network
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")  # of RFC 8215; Python calls it public before 3.11.10
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -34,7 +35,7 @@ def is_allowed(address: Address, networks: Iterable[Network], *, is_encrypted: b
             return is_allowed(inner, networks, is_encrypted=is_encrypted)
     if any(address in network for network in networks):
         return True
-    return is_encrypted and address.is_global and not address.is_multicast
+    return is_encrypted and address.is_global and not address.is_multicast and address not in _LOCAL_NAT64
 
 
 class PublicNetwork(httpcore2.NetworkBackend):

@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, NamedTuple
@@ -32,6 +33,8 @@ _FRONT_MATTER = re.compile(
     r"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:\w[\w.-]*[ \t]*[:=].*|[ \t#\-\]}].*|)\n){1,200}?)\1[ \t]*\n"
 )
 _TITLE = re.compile(r"^title[ \t]*[:=][ \t]*([\"']?)(.+?)\1[ \t]*$", re.MULTILINE)
+# Of Python, for names of hosts and for source code: no text is in them, and to read some takes the square of its length.
+_NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape"}
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _PROBLEMS = {
     "encrypted": "The PDF is protected by a password, so its text can't be read. Nothing was stored. Send one without.",
@@ -95,6 +98,8 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
 
 def _decode(data: bytes, charset: str) -> str:
     """Return text in the encoding that it says, in UTF-8, or in that of western Windows."""
+    with suppress(LookupError):
+        charset = "" if codecs.lookup(charset).name in _NO_CHARSETS else charset
     marked = next((name for mark, name in _BOMS.items() if data.startswith(mark)), None)
     for name in filter(None, (marked, charset, "utf-8", "cp1252")):
         try:

@@ -58,7 +58,7 @@ class Reply:
     """
 
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(16)}")
-    text: str = ""
+    pieces: list[str] = field(default_factory=list)
     first_word_at: float | None = None
     usages: list[Usage] = field(default_factory=list)
     tool_calls: tuple[ToolCall, ...] = ()
@@ -68,6 +68,10 @@ class Reply:
     failure: ModelError | None = None
     end: StreamEnd = field(init=False)
     model_events: Iterator[ModelEvent] = field(init=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)  # not after each piece: the time would grow with the square of the length
 
     @property
     def has_words(self) -> bool:
@@ -152,8 +156,8 @@ def _call_model(
     model: LanguageModel, request: ModelRequest, reply: Reply, answer: ClientAnswer | None = None
 ) -> Generator[ReplyEvent, None, tuple[ToolCall, ...]]:
     """Call the model once: yield its events for the reader, and return its calls of tools.  Raises Cancelled."""
-    calls, start = list[ToolCall](), len(reply.text)
-    feed = answer.begin(reply.text) if answer is not None else None
+    calls, before, start = list[ToolCall](), reply.text, len(reply.pieces)
+    feed = answer.begin(before) if answer is not None else None
     if request.cancel.cancelled:
         raise Cancelled
     reply.model_events = model.answer(request)  # kept: closing it here would wait for the rest that a server sends
@@ -164,9 +168,9 @@ def _call_model(
         if request.cancel.cancelled:
             raise Cancelled
         if isinstance(part, TextDelta):
-            if text := _next_text(part.text, reply.text, is_first=len(reply.text) == start, tools=request.tools):
+            if text := _next_text(part.text, before, is_first=len(reply.pieces) == start, tools=request.tools):
                 reply.first_word_at = reply.first_word_at or time.perf_counter()
-                reply.text += text
+                reply.pieces.append(text)
                 yield TextDelta(text)
         elif isinstance(part, Substitute):
             reply.substitute = part.model
@@ -174,7 +178,7 @@ def _call_model(
             calls.append(part)
         else:
             if isinstance(part, Thought) and part.withdraws:
-                reply.text = reply.text[:start]
+                del reply.pieces[start:]
             yield from _shown(part, reply, feed)
     return tuple(calls)
 

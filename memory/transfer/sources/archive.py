@@ -35,16 +35,19 @@ class Archive:
             self._zip = zipfile.ZipFile(_Bounded(file))
         files = self._zip.infolist()
         sizes = {file.filename: file.file_size for file in files if _TEXT.search(file.filename)}
-        size = sum(sizes.values())
+        self.size = sum(sizes.values())
         self.names: list[str] = sorted(sizes)
         self.begins = ", ".join(file.filename[:60] for file in files[:3])
         for inner in files if not (is_inner or sizes) else ():
-            if inner.filename.lower().endswith(".zip") and (size := size + inner.file_size) <= UNPACKED_BYTES_MAX:
+            is_zip_file = inner.filename.lower().endswith(".zip")
+            self.size += inner.file_size if is_zip_file else 0
+            if is_zip_file and self.size <= UNPACKED_BYTES_MAX:
                 with self.open(inner.filename) as part:
-                    names = Archive(part, is_inner=True).names
-                size += inner.file_size * len(names)  # to read one of them, what is before it is unpacked too
-                self.names += [f"{inner.filename}//{name}" for name in names]
-        if size > UNPACKED_BYTES_MAX:
+                    archive = Archive(part, is_inner=True)
+                # To read one of its files, what is before it in the outer one is unpacked too.
+                self.size += archive.size + inner.file_size * len(archive.names)
+                self.names += [f"{inner.filename}//{name}" for name in archive.names]
+        if self.size > UNPACKED_BYTES_MAX:
             raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
 
     @contextmanager

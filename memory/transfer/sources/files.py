@@ -14,6 +14,7 @@ from itertools import groupby, islice
 from typing import IO, Any
 
 from memory.errors import InvalidRequest
+from memory.quoting import one_line
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import (
@@ -248,7 +249,8 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
 def _name(file: str, number: int, item: Mapping[str, Any]) -> str:
     """Return how a person finds an item: its file in a .zip, its place, and its title."""
     title = next((text(item[name])[:60] for name in ("title", "name") if text(item.get(name))), "")
-    return f"{file}, item {number}".removeprefix(", ") + (f": {title}" if title else "")
+    place = f"{file}, item {number}".removeprefix(", ")
+    return one_line(f"{place}: {title}" if title else place)  # a terminal shows it
 
 
 def _join(parts: list[SessionRecord]) -> SessionRecord:
