@@ -33,7 +33,7 @@ _FRONT_MATTER = re.compile(
     r"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:\w[\w.-]*[ \t]*[:=].*|[ \t#\-\]}].*|)\n){1,200}?)\1[ \t]*\n"
 )
 _TITLE = re.compile(r"^title[ \t]*[:=][ \t]*([\"']?)(.+?)\1[ \t]*$", re.MULTILINE)
-# Of Python, for names of hosts and for source code: no text is in them, and to read some takes the square of its length.
+# Of names of hosts and of source code, not of texts: to read some takes the square of their length.
 _NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape"}
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _PROBLEMS = {
