@@ -196,3 +196,18 @@ def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can
     state = summary(client, "s")
     assert (state["state"], state["error"], state["latest"]["through"]) == ("current", None, 6)
     failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")
+
+
+def test_what_a_failing_server_says_of_one_persons_words_reaches_nobody_else(client, model_server):
+    """Some servers repeat the prompt in their error, which is raised again while the server is left alone."""
+
+    def fail(request: Any) -> Status:
+        return Status(500, {"error": {"message": f"Can't read {request['messages'][-1]['content']}"}})
+
+    model_server.main.queue(*[fail] * 5)
+    asked = {"messages": [{"role": "user", "content": "My PIN is 4711."}], "user": "ada"}
+    own = [client.post("/v1/chat/completions", json=asked) for _ in range(3)]
+    assert "4711" in own[0].text
+    others = {"messages": [{"role": "user", "content": "Hello?"}], "user": "bob"}
+    for answer in (ask(client, "Hello?", user_id="bob"), client.post("/v1/chat/completions", json=others)):
+        assert answer.status_code in (500, 502) and "4711" not in answer.text  # /v1 has the server's own status
