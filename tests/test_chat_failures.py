@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
+from memory.llm.openai import OpenAIModel
 from tests.application import an_app
 from tests.http import ask, chat, failed, history, jobs, sessions, stream, streamed_text, summary
 from tests.model_server import CutStream, Delay, Html, ModelServer, Status, Text, at, digest, prompts
@@ -198,13 +199,15 @@ def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can
     failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")
 
 
-def test_what_a_failing_server_says_of_one_persons_words_reaches_nobody_else(client, model_server):
+def test_what_a_failing_server_says_of_one_persons_words_reaches_nobody_else(make_app, model_server, monkeypatch):
     """Some servers repeat the prompt in their error, which is raised again while the server is left alone."""
+    monkeypatch.setitem(OpenAIModel.__init__.__kwdefaults__, "rest", 600.0)
+    client = make_app(**at(model_server)).test_client()
 
     def fail(request: Any) -> Status:
         return Status(500, {"error": {"message": f"Can't read {request['messages'][-1]['content']}"}})
 
-    model_server.main.queue(*[fail] * 5)
+    model_server.main.queue(*[fail] * 3)
     asked = {"messages": [{"role": "user", "content": "My PIN is 4711."}], "user": "ada"}
     own = [client.post("/v1/chat/completions", json=asked) for _ in range(3)]
     assert "4711" in own[0].text
