@@ -8,6 +8,7 @@ import click
 from api.current_request import current_engine
 from cli import Command
 from memory.knowledge import backlog
+from memory.quoting import one_line
 from memory.transfer.import_reader import read_import
 from memory.transfer.imports import store_import
 from models.owners import Caller
@@ -37,7 +38,7 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
         counts = ", ".join(f"{count} {kind}" for kind, count in done.created.items() if count)
         click.echo(f"{path.name} ({document.format}): new are {counts or 'none'}.")
         if document.skipped:
-            named = "; ".join(document.skipped_items)
+            named = one_line("; ".join(document.skipped_items))  # titles of a stranger's file
             click.echo(f"{document.skipped} entries could not be read and were left out: {named}.", err=True)
     left = backlog.get(engine, caller)
     if left.sessions:

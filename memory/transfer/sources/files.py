@@ -14,7 +14,6 @@ from itertools import groupby, islice
 from typing import IO, Any
 
 from memory.errors import InvalidRequest
-from memory.quoting import one_line
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import (
@@ -249,8 +248,7 @@ def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
 def _name(file: str, number: int, item: Mapping[str, Any]) -> str:
     """Return how a person finds an item: its file in a .zip, its place, and its title."""
     title = next((text(item[name])[:60] for name in ("title", "name") if text(item.get(name))), "")
-    place = f"{file}, item {number}".removeprefix(", ")
-    return one_line(f"{place}: {title}" if title else place)  # a terminal shows it
+    return f"{file}, item {number}".removeprefix(", ") + (f": {title}" if title else "")
 
 
 def _join(parts: list[SessionRecord]) -> SessionRecord:
