@@ -91,6 +91,15 @@ def test_after_the_first_word_nobody_else_is_asked(app, model_server, other):
     assert not other.requests
 
 
+def test_a_fallback_models_reply_that_breaks_off_is_stored_under_its_name(app, model_server, other):
+    client = app.test_client()
+    model_server.main.default = lambda body: LASTING
+    other.main.queue(CutStream(2))
+    first, *_, last, _ = stream(client, "Hello", session_id="s")
+    (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
+    assert [named["model"] for named in (first, last, turn)] == [BACKUP] * 3
+
+
 def test_a_stopped_turn_asks_nobody_else(model_server, other):
     with connected(model_server) as first, connected(other) as second:
         model = WithFallback(first, [second], lambda *_: None)

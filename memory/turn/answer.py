@@ -54,7 +54,7 @@ class Reply:
     first_word_at: by `time.perf_counter`. usages: of each call; `end` has their sum.
     tool_calls: of a client's tools. last_chunk: the last one that a client got.
     token_rate: tokens that the model counts for each token of our estimate. failure: the error that cut the reply off.
-    substitute: the name of the fallback model that answers.
+    model: the name of the model that answers the current call: a fallback model's, once it has begun.
     """
 
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(16)}")
@@ -64,7 +64,7 @@ class Reply:
     tool_calls: tuple[ToolCall, ...] = ()
     last_chunk: RawChunk | None = None
     token_rate: float = 1.0
-    substitute: str | None = None
+    model: str = ""
     failure: ModelError | None = None
     end: StreamEnd = field(init=False)
     model_events: Iterator[ModelEvent] = field(init=False, repr=False)
@@ -77,14 +77,14 @@ class Reply:
     def has_words(self) -> bool:
         return bool(self.text.strip())
 
-    def end_call(self, model: LanguageModel, request: ModelRequest, reason: str, text: str) -> None:
+    def end_call(self, request: ModelRequest, reason: str, text: str) -> None:
         """End a call that brought this `text`.
 
         reason: why it ended early; then the server reports no usage, and it is estimated. "": the model ended it.
         """
         if reason:
             usage = Usage(estimate_prompt(request), tokens.estimate(text), estimated=True)
-            self.end = StreamEnd(reason, model.name, usage)
+            self.end = StreamEnd(reason, self.model, usage)
         if not self.usages:
             self.token_rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
         self.usages.append(self.end.usage)
@@ -111,7 +111,7 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
             log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
             error.message += " What it had said is kept."
             reason, reply.failure = CUT_OFF, error
-        reply.end_call(model, request, reason, reply.text[start:])
+        reply.end_call(request, reason, reply.text[start:])
         if reason == INTERRUPTED and client is None and not reply.has_words:
             raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
         if not calls or tools is None:
@@ -157,6 +157,7 @@ def _call_model(
 ) -> Generator[ReplyEvent, None, tuple[ToolCall, ...]]:
     """Call the model once: yield its events for the reader, and return its calls of tools.  Raises Cancelled."""
     calls, before, start = list[ToolCall](), reply.text, len(reply.pieces)
+    reply.model = model.name
     feed = answer.begin(before) if answer is not None else None
     if request.cancel.cancelled:
         raise Cancelled
@@ -173,7 +174,7 @@ def _call_model(
                 reply.pieces.append(text)
                 yield TextDelta(text)
         elif isinstance(part, Substitute):
-            reply.substitute = part.model
+            reply.model = part.model
         elif isinstance(part, ToolCall):
             calls.append(part)
         else:

@@ -77,10 +77,10 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         prompt = prompt or passthrough_prompt(engine, turn, problem)
         watch.mark("compose")
         prompt, events = answer(engine, turn, model, prompt, reply)
-        yield _started(turn, prompt, model, reply)
+        yield _started(turn, prompt, reply)
         yield from events
         watch.mark("answer")
-        finished = record(engine, turn, model, prompt, reply)
+        finished = record(engine, turn, prompt, reply)
         watch.mark("record")
         run_inline_jobs(engine, turn, finished, watch)
     except BaseException as raised:
@@ -124,10 +124,10 @@ def answer(
     return prompt, events if first is None else chain([first], events)
 
 
-def record(engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, reply: Reply) -> TurnFinished:
+def record(engine: Engine, turn: Turn, prompt: Prompt, reply: Reply) -> TurnFinished:
     """Store the reply and give the lease back; return the turn's last event.  Raises Conflict if the lease was lost."""
     finished = TurnFinished(
-        started=_started(turn, prompt, model, reply),
+        started=_started(turn, prompt, reply),
         reply=reply.text,
         reply_message_id=None,
         finish_reason=reply.end.reason,
@@ -198,13 +198,13 @@ def _acceptable_prompt(engine: Engine, turn: Turn, model: LanguageModel, prompt:
     return shorter
 
 
-def _started(turn: Turn, prompt: Prompt, model: LanguageModel, reply: Reply) -> TurnStarted:
+def _started(turn: Turn, prompt: Prompt, reply: Reply) -> TurnStarted:
     """Return the event that begins a reply.  Its memory report has the calls of Recap's tools so far."""
     return TurnStarted(
         completion_id=reply.id,
         session_id=turn.session_id,
         user_message_id=(turn.new_messages[-1].id if turn.new_messages else 0) or None,
-        model=reply.substitute or model.name,
+        model=reply.model,
         created_at=prompt.now,
         memory=prompt.shown if prompt.tools is None else prompt.tools.report(prompt.shown),
         saved_tokens=prompt.full_history_tokens - prompt.tokens,
