@@ -61,7 +61,7 @@ class Engine:
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)
-        models_of = partial(ModelRegistry, on_takeover=metrics.count_fallback, model=model)
+        models_of = partial(ModelRegistry, on_fallback=metrics.count_fallback, model=model)
         models = models_of(settings)
         self.model_server = model_server = ModelServer(settings, database, now, models, models_of)
         self.embedder = embedder = embedder_of(settings, models.embedding_provider, metrics)

@@ -31,10 +31,10 @@ def other():
 
 @pytest.fixture
 def app(make_app, model_server, other):
-    return make_app(**backed(model_server, other))
+    return make_app(**with_backup(model_server, other))
 
 
-def backed(server: ModelServer, other: ModelServer, **changes: Any) -> dict[str, Any]:
+def with_backup(server: ModelServer, other: ModelServer, **changes: Any) -> dict[str, Any]:
     models = (FallbackModel(BACKUP, other.url),)
     return at(server, openai_fallback_models=models, openai_fallback_api_key="other-key", model_timeout=1.5) | changes
 
@@ -113,7 +113,7 @@ def test_a_stopped_turn_asks_nobody_else(model_server, other):
 def test_the_first_of_several_that_answers_is_taken(make_app, model_server, other):
     gone = FallbackModel("gone", "http://127.0.0.1:9/v1")
     models = (FallbackModel("spare-main"), gone, FallbackModel(BACKUP, other.url))
-    settings = backed(model_server, other, openai_fallback_models=models)
+    settings = with_backup(model_server, other, openai_fallback_models=models)
     client, fresh = make_app(**settings).test_client(), make_app(**settings).test_client()
     model_server.main.default = lambda body: LASTING
     assert chat(client, "Hello")["model"] == BACKUP
@@ -161,7 +161,7 @@ def test_what_one_request_did_wrong_does_not_count_against_the_model(app, model_
     assert [chat(client, text)["model"] for text in ("A long one", "A short one")] == [BACKUP, "main-model"]
 
 
-def test_a_client_gets_the_substitutes_answer_under_its_name(app, model_server, other):
+def test_a_client_gets_the_fallbacks_answer_under_its_name(app, model_server, other):
     client = app.test_client()
     model_server.main.default = lambda body: LASTING
     parameters: dict[str, Any] = {"temperature": 0.5, "of_theirs": 1}
@@ -212,7 +212,7 @@ def test_the_mini_model_falls_back_too(app, model_server, other):
     assert "response_format" in other.requests[0].body
 
 
-def test_log_and_metrics_say_who_took_over(app, model_server, other, caplog):
+def test_log_and_metrics_say_which_fallback_answered(app, model_server, other, caplog):
     client = app.test_client()
     model_server.main.queue(LASTING)
     with caplog.at_level(logging.WARNING):

@@ -138,7 +138,7 @@ class Waiting:
 
 
 @dataclass(frozen=True)
-class Substitute:
+class Fallback:
     """Another model answers, called `model`, because the one that was asked failed before its first word."""
 
     model: str
@@ -164,7 +164,7 @@ class StreamEnd:
     thoughts: Mapping[str, Any] = field(default_factory=dict)
 
 
-ModelEvent = TextDelta | Thought | Waiting | Substitute | RawChunk | ToolCall | StreamEnd
+ModelEvent = TextDelta | Thought | Waiting | Fallback | RawChunk | ToolCall | StreamEnd
 
 
 @runtime_checkable
@@ -185,7 +185,7 @@ class LanguageModel(Protocol):
 
     @property
     def down(self) -> str | None:
-        """Return the code of the error with which the model failed lately, so that substitutes are asked before it."""
+        """Return the code of the error with which the model failed lately, so that fallbacks are asked before it."""
         ...
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
@@ -193,7 +193,7 @@ class LanguageModel(Protocol):
 
         A client's answer may have neither text nor calls.
 
-        A `Substitute` comes before everything else; thoughts and `Waiting` may stand anywhere before the `StreamEnd`.
+        A `Fallback` comes before everything else; thoughts and `Waiting` may stand anywhere before the `StreamEnd`.
 
         Raises ModelError, also after some text.  Raises Cancelled when the request's call is stopped while the model
         is silent; between two pieces the caller looks at `CancelToken.cancelled`.

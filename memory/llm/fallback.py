@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory.errors import CONTENT_REFUSED, ModelError
-from memory.llm import LanguageModel, ModelEvent, ModelRequest, RawChunk, Substitute, Thought, Waiting, dict_in, list_in
+from memory.llm import Fallback, LanguageModel, ModelEvent, ModelRequest, RawChunk, Thought, Waiting, dict_in, list_in
 from memory.ops import logs
 
 log = logging.getLogger(__name__)
@@ -22,22 +22,22 @@ OF_THE_REQUEST = (CONTENT_REFUSED, "model_rejected_request")
 
 
 class WithFallback:
-    """`LanguageModel`: `model`, or the first of `substitutes` that answers when it fails before its first word.
+    """`LanguageModel`: `model`, or the first of `fallbacks` that answers when it fails before its first word.
 
     if_unknown: the model that answers when the server says that `model` does not exist.
-    on_takeover: is called with the substitute's name and the code of the failure.
+    on_fallback: is called with the fallback model's name and the code of the failure.
     """
 
     def __init__(
         self,
         model: LanguageModel,
-        substitutes: Sequence[LanguageModel],
-        on_takeover: Callable[[str, str], None],
+        fallbacks: Sequence[LanguageModel],
+        on_fallback: Callable[[str, str], None],
         if_unknown: LanguageModel | None = None,
     ) -> None:
         self.name = model.name
-        self._model, self._substitutes, self._if_unknown = model, tuple(substitutes), if_unknown
-        self._on_takeover = on_takeover
+        self._model, self._fallbacks, self._if_unknown = model, tuple(fallbacks), if_unknown
+        self._on_fallback = on_fallback
 
     @property
     def supports_tools(self) -> bool:
@@ -61,7 +61,7 @@ class WithFallback:
             announced, began = model is self._model, False
             silent: list[RawChunk] = []  # chunks that say nothing yet: a client can still get another model's
             try:
-                for event in model.answer(request if announced else _for_substitute(request)):
+                for event in model.answer(request if announced else _for_fallback(request)):
                     if isinstance(event, RawChunk) and not began and _is_silent(event):
                         silent.append(event)
                         continue
@@ -70,8 +70,8 @@ class WithFallback:
                         log.warning(
                             "another model answers", extra=logs.fields(model=model.name, instead_of=self.name, code=why)
                         )
-                        self._on_takeover(model.name, why or "")
-                        yield Substitute(model.name)
+                        self._on_fallback(model.name, why or "")
+                        yield Fallback(model.name)
                     if not isinstance(event, Waiting | Thought):
                         began = True
                         yield from silent
@@ -92,7 +92,7 @@ class WithFallback:
     def _candidates(self, why: str | None) -> list[LanguageModel]:
         """Return the models to ask. why: the code of the model's last failure."""
         unknown = [self._if_unknown] if self._if_unknown is not None and why == NOT_FOUND else []
-        return list(dict.fromkeys([self._model, *unknown, *self._substitutes]))
+        return list(dict.fromkeys([self._model, *unknown, *self._fallbacks]))
 
     def _all_failed(self, errors: Mapping[LanguageModel, ModelError]) -> ModelError:
         """Return the error of the model, or of the one that answers where it is unknown, with the others' codes."""
@@ -108,7 +108,7 @@ class WithFallback:
         return first
 
 
-def _for_substitute(request: ModelRequest) -> ModelRequest:
+def _for_fallback(request: ModelRequest) -> ModelRequest:
     """Return the request without the name of a model that a client asks for."""
     if request.client is None:
         return request

@@ -42,16 +42,16 @@ MAIN = "recap"  # always means the main model, so that a client's configuration 
 class ModelRegistry:
     """Models that settings name: at `provider`, or the built-in one where that is None.  Threads may share it.
 
-    model: answers in the place of the main and the mini model, or calls their server. on_takeover: gets the task, the
-    model that answers where another failed, and why. single_main, single_mini: the models without substitutes; `main`
+    model: answers in the place of the main and the mini model, or calls their server. on_fallback: gets the task, the
+    model that answers where another failed, and why. single_main, single_mini: the models without fallbacks; `main`
     and `mini` have them. listed: the models that can be chosen; empty: all of the server's. notice: why no server
     answers, so that nobody takes the built-in model for more than it is.  Raises SettingsError.
     """
 
     def __init__(
-        self, settings: Settings, on_takeover: Callable[[str, str, str], None], model: "Model | None" = None
+        self, settings: Settings, on_fallback: Callable[[str, str, str], None], model: "Model | None" = None
     ) -> None:
-        self.listed, self._on_takeover = settings.openai_models, on_takeover
+        self.listed, self._on_fallback = settings.openai_models, on_fallback
         self.notice: str | None = None
         self.builtin = model is None and settings.uses_builtin_model
         self.provider: ProviderClient | None = None
@@ -62,7 +62,8 @@ class ModelRegistry:
             self.single_main = self.single_mini = model
         else:
             self._connect(settings, model)
-        self.main, self.mini = self._backed(self.single_main, "main"), self._backed(self.single_mini, "mini")
+        self.main = self._with_fallback(self.single_main, "main")
+        self.mini = self._with_fallback(self.single_mini, "mini")
         self._named = lru_cache(CHOSEN_MAX)(self._make)
         self._of_server = ttl_cache(maxsize=1, ttl=LISTED_SECONDS)(self._fetch)
 
@@ -100,11 +101,11 @@ class ModelRegistry:
         ]
         self.fallbacks = [existing.get(place) or OpenAIModel(*place, "OPENAI_FALLBACK_MODELS") for place in places]
 
-    def _backed(self, model: LanguageModel, task: str, if_unknown: LanguageModel | None = None) -> LanguageModel:
-        """Return the model with its substitutes, if it has any."""
+    def _with_fallback(self, model: LanguageModel, task: str, if_unknown: LanguageModel | None = None) -> LanguageModel:
+        """Return the model with its fallbacks, if it has any."""
         if not self.fallbacks and if_unknown is None:
             return model
-        return WithFallback(model, self.fallbacks, partial(self._on_takeover, task), if_unknown)
+        return WithFallback(model, self.fallbacks, partial(self._on_fallback, task), if_unknown)
 
     def _make(self, name: str) -> LanguageModel:
         """Return another model of the server, which the field `model` of a request names."""
@@ -134,7 +135,7 @@ class ModelRegistry:
             text = f"This server does not offer the model {name!r}. Nothing was stored. Choose one of: {offered}."
             raise InvalidRequest("model_not_offered", text, param="model")
         unknown = self.single_main if main_if_unknown and not self.listed else None
-        return self._backed(self._named(name), "main", unknown)
+        return self._with_fallback(self._named(name), "main", unknown)
 
     def names(self) -> list[str]:
         """Return what can be chosen, the main model first.  It is alone when the server can't list its models."""

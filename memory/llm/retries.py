@@ -1,4 +1,4 @@
-"""Decide after a failure whether a model is asked again, is left alone, or is asked after its substitutes.
+"""Decide after a failure whether a model is asked again, is left alone, or is asked after its fallbacks.
 
 Invariant (tests/model_client/test_client.py): one of our own requests takes at most REQUEST_TRIES.  A client's takes
 one, because clients try again themselves.  Both wait LOADING_SECONDS for a model that its server loads.
@@ -17,7 +17,7 @@ DOWN_SECONDS = {
     **dict.fromkeys((*PASSING, "model_timeout", "model_quota_exhausted", "model_key_refused"), 20.0),
     "model_not_found": 60.0,
 }
-"""For so many seconds a model that failed is asked after its substitutes. Other failures say nothing about the next."""
+"""For so many seconds a model that failed is asked after its fallbacks. Other failures say nothing about the next."""
 
 REQUEST_TRIES = 3
 PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported

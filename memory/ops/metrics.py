@@ -113,7 +113,7 @@ class Metrics:
 
     def count_fallback(self, task: str, by: str, code: str) -> None:
         """Count an answer in place of the model of a `task`, `main` or `mini`, which failed with this `code`."""
-        self._replaced.labels(task, by, code).inc()
+        self._fallbacks.labels(task, by, code).inc()
 
     def count_answer(
         self, spent: Usage, history_tokens: int, mode: str, excerpts: int, *, without_memory: bool
@@ -215,7 +215,7 @@ class Metrics:
             "turn_first_text", "From a message to the first text of a streamed reply.", FIRST_TEXT_BUCKETS
         )
         self._tokens = counter("tokens", "Tokens of model calls, as the provider counts them.", "model", "kind")
-        self._replaced = counter(
+        self._fallbacks = counter(
             "model_fallbacks", "Calls that another model answered because the first one failed.", "model", "by", "code"
         )
         self._history_tokens = counter("full_history_tokens", "Prompt tokens that all of the history would take.")

@@ -19,12 +19,12 @@ from memory import tokens
 from memory.errors import Conflict, ModelError
 from memory.llm import (
     Cancelled,
+    Fallback,
     LanguageModel,
     ModelEvent,
     ModelRequest,
     RawChunk,
     StreamEnd,
-    Substitute,
     TextDelta,
     Thought,
     Tool,
@@ -173,7 +173,7 @@ def _call_model(
                 reply.first_word_at = reply.first_word_at or time.perf_counter()
                 reply.pieces.append(text)
                 yield TextDelta(text)
-        elif isinstance(part, Substitute):
+        elif isinstance(part, Fallback):
             reply.model = part.model
         elif isinstance(part, ToolCall):
             calls.append(part)
