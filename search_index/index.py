@@ -14,7 +14,6 @@ from time import time_ns
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import Connection, Engine
 
 from search_index.analysis import ENGLISH, Analysis
@@ -302,7 +301,7 @@ class SearchIndex:
         context = self._context(prepared, candidates)
         scores = rank_alone(context) if query.alone else rank(context, self._profile)
         total = scores.total
-        mask = filter_mask(query, candidates)
+        mask = query.filters.match(candidates.session, candidates.role, candidates.created)
         if accepted is not None:
             mask &= np.isin(candidates.ids, np.fromiter(accepted, np.int64, len(accepted)))
         if not prepared.operators.required:
@@ -445,17 +444,3 @@ class SearchIndex:
 
 def _ids(segments: Sequence[Segment]) -> Ints:
     return np.concatenate([np.zeros(0, np.int64), *(segment.rows["id"] for segment in segments)])
-
-
-def filter_mask(query: Query, candidates: Candidates) -> NDArray[np.bool_]:
-    """Return which messages pass the filters of the query."""
-    mask = np.ones(len(candidates), bool)
-    if query.session_id is not None:
-        mask &= candidates.session == query.session_id
-    if query.role is not None:
-        mask &= candidates.role == term_hash(query.role)
-    if query.after is not None:
-        mask &= candidates.created >= microseconds(query.after)
-    if query.before is not None:
-        mask &= candidates.created < microseconds(query.before)
-    return mask

@@ -133,4 +133,7 @@ class IndexStore(Protocol):
         limit: int,
         connection: Connection | None,
     ) -> Best:
-        """Return about `limit` messages, chosen by words and, if the store can, by the packed `vector`."""
+        """Return about `limit` messages, chosen by words and, if the store can, by the packed `vector`.
+
+        The likeliest pass the filters of the query; their neighbours need not.
+        """

@@ -193,14 +193,14 @@ class PostgresStore:
 
         Every row of the owner is compared with the vector: no approximate index, so nothing near is missed.
         """
-        query, typed = prepared.query, prepared.operators
+        filters, typed = prepared.query.filters, prepared.operators
         most = limit // (2 * REACH + 1)
         with self._snapshot_of(connection) as reading:
             index = self._current(reading, owner, generation)
             params: dict[str, Any] = {
                 "index": index.id,
-                "after": microseconds(query.after) if query.after else -(1 << 63),
-                "before": microseconds(query.before) if query.before else (1 << 63) - 1,
+                **filters._asdict(),
+                "role": filters.role.to_bytes(8, "little", signed=True) if filters.role is not None else None,
             }
             doc_freqs = reading.execute(
                 tables.HOLDERS, {"index": index.id, "terms": list(map(quoted, [*prepared.terms, *prepared.forms]))}

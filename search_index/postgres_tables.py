@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import UserDefinedType
 
 from search_index.analysis import MAX_TERM
-from search_index.arrays import Segment
+from search_index.arrays import ROW, Segment
 from search_index.embeddings import NO_VECTOR
 from search_index.query import Operators, Part
 
@@ -20,6 +20,7 @@ from search_index.query import Operators, Part
 # after the positions end, and no operator or choice of candidates knows a later term.  The ranking reads all of it.
 _POSITIONS = 16_383
 _BYTES = 900_000
+_ROLE_AT = 1 + sum(ROW[name].itemsize for name in ("id", "session", "created"))  # of a row, where its role begins
 _HEAD = 4  # bytes of a halfvec as PostgreSQL sends it, before its numbers
 
 
@@ -77,14 +78,19 @@ HOLDERS = sa.text(
     " FROM search_messages m WHERE m.index = :index AND m.terms @@ CAST(t.term AS tsquery)) AS c"
     " WHERE c.doc_freqs > 0 ORDER BY c.doc_freqs"
 )
+_PASSING = (  # see `query.Filters`
+    "m.index = :index AND m.created >= :after AND m.created < :before"
+    " AND (CAST(:session AS bigint) IS NULL OR m.session = :session) AND (CAST(:role AS bytea) IS NULL"
+    f" OR substring(m.row FROM {_ROLE_AT} FOR {ROW['role'].itemsize}) = :role)"
+)
 BY_WORDS = sa.text(
-    "SELECT m.id FROM search_messages m WHERE m.index = :index AND m.created >= :after AND m.created < :before"
+    f"SELECT m.id FROM search_messages m WHERE {_PASSING}"
     " AND m.terms @@ CAST(:filter AS tsquery) ORDER BY (SELECT sum(t.idf)"
     " FROM unnest(CAST(:terms AS text[]), CAST(:idf AS float8[])) AS t(term, idf)"
     " WHERE m.terms @@ CAST(t.term AS tsquery)) DESC NULLS LAST, m.id DESC LIMIT :most"
 )
 BY_MEANING = sa.text(
-    "SELECT m.id FROM search_messages m WHERE m.index = :index AND m.created >= :after AND m.created < :before"
+    f"SELECT m.id FROM search_messages m WHERE {_PASSING}"
     " AND vector_dims(m.vector) = :size ORDER BY m.vector <=> CAST(:vector AS halfvec) LIMIT :most"
 )
 BESIDE = sa.text(

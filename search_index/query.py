@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from search_index.analysis import Analysis
+from search_index.arrays import Ints, microseconds, term_hash
 from search_index.embeddings import NO_VECTOR
 
 _OPERATOR = re.compile(
@@ -61,6 +65,27 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
     return _OPERATOR.sub(take, text), operators
 
 
+class Filters(NamedTuple):
+    """Filters of a query, in the numbers of `arrays.ROW`.  None: any session, or role."""
+
+    session: int | None = None
+    role: int | None = None
+    after: int = -(1 << 63)
+    before: int = (1 << 63) - 1
+
+    def match(self, session: Ints, role: Ints, created: Ints) -> NDArray[np.bool_]:
+        """Return which messages pass."""
+        mask = (created >= self.after) & (created < self.before)
+        if self.session is not None:
+            mask &= session == self.session
+        if self.role is not None:
+            mask &= role == self.role
+        return mask
+
+
+NO_FILTERS = Filters()
+
+
 @dataclass(frozen=True)
 class Query:
     """Query of plain words; with `operators` also "phrases", -exclusions and prefixes*.
@@ -87,6 +112,15 @@ class Query:
     operators: bool = False
     nearest: bool = False
     alone: bool = False
+
+    @property
+    def filters(self) -> Filters:
+        return Filters(
+            self.session_id,
+            term_hash(self.role) if self.role is not None else None,
+            microseconds(self.after) if self.after is not None else NO_FILTERS.after,
+            microseconds(self.before) if self.before is not None else NO_FILTERS.before,
+        )
 
 
 class PreparedQuery(NamedTuple):

@@ -23,6 +23,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from sqlalchemy import Connection
 from whoosh.analysis import IDTokenizer
 from whoosh.columns import FixedBytesColumn, VarBytesColumn
@@ -38,7 +39,7 @@ from whoosh.writing import SegmentWriter
 
 from search_index.arrays import K1, REACH, ROW, B, Document, Segment, checksum
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
-from search_index.query import Operators, Part, PreparedQuery
+from search_index.query import NO_FILTERS, Filters, Operators, Part, PreparedQuery
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +130,7 @@ class WhooshStore:
     ) -> Best:
         """Return the best by BM25, and those stored beside them.  Raises OSError as well."""
         query = likely(prepared.operators, [*prepared.terms, *prepared.forms])
-        return self._read(owner, generation, lambda: _best(self._index(owner), query, limit))
+        return self._read(owner, generation, lambda: _best(self._index(owner), query, prepared.query.filters, limit))
 
     def _token(self, owner: str) -> str:
         """Return the generation of the index that is there now, or NO_INDEX."""
@@ -326,14 +327,28 @@ def _held(index: FileIndex, message_ids: Iterable[int]) -> set[int]:
     return _matching(index, Or(named)) if named else set()
 
 
-def _best(index: FileIndex, query: Query, limit: int) -> tuple[Segment, set[int]]:
+def _best(index: FileIndex, query: Query, filters: Filters, limit: int) -> tuple[Segment, set[int]]:
     """Return the best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
     with closing(index.reader()) as reader:
-        hits = Searcher(reader, weighting=BM25F(B=B, K1=K1)).search(query, limit=limit // (2 * REACH + 1))
-        found = [number for number, _ in hits.items()]
+        searcher = Searcher(reader, weighting=BM25F(B=B, K1=K1))
+        passing, found = _passing(reader, searcher, filters), list[int]()
+        if passing != set():  # which would count as no filter
+            hits = searcher.search(query, limit=limit // (2 * REACH + 1), filter=passing)
+            found = [number for number, _ in hits.items()]
         beside = {number + step for number in found for step in range(-REACH, REACH + 1)}
         there = [number for number in sorted(beside) if 0 <= number < reader.doc_count_all()]
         return _segment(reader, [number for number in there if not reader.is_deleted(number)]), _ids(reader, found)
+
+
+def _passing(reader: IndexReader, searcher: Searcher, filters: Filters) -> set[int] | None:
+    """Return the document numbers of the messages that pass the filters; None: all do."""
+    if filters == NO_FILTERS:
+        return None
+    in_session = Every() if filters.session is None else Term("session", str(filters.session))
+    numbers = list(searcher.docs_for_query(in_session))
+    column = reader.column_reader("row", translate=False)
+    rows = np.frombuffer(b"".join(column[number] for number in numbers), ROW)
+    return {numbers[at] for at in filters.match(rows["session"], rows["role"], rows["created"]).nonzero()[0]}
 
 
 def _ids(reader: IndexReader, numbers: Iterable[int]) -> set[int]:
