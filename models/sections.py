@@ -63,10 +63,11 @@ class Sections:
     def map_texts(self, change: Callable[[str], str]) -> Self:
         """Return the summary with each text changed, and without items that are empty then."""
         changed: dict[str, Any] = {}
-        for name, value in vars(self).items():
-            if isinstance(value, str):
+        for name, _, _, kind in SECTIONS:
+            value = getattr(self, name)
+            if kind == "line":
                 changed[name] = change(value)
-            elif name == "excluded":
+            elif kind == "options":
                 options = (Excluded(change(item.option), change(item.reason)) for item in value)
                 changed[name] = tuple(item for item in options if item.option)
             else:

@@ -13,7 +13,7 @@ from memory.llm.builtin.prompt import Prompt
 from memory.quoting import BLOCKS
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
-from models.sections import Excluded, Sections
+from models.sections import SECTIONS, Excluded, Sections
 from tests.builtin import (
     ADA,
     MODEL,
@@ -221,6 +221,13 @@ My name is Ada and I live in Tallinn. I'm allergic to nuts. | Noted: name Ada; l
 def test_acknowledges_greets_and_says_what_is_beyond_it(said, expected):
     assert reply("").startswith("I did not find any words")
     assert reply(said).startswith(expected)
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
+def test_a_summary_keeps_what_each_section_has(section):
+    kept = {"line": "Twelve chairs", "items": ("Twelve chairs",), "options": (Excluded("Twelve chairs", "too many"),)}
+    sections, _ = digest(["We also need a table."], Sections(**{section.name: kept[section.kind]}))
+    assert kept[section.kind] == getattr(sections, section.name)[: len(kept[section.kind])]
 
 
 def test_lists_what_it_knows_and_what_the_summary_holds():

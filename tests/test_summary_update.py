@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory import tokens
 from memory.knowledge.summary_update import SUMMARY_FACTS_MAX, SUMMARY_TOKENS_MAX, read
 from memory.llm.mini_model import InvalidAnswer
-from models.sections import ITEM_CHARS_MAX, Excluded, Sections
+from models.sections import ITEM_CHARS_MAX, SECTIONS, Excluded, Sections
 from tests.application import soon_over
 from tests.knowledge import digest_of, fact
 
@@ -99,7 +99,7 @@ def test_a_summary_that_lost_most_is_refused():
         read(json.dumps(summary_of(6).as_dict()), summary_of(20))
 
 
-@pytest.mark.parametrize("section", ["requirements", "constraints", "excluded", "data", "open_questions", "discussed"])
+@pytest.mark.parametrize("section", [section.name for section in SECTIONS if section.kind != "line"])
 def test_a_summary_is_bounded_whichever_section_swells(section):
     swollen = [f"{number}: " + "tea " * 200 for number in range(100)]
     facts = [fact(f"F{n}", n) for n in range(500)]
