@@ -11,6 +11,7 @@ from app import engine_of
 from config import SettingsError
 from memory.errors import RecapError
 from models.database_faults import command_failed
+from search_index import IndexBusy
 
 
 class Command(click.Command):
@@ -25,6 +26,8 @@ class Command(click.Command):
             raise click.ClickException(error.message) from error
         except SettingsError as error:
             raise click.ClickException(str(error)) from error
+        except IndexBusy as error:
+            raise click.ClickException(f"{error}. Nothing is lost: run the command again.") from error
         except OSError as error:
             files = " to ".join(str(file) for file in (error.filename, error.filename2) if file)
             raise click.ClickException(f"{files}: {error.strerror}." if files else f"{error}.") from error
