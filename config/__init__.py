@@ -7,6 +7,6 @@ what, `parsers` reads settings with a form of their own.
 from config.environment import SettingsError
 from config.model_servers import FallbackModel, Server, Servers
 from config.parsers import ApiKey
-from config.settings import FactWeights, Settings
+from config.settings import FactWeights, RecallMode, Settings
 
-__all__ = ["ApiKey", "FactWeights", "FallbackModel", "Server", "Servers", "Settings", "SettingsError"]
+__all__ = ["ApiKey", "FactWeights", "FallbackModel", "RecallMode", "Server", "Servers", "Settings", "SettingsError"]

@@ -59,6 +59,7 @@ class FactWeights(BaseModel):
 
 
 Choice = Annotated[T, _from_text(str.lower)]
+RecallMode = Literal["auto", "always", "tools", "off"]
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
@@ -269,7 +270,7 @@ class Settings(BaseModel):
     """Tokens of recalled excerpts in a prompt, without their addresses of about 17 each. A message that tells more than
     it asks gets two fifths of them, one that asks nothing a sixth."""
 
-    recall: Choice[Literal["auto", "always", "tools", "off"]] = "auto"
+    recall: Choice[RecallMode] = "auto"
     """When Recap looks back, unless the request says otherwise: `auto` decides by the message, `always` and `off` do
     not read it, `tools` lets the model decide."""
 

@@ -1,11 +1,12 @@
 """Store turns: how each ended and what it cost."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
+from config import RecallMode
 from models.base import NEVER_REUSED, Base, BigId
 
 IDEMPOTENCY_KEY_CHARS = 256  # at most
@@ -42,4 +43,4 @@ class TurnRow(Base):
 
 INTERRUPTED = "interrupted"  # the finish_reason of a reply that was stopped, or whose client left
 CUT_OFF = "cut_off"  # that of a reply in whose middle the model failed
-RECALL_MODES = ("auto", "always", "tools", "off")
+RECALL_MODES = get_args(RecallMode)

@@ -12,6 +12,11 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory import tokens
+from memory.recall.excerpts import load_windows
+from memory.sessions.messages import append as append_messages
+from memory.sessions.messages import find as find_message
+from models.messages import MessageDraft
+from models.owners import Caller
 from tests.http import append, ask, chat, error, find, said
 from tests.model_server import prompts
 from tests.recall import BARE, blocks, last, reason, recalled, talker, words
@@ -330,3 +335,13 @@ def test_a_turn_after_a_large_import_says_how_many_messages_it_left_out(start, m
     engine_of(client.application).job_queue.run_due(["index"])
     answer = chat(client, locker, user_id="kim")
     assert CODE in words(answer) and "indexed" not in reason(answer)
+
+
+def test_what_is_recalled_has_every_field_of_the_stored_message(engine):
+    draft = MessageDraft("tool", CODE, "Ada", day(3, 1), "theirs-1", {"call": "c1"}, hidden_at=day(3, 2))
+    with engine.database.write() as tx:
+        row = engine.sessions.make(tx, Caller("default", user_id="ada"), "s")
+        (new,) = append_messages(tx, row, [draft], day(3, 3))
+        (located,) = load_windows(tx.connection(), row.owner_id, [new.id], 0).values()
+        assert located.message == find_message(tx, new.id) == new
+    assert [name for name, value in new._asdict().items() if value is None] == ["refused"]

@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from api.errors import REFUSALS
 from memory.errors import RecapError, SummaryRefused, TooLarge
+from memory.recall.triggers import Kind
 from models.sections import SECTIONS
+from models.turns import RECALL_MODES
 from web import TEXTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -191,6 +193,13 @@ def test_the_page_speaks_the_language_that_the_browser_prefers(client, accepted,
     assert f'href="#message-box">{TEXTS[language]["page"]["skip"]}</a>' in page.text
     embedded = re.search(r'<script type="application/json" id="texts">(.*?)</script>', page.text, re.S)
     assert embedded and json.loads(embedded[1]) == TEXTS[language]
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_page_has_a_text_for_each_recall_mode_and_for_each_kind_of_recall(language):
+    choices = TEXTS[language]["dialogs"]["settings"]["choices"]
+    assert {*choices["recall"]} == {*choices["recall_means"]} == {*RECALL_MODES}
+    assert {*TEXTS[language]["chat"]["why"]["reasons"]} == {*get_args(Kind)}
 
 
 def test_the_english_titles_of_sections_are_those_of_prompts():

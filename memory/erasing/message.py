@@ -24,7 +24,7 @@ from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.summaries import use_newest_left
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.messages import skip_unread, tombstone
+from memory.sessions.messages import ERASED, skip_unread, tombstone
 from memory.sessions.sessions import renaming
 from memory.users import count_of
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
@@ -92,10 +92,9 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
 def _empty(message: MessageRow, now: datetime) -> None:
     """Leave only the place of the message."""
     message.erased_at = now
-    message.content = ""
-    message.name = message.extra = message.refused = None
+    for column, value in ERASED.items():
+        setattr(message, column, value)
     message.external_id = tombstone(message.external_id) if message.external_id else None
-    message.tokens = 0
     message.indexed_in = REVISED  # until it is taken out of the index
 
 

@@ -9,11 +9,11 @@ from datetime import date, datetime
 from typing import NamedTuple
 from urllib.parse import quote
 
-from sqlalchemy import Connection, and_, bindparam, null, or_, select, true
+from sqlalchemy import Connection, and_, bindparam, or_, select, true
 
 from memory import tokens
 from memory.quoting import GAP, attribute, escape, message_line, message_lines
-from memory.sessions.messages import COLUMNS, INDEXED, QUOTABLE
+from memory.sessions.messages import INDEXED, MESSAGES, QUOTABLE
 from models import MessageRow, SessionRow
 from models.messages import PASSAGE, Excerpt, Message
 from search_index import Hit
@@ -26,12 +26,11 @@ NAMED_DAY = "2024-03-01 "  # as it stands in a line
 _FRAME = '<chat updated_at="2024-03-01">\n\n</chat>'  # what stands around the lines of a session
 Spans = Sequence[tuple[datetime | None, datetime | None]]
 
-_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
+_M = MessageRow.__table__.c
 _HITS = MessageRow.__table__.alias("hit")
 _HIT = _HITS.c
 _IN_WINDOWS = (
-    select(_M.session_id, _S.title, *COLUMNS[:-1], null())  # none is refused
-    .join(SessionRow.__table__, _S.id == _M.session_id)
+    MESSAGES.add_columns(_M.session_id, SessionRow.title)
     .join(
         _HITS,
         (_HIT.session_id == _M.session_id)
@@ -61,8 +60,9 @@ def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size:
     """
     if not ids:
         return {}
-    rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size}).all()
-    return {row.id: LocatedMessage(Message(*row[2:]), row.session_id, row.title) for row in rows}
+    rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size})
+    located = [LocatedMessage(Message._make(columns), session_id, title) for *columns, session_id, title in rows]
+    return {one.message.id: one for one in located}
 
 
 def find_latest(

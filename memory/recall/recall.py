@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import compress
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -33,7 +33,7 @@ from memory.recall.relevance import (
     statements,
 )
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
-from memory.recall.triggers import UNASKED, MessageReading, RecallPlan
+from memory.recall.triggers import UNASKED, Kind, MessageReading, RecallPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.messages import Excerpt
 from search_index import Hit, PreparedQuery, Query
@@ -43,7 +43,8 @@ UNHELPFUL = 0.5  # factor for the score of a hit that did not help with a simila
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
 POINTING = ("reference", "implicit")  # kinds of messages that point at earlier ones
 VAGUE = "vague"  # kind of a message without content
-LATEST, MISSING = "latest", "missing"  # kinds of a result: how the latest conversations ended; nothing, though wanted
+LATEST: Final = "latest"  # kind of a result: how the latest conversations ended
+MISSING: Final = "missing"  # kind of a result: nothing, though the message refers to something
 SPARE = 10  # more hits than the limit, to replace those that are left out
 
 
@@ -51,13 +52,14 @@ SPARE = 10  # more hits than the limit, to replace those that are left out
 class RecallResult:
     """Excerpts that a turn shows, best first, and why these or why none.
 
-    kind: that of `triggers.RecallPlan`, LATEST, MISSING, "off", "session_only" or "asked" (the model searches itself).
+    kind: that of the plan, unless recall is "off", the session is "session_only", the model is "asked" to search by
+    itself, or LATEST or MISSING says what became of the plan. "": what fits stands in another memory.
     """
 
     excerpts: tuple[Excerpt, ...] = ()
     mode: str = "auto"
     reason: str = ""
-    kind: str = ""
+    kind: Kind | Literal[""] = ""
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     scope = replace(scope, analysed_max=None)  # what is left out would not be told
     prepared = engine.index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
     generation = engine.index.generation(scope.owner_key)
-    findings = Findings(RecallPlan("", ""), scope, budget)
+    findings = Findings(RecallPlan("asked", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
             findings = _search(engine, tx, findings, prepared, generation, ALL_KINDS)

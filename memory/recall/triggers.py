@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from memory.languages import (
     ASKS,
@@ -66,6 +66,13 @@ _CLAUSES = re.compile(r"[,;]\s+|\s[–—-]+\s|\s+(?=(?:anyways?|btw)\b)|(?<=any
 _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
+Kind = Literal[
+    "reference", "implicit", "plain", "time", "always", "small_talk", "nothing",  # of a message, see `RecallPlan`
+    "off", "session_only", "asked", "latest", "missing",  # of what became of it, see `recall.RecallResult`
+]  # fmt: skip
+"""Why a turn shows its excerpts, or none.  The page has a sentence for each kind."""
+
+
 class Trigger(NamedTuple):
     """Kind of a message, by how it points at the past, with the reason in one short sentence.
 
@@ -73,7 +80,7 @@ class Trigger(NamedTuple):
     keywords), "small_talk" or "nothing" (it has no keywords).  The last two do not look back: they cause no search.
     """
 
-    kind: str
+    kind: Kind
     reason: str
     looks_back: bool = True
 
@@ -88,7 +95,7 @@ class RecallPlan(NamedTuple):
         conversation, counted from the newest; 0 for none.
     """
 
-    kind: str
+    kind: Kind
     reason: str
     share: float = 0.0
     text: str = ""

@@ -16,9 +16,9 @@ from memory.access.owners import owner_and_session
 from memory.engine import Engine
 from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
-from memory.sessions.messages import COLUMNS, MESSAGES, QUOTABLE, find_exchange
+from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import item_rows
-from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction
+from models import ItemRow, ItemSourceRow, MessageRow, Transaction
 from models.messages import Message
 from models.owners import Caller
 from models.store import OWN, Put
@@ -31,10 +31,9 @@ _OF_KIND = _I.namespace == item_rows.join_namespace(NAMESPACE)
 OF_OWNER = select(_I.id).where(_I.owner_id == bindparam("owner"), _OF_KIND)
 """Selects the ids of an `owner`'s marks."""
 _MARKS = (
-    select(_I.id, _I.created_at, *COLUMNS)
-    .join(ItemSourceRow.__table__, _R.item_id == _I.id)
-    .join(MessageRow.__table__, _M.id == _R.message_id)
-    .join(SessionRow.__table__, SessionRow.__table__.c.id == _M.session_id)
+    MESSAGES.add_columns(_I.id, _I.created_at)
+    .join(ItemSourceRow.__table__, _R.message_id == _M.id)
+    .join(ItemRow.__table__, _I.id == _R.item_id)
     .where(_OF_KIND)
     .order_by(_I.id.desc(), _M.created_at, _M.id)
 )
@@ -101,8 +100,8 @@ def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
     """Return the marks whose items are these, newest first."""
     excerpts = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
-    for (item_id, created_at), of in groupby(rows, key=lambda row: (row[0], row[1])):
-        *messages, question = (Message._make(row[2:]) for row in of)
+    for (item_id, created_at), of in groupby(rows, key=lambda row: tuple(row[-2:])):
+        *messages, question = (Message._make(columns) for *columns, _, _ in of)
         excerpts.append(UnhelpfulExcerpt(item_id, created_at, question, messages))
     return excerpts
 

@@ -6,7 +6,7 @@ stores it.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ UNSHOWN = select(_M.id, _M.tokens).where(
 """The ids of a session's hidden and refused messages, and their tokens."""
 
 MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
-"""Messages with the fields of a `Message`: `Message._make` takes each row."""
+"""Messages with the fields of a `Message`: `Message._make` takes each row, less the columns that a query adds."""
 
 LISTED = MESSAGES.add_columns(_THUMBS)
 """The same with what the person thinks of a reply: `listed` reads them."""
@@ -80,6 +80,9 @@ RECENT_MESSAGES = MESSAGES.where(
     _M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE
 ).order_by(_M.position)
 """The visible messages of a session's active branch after a position."""
+
+ERASED: Mapping[str, Any] = {"name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
+"""The columns of an erased message, which keeps its place alone."""
 
 TITLE_CHARS = 60
 
@@ -111,10 +114,12 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
             row.title = title_from(values["content"])
         new.append({**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count})
     ids = tx.scalars(INSERT_MESSAGE, new).all() if new else ()
-    return [
-        Message(id, row.public_id, **{name: values[name] for name in Message._fields[2:]})
-        for id, values in zip(ids, new, strict=True)
-    ]
+    return [stored_message(id, row.public_id, values) for id, values in zip(ids, new, strict=True)]
+
+
+def stored_message(id: int, session_id: str, values: Mapping[str, Any]) -> Message:
+    """Return the message whose row was stored with these `values`, its `position` among them."""
+    return Message(id, session_id, **{name: values[name] for name in Message._fields[2:]})
 
 
 def _is_last_kept_out(tx: Transaction, row: SessionRow) -> bool:
@@ -150,7 +155,7 @@ def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
         "refused": draft.refused,
     }
     if draft.erased_at is not None:
-        return {**values, "name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
+        return {**values, **ERASED}
     sent_again = {name: value for name, value in (draft.extra or {}).items() if name not in ("memory", "attachments")}
     if sent_again:
         values["tokens"] += tokens.estimate(json.dumps(sent_again, ensure_ascii=False))

@@ -35,6 +35,7 @@ from memory.sessions.messages import (
     find,
     message_values,
     require_message_size,
+    stored_message,
     title_from,
 )
 from memory.transcripts.matching import (
@@ -279,12 +280,12 @@ def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: 
         counts = {"message_count": session.message_count - 1, "tokens": session.tokens - size}
         return turn._replace(session=session._replace(**counts), new_messages=(repeated,))
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
-    message_id = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
+    values = {**values, **place}
+    message_id = tx.execute(INSERT_MESSAGE, values).scalar_one()
     if not title and not is_kept_out(values["extra"]):
         title = title_from(request.message or values["content"])
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
-    columns = {name: values[name] for name in Message._fields[3:]}
-    message = Message(message_id, session.public_id, session.message_count, **columns)
+    message = stored_message(message_id, session.public_id, values)
     return turn._replace(new_messages=(message,), is_appended=True)
 
 
@@ -362,9 +363,14 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         engine.budgets.check(tx, session.owner_id, request.caller)
     *history, message = (
         Message(
-            *(0, session.public_id, position, draft.role, draft.content, engine.now()),
-            tokens.estimate_message(draft.content),
-            draft.name,
+            id=0,
+            session_id=session.public_id,
+            position=position,
+            role=draft.role,
+            content=draft.content,
+            created_at=engine.now(),
+            tokens=tokens.estimate_message(draft.content),
+            name=draft.name,
         )
         for position, draft in enumerate(drafts, session.message_count + 1)
     )

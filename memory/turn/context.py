@@ -6,7 +6,7 @@ Invariant: the new message and the prefix fit CONTEXT_TOKENS and the model's win
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -34,7 +34,8 @@ FRAME_TOKENS = 60  # of the tags and notes around quoted memory
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
 ANALYSED_MAX = 200  # unindexed messages that a turn analyses: after an import thousands wait for the index
 VISIBLE_BEFORE = 6  # messages in which "the bug" or "she" may have been named just before
-MODEL_SEARCHES, SEARCHES_REASON = "asked", "the model looks back when it wants to"  # kind and reason in mode `tools`
+MODEL_SEARCHES: Final = "asked"  # kind of the result in mode `tools`
+SEARCHES_REASON = "the model looks back when it wants to"
 NO_TOOLS = "the model calls no tools, so the message was read"
 FOUND_ELSEWHERE = "what fits stands in another memory"
 CLIENT_TOOLS = "the client has tools of its own, so the message was read"
