@@ -78,20 +78,20 @@ HOLDERS = sa.text(
     " FROM search_messages m WHERE m.index = :index AND m.terms @@ CAST(t.term AS tsquery)) AS c"
     " WHERE c.doc_freqs > 0 ORDER BY c.doc_freqs"
 )
-_PASSING = (  # see `query.Filters`
-    "m.index = :index AND m.created >= :after AND m.created < :before"
-    " AND (CAST(:session AS bigint) IS NULL OR m.session = :session) AND (CAST(:role AS bytea) IS NULL"
-    f" OR substring(m.row FROM {_ROLE_AT} FOR {ROW['role'].itemsize}) = :role)"
+_PASSING = sa.text(  # see `query.Filters`
+    "search_messages.index = :index AND created >= :after AND created < :before"
+    " AND (CAST(:session AS bigint) IS NULL OR session = :session) AND (CAST(:role AS bytea) IS NULL"
+    f" OR substring(search_messages.row FROM {_ROLE_AT} FOR {ROW['role'].itemsize}) = :role)"
 )
-BY_WORDS = sa.text(
-    f"SELECT m.id FROM search_messages m WHERE {_PASSING}"
-    " AND m.terms @@ CAST(:filter AS tsquery) ORDER BY (SELECT sum(t.idf)"
-    " FROM unnest(CAST(:terms AS text[]), CAST(:idf AS float8[])) AS t(term, idf)"
-    " WHERE m.terms @@ CAST(t.term AS tsquery)) DESC NULLS LAST, m.id DESC LIMIT :most"
+_PASSING_IDS = sa.select(_M.id).where(_PASSING).limit(sa.bindparam("most"))
+BY_WORDS = _PASSING_IDS.where(sa.text("terms @@ CAST(:filter AS tsquery)")).order_by(
+    sa.text(
+        "(SELECT sum(t.idf) FROM unnest(CAST(:terms AS text[]), CAST(:idf AS float8[])) AS t(term, idf)"
+        " WHERE terms @@ CAST(t.term AS tsquery)) DESC NULLS LAST, id DESC"
+    )
 )
-BY_MEANING = sa.text(
-    f"SELECT m.id FROM search_messages m WHERE {_PASSING}"
-    " AND vector_dims(m.vector) = :size ORDER BY m.vector <=> CAST(:vector AS halfvec) LIMIT :most"
+BY_MEANING = _PASSING_IDS.where(sa.text("vector_dims(vector) = :size")).order_by(
+    sa.text("vector <=> CAST(:vector AS halfvec)")
 )
 BESIDE = sa.text(
     "SELECT b.id FROM unnest(CAST(:found AS bigint[])) AS f(id), LATERAL"
