@@ -14,7 +14,7 @@ EVENT_TYPES = {
     "message.stored": "a message was stored: said in a turn, appended, imported, or sent by a client's program",
     "summary.updated": "a session's summary has a new version",
     "fact.created": "a fact was made",
-    "fact.corrected": "a fact was edited, superseded, merged, closed or reopened",
+    "fact.corrected": "a fact was edited, superseded, merged, contradicted, excluded, ended, expired or reopened",
     "fact.forgotten": "a fact was deleted, by itself or with its message or session",
     "profile.updated": "a person's profile has a new version",
     "overview.updated": "the overview of a person has a new version",

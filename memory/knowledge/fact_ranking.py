@@ -93,7 +93,7 @@ class Ranking:
     def _score(self, fact: Fact, query: frozenset[str], near: float, now: datetime) -> FactScore:
         """Return the weighted parts, each in 0..1 times its weight, and their sum.
 
-        importance: of 5; recency: halves every FACT_HALF_LIFE_DAYS; use: the logarithm of how often the fact was
+        importance: of 5; recency: halves every HALF_LIFE_DAYS; use: the logarithm of how often the fact was
         relevant, of OFTEN times; relevance: the cosine between its words and the message's, as sets, or how near their
         meanings are, whichever is more.
         """

@@ -12,7 +12,7 @@ Invariants:
 import logging
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -44,7 +44,7 @@ from models.messages import Message
 log = logging.getLogger(__name__)
 
 _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
-_DRAFTED = ("text", "quote", "category", "importance", "scope")
+_DRAFTED = {field.name for field in fields(FactDraft)} & {field.name for field in fields(Fact)}
 _REVISED = ("text", "category", "importance", "pinned")
 
 _INSERT = insert(FactRow.__table__).returning(_F.id)

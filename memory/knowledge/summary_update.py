@@ -188,7 +188,7 @@ def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInpu
 def read(
     answer: str, previous: Sections, messages: Sequence[Message] = (), *, may_be_empty: bool = False
 ) -> SummaryUpdate:
-    """Read a model's answer that is fit to replace `previous`. Prose becomes the last section, without facts.
+    """Read a model's answer that is fit to replace `previous`. Prose becomes `discussed`, without facts.
 
     messages: what it is about; facts without a quote get one from them.
     may_be_empty: whether the person has said nothing yet.
@@ -262,7 +262,7 @@ def _by_name(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_text(text: str, previous: Sections) -> Sections:
-    """Return the previous summary with a text as its last section. Raises InvalidAnswer."""
+    """Return the previous summary with a text as its `discussed`. Raises InvalidAnswer."""
     if len(text) < REFUSAL_CHARS_MAX and _REFUSAL.match(plain_apostrophes(text).lstrip(" \n\t\"'*#>_“«")):
         raise InvalidAnswer("It declines the task in words and is no summary.")
     return limit_size(replace(previous, discussed=_paragraphs(text)))

@@ -125,6 +125,7 @@ def _started(turn: TurnRow, session_id: str, memory: MemoryReport) -> TurnStarte
 
 def read_answer(tx: Transaction, turn: TurnRow) -> TurnFinished:
     """Return the answer that a finished turn gave, for a retry of its request."""
+    assert turn.usage is not None
     session = tx.get_one(SessionRow, turn.session_id)
     reply = tx.get_one(MessageRow, turn.reply_message_id)
     return TurnFinished(
@@ -133,7 +134,7 @@ def read_answer(tx: Transaction, turn: TurnRow) -> TurnFinished:
         reply_message_id=reply.id,
         finish_reason=turn.finish_reason or "stop",
         model=turn.model or "",
-        usage=TurnUsage.from_stored(turn.usage or {}),
+        usage=TurnUsage.from_stored(turn.usage),
         calls=calls_of(reply.extra),
     )
 
