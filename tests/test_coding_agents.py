@@ -289,6 +289,13 @@ def test_of_what_cline_sends_the_persons_words_are_stored(client, model_server):
     assert stored(client, "t")[0][1].startswith("<environment_details>"), "as a person said it"
 
 
+def test_of_what_copilot_sends_the_persons_words_are_stored(client):
+    text = "<current_datetime>2026-11-29T10:51:20.502+00:00</current_datetime>\n\nMy cat is called Miso."
+    body = {"model": "recap", "messages": [user(text)]}
+    good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": "s"}))
+    assert stored(client, "s")[0] == ("user", "My cat is called Miso.")
+
+
 def test_of_what_aider_sends_the_persons_words_are_stored(model_app, model_server):
     """Each conversation begins with the same example: without it, the next one would take the place of this one."""
     client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])

@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_BLOCK = re.compile(r"\s*<(system-reminder|environment_context|environment_details|user_instructions)>")
+_BLOCK = re.compile(
+    r"\s*<(system-reminder|environment_context|environment_details|user_instructions|current_datetime)>"
+)
 _FILE = "# AGENTS.md instructions"
 _FOUND, _FOUND_ENDS = "### Task:\nRespond to the user query using the provided context", "</context>"
 _ADDED, _ADDED_ENDS = "<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"
@@ -38,7 +40,12 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("Create a concise, 3-5 word phrase as a header for the following query", ""),
     ("Analyze this conversation and provide:", " User: "),  # of LibreChat
     ("", "predict the three most likely questions that human would ask"),  # of Dify and Flowise
+    (
+        "<role> Context Extraction Assistant </role>",
+        "<messages>",
+    ),  # of LangChain, when it summarises an agent's history
     ("Given the following... please reply with a short summary", "words in length"),  # of Continue
+    ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
     ("Reply with only a description in four words or less", ""),  # of Goose
     ("Summarize in a 10-word Title.", ""),  # of Jan
     ("Analyze *only* the content and structure of your immediately preceding response", ""),  # of Gemini CLI

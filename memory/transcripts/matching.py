@@ -42,6 +42,9 @@ AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this t
 REGENERATED_SECONDS = 3600.0  # in which the same first question asks for another answer to it
 LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
+RECENT_MAX = (
+    8  # sessions of a person, the latest used, that are compared with a list whose beginning the client left out
+)
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
 
 
@@ -70,7 +73,8 @@ def find_session_of(
     answer yet, as the request that began it: as a retry, or to get another answer.
     Of several sessions with one opening the one that has most in common is meant.  Where no owner is named, two
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
-    being answered is meant only by the same request sent again.
+    being answered is meant only by the same request sent again.  A named person's conversation may come without its
+    opening: many programs send the last messages alone, or a summary of their own in the place of the others.
     """
     sent = client.keys
     begun = conversation_fingerprint(caller, sent)
@@ -96,7 +100,23 @@ def find_session_of(
         )
         if meant and (all_sent, shared) > best:
             best, match = (all_sent, shared), row
+    if match is None and begun is not None and caller.owner:
+        match = _find_by_latest_messages(tx, caller, sent, leases)
     return match
+
+
+def _find_by_latest_messages(
+    tx: Transaction, caller: Caller, sent: Sequence[MessageKey], leases: Leases
+) -> SessionRow | None:
+    """Find the person's session that has most of the history that was sent, up to its last answer."""
+    history = max(place for place, key in enumerate(sent, 1) if key.role == "assistant")
+    sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
+    for row in tx.scalars(sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)).unique().all():
+        line = list(_line(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
+        if 2 * len(reconcile(line, sent).places) > history:
+            locked = sessions.where(SessionRow.id == row.id)
+            return tx.scalars(for_update(tx, locked, OwnerRow, SessionRow)).unique().one_or_none()
+    return None
 
 
 def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
