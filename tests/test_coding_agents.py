@@ -289,6 +289,32 @@ def test_of_what_cline_sends_the_persons_words_are_stored(client, model_server):
     assert stored(client, "t")[0][1].startswith("<environment_details>"), "as a person said it"
 
 
+def test_of_what_qwen_code_sends_the_persons_words_are_stored(client):
+    setup = [
+        user(
+            [
+                {
+                    "type": "text",
+                    "text": "This is the Qwen Code. We are setting up the context for our chat.\nIt is Sunday.",
+                }
+            ]
+        ),
+        {"role": "assistant", "content": "Got it. Thanks for the context!"},
+    ]
+    update = user("Managed memory directory: `/w`\n\nScan the conversation and update durable managed memory.")
+    call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+    steps = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_call_id": "c", "content": "none"}]
+    for text in ("My cat is called Miso.", "What is my cat called?"):
+        told = [*setup, user(text)]
+        body = {"model": "recap", "user": "ada", "messages": told}
+        answer = good(client.post("/v1/chat/completions", json=body))["choices"][0]["message"]
+        for own in ([update], [update, *steps]):
+            good(client.post("/v1/chat/completions", json={**body, "messages": [*told, answer, *own]}))
+    found = read_all(client, "/api/sessions", user_id="ada")
+    assert [stored(client, one["id"])[0] for one in found] == [("user", text), ("user", "My cat is called Miso.")]
+    assert [len(stored(client, one["id"])) for one in found] == [2, 2]
+
+
 def test_of_what_copilot_sends_the_persons_words_are_stored(client):
     text = "<current_datetime>2026-11-29T10:51:20.502+00:00</current_datetime>\n\nMy cat is called Miso."
     body = {"model": "recap", "messages": [user(text)]}

@@ -3,8 +3,9 @@
 What they write into a person's messages is not stored.
 
 Agents put the state of their work and standing instructions before the person's words.  Aider also begins each
-conversation with an example, and files and rules stand in messages of the person's.  Open WebUI puts what it found in
-files and on the web before them, and LobeChat after them.
+conversation with an example, and files and rules stand in messages of the person's.  Qwen Code, as other programs made
+from Gemini CLI, begins it with the state of the machine, and an answer to that.  Open WebUI puts what it found in files
+and on the web before them, and LobeChat after them.
 """
 
 import re
@@ -15,6 +16,8 @@ _BLOCK = re.compile(
     r"\s*<(system-reminder|environment_context|environment_details|user_instructions|current_datetime)>"
 )
 _FILE = "# AGENTS.md instructions"
+_SETUP = re.compile(r"This is the [\w -]+\. We are setting up the context for our chat\.")
+_SETUP_ANSWER = "Got it. Thanks for the context!"
 _FOUND, _FOUND_ENDS = "### Task:\nRespond to the user query using the provided context", "</context>"
 _ADDED, _ADDED_ENDS = "<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"
 _EXAMPLE_ENDS = "I switched to a new code base. Please don't consider the above files"
@@ -46,6 +49,7 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ),  # of LangChain, when it summarises an agent's history
     ("Given the following... please reply with a short summary", "words in length"),  # of Continue
     ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
+    ("Managed memory directory: ", "update durable managed memory"),  # of Qwen Code, for files of its own
     ("Reply with only a description in four words or less", ""),  # of Goose
     ("Summarize in a 10-word Title.", ""),  # of Jan
     ("Analyze *only* the content and structure of your immediately preceding response", ""),  # of Gemini CLI
@@ -69,14 +73,14 @@ def words_of_person(text: str) -> str:
         text = words.strip() or text
     words, _, added = text.partition(_ADDED)
     text = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else text
-    return "" if text.startswith(_FILE) else text
+    return "" if text.startswith(_FILE) or _SETUP.match(text) else text
 
 
-def without_aiders(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-    """Return the messages with the person's words alone; None for those that Aider wrote."""
+def without_agents(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+    """Return the messages with the person's words alone; None for those that an agent wrote, and for its answers."""
     begin = next((place for place, message in enumerate(raw) if _begins(message, "user", _EXAMPLE_ENDS)), None)
     if begin is None:
-        return list(raw)
+        return [None if _begins(message, "assistant", _SETUP_ANSWER) else message for message in raw]
     persons: list[Mapping[str, Any] | None] = [None] * (begin + 1)
     for before, message in zip(raw[begin:], raw[begin + 1 :], strict=False):
         is_reply = _begins(message, "assistant", "Ok") and _begins(before, "user", (_EXAMPLE_ENDS, *_FILES))

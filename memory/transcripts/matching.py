@@ -126,7 +126,9 @@ def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None
         return True
     if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
         return True
-    if any(is_auxiliary_text(text_of(message)) for message in (*conversation.instructions[:1], conversation.raw[-1])):
+    said = (raw for raw in reversed(conversation.raw) if raw.get("role") != "tool" and not raw.get("tool_calls"))
+    last = next(said, conversation.raw[-1])  # a program works on its own request with tools, too
+    if any(is_auxiliary_text(text_of(message)) for message in (*conversation.instructions[:1], last)):
         return True
     if len(messages) != 1 or messages[0].key.role != "user":
         return False

@@ -29,7 +29,7 @@ from memory.llm import ChatMessage, ToolCall
 from memory.llm.response_parser import text_in
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import file_block, quoted, strip_markup, to_prompt_message
-from memory.transcripts.frontends import without_aiders, words_of_person
+from memory.transcripts.frontends import without_agents, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import ListedMessage, Message, MessageDraft
 from schemas.fields import MESSAGE_CHARS_MAX
@@ -85,7 +85,7 @@ class Transcript:
         """Read the conversation in a request's `messages`. continues: the model goes on from the assistant's last."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
-        for item, persons in zip(map(_without_thoughts, raw), without_aiders(raw), strict=True):
+        for item, persons in zip(map(_without_thoughts, raw), without_agents(raw), strict=True):
             draft = _draft(_without_thoughts(persons)) if persons is not None else None
             if draft is None:
                 waiting.append(item)
