@@ -233,7 +233,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
             parameters,
             fingerprint=fingerprint.hexdigest(),
             is_complete=not session or session_header in (WHOLE_HEADER, THREAD_HEADER) or session == agent_session,
-            temporary=session_header == WHOLE_HEADER and session.startswith(TEMPORARY),
+            bypass=session_header == WHOLE_HEADER and session.startswith(TEMPORARY),
             is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),
             holds_several=session != "" and session == agent_session,
         ),

@@ -373,5 +373,5 @@ def create_response(body: ResponseBody) -> Response:
     """
     turn = in_session(chat.turn_request(body.parameters, body.metadata), body.previous, body.conversation, body.listed)
     if not body.store:
-        turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, temporary=True))
+        turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, bypass=True))
     return chat.answer(turn, lambda started: ResponseEncoder(started, body.repeated, body.custom))

@@ -119,10 +119,10 @@ def _find_by_latest_messages(
     return None
 
 
-def is_auxiliary_request(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
-    """Return whether a request is about a conversation and no part of it, or has nothing that may be stored."""
+def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
+    """Return whether a request uses no memory: it is auxiliary, or has nothing that may be stored."""
     conversation, messages = client.conversation, client.conversation.messages
-    if client.temporary or not messages:
+    if client.bypass or not messages:
         return True
     if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
         return True

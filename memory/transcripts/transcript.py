@@ -124,7 +124,7 @@ class TranscriptRequest:
     the session that the request names), all that comes after that reply.
     is_declared_retry: the client says that it sends this again.
     holds_several: the session that it names may have several conversations, as those of an agent's helpers.
-    `temporary`: nothing of it may be stored.  `fingerprint` is the same for the same request.
+    bypass: it may not be stored, so its turn uses no memory. fingerprint: the same for the same request.
     """
 
     conversation: Transcript
@@ -134,7 +134,7 @@ class TranscriptRequest:
     previous_reply_id: int | None = None
     is_declared_retry: bool = False
     holds_several: bool = False
-    temporary: bool = False
+    bypass: bool = False
 
     @property
     def takes_tools(self) -> bool:

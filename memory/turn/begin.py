@@ -39,10 +39,10 @@ from memory.sessions.messages import (
     title_from,
 )
 from memory.transcripts.matching import (
+    bypasses_memory,
     find_resumable,
     find_session_of,
     is_another_conversation,
-    is_auxiliary_request,
     sync_transcript,
 )
 from memory.turn import turns
@@ -118,7 +118,7 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
 
     window: tokens that the model can read; the message must fit.
 
-    Returns None for a client's auxiliary request, which uses no memory.
+    Returns None for a client's request that bypasses memory.
     Raises NotFound, InvalidRequest, TooLarge, and LimitReached when the owner's tokens of the day are spent.  Raises
     Conflict when the other turn does not end in time or too many requests wait for it, when another request had this
     Idempotency-Key, and when the message of that key has been replaced.  Then nothing was stored.
@@ -158,7 +158,7 @@ def _find_and_begin(
 ) -> Turn | SessionRow | None:
     """Find or create the session, take it, and begin the turn.
 
-    Returns the session's row while another turn has its lease, and None for a client's auxiliary request.
+    Returns the session's row while another turn has its lease, and None for a client's request that bypasses memory.
     """
     transcript, keyed = request.transcript, None  # keyed: the turn that began with the request's Idempotency-Key
     with engine.database.orm(tx) as rows:
@@ -167,7 +167,7 @@ def _find_and_begin(
             if keyed is not None and keyed.finished_at is not None:
                 return Turn(request, earlier_answer=turns.read_answer(rows, keyed))
         if transcript is not None:
-            if is_auxiliary_request(rows, request.caller, request.session_id, transcript):
+            if bypasses_memory(rows, request.caller, request.session_id, transcript):
                 return None
             if is_another_conversation(rows, request.caller, request.session_id, transcript):
                 request = replace(request, session_id=None)
@@ -183,7 +183,7 @@ def _find_and_begin(
         if is_new := row is None:
             row = engine.sessions.make(rows, request.caller, request.session_id)
             row.opening = request.opening()
-    appends = keyed is None and request.replaces is None and transcript is None
+    appends = keyed is None and request.replaces is None and not request.is_client
     taken = _take_session(tx, engine, request, row_id=row.id, appends=appends)
     begun = None if taken is None else _begin(tx, engine, taken, arrived_at, window, keyed)
     return row if begun is None else begun._replace(is_new_session=is_new)
@@ -242,7 +242,7 @@ def _begin(
     if request.summary_prompt is not None:  # raises now for an unknown name; the job would only log it
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
-    store = _store_message if request.transcript is None else partial(_sync, arrived_at=arrived_at)
+    store = _store_message if not request.is_client else partial(_sync, arrived_at=arrived_at)
     turn = store(tx, engine, taken, keyed)
     if turn.session is None:  # a retry, which was answered before
         return turn

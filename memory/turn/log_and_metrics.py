@@ -42,7 +42,7 @@ def count_turn(
     error: BaseException | None,
 ) -> None:
     """Count the turn and log its line.  A refused turn has no line: that of its request says all."""
-    request, api = turn.request, "chat" if turn.request.transcript is None else "completions"
+    request, api = turn.request, "completions" if turn.request.is_client else "chat"
     outcome, seconds = _outcome(turn, finished, error), perf_counter() - watch.started_at
     first_word = None
     if request.stream and reply.first_word_at is not None:

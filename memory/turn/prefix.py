@@ -226,6 +226,6 @@ def _system_prompt(engine: Engine, turn: Turn, stored: str | None) -> tuple[str,
     if request.block_tokens or (request.transcript is not None and request.transcript.conversation.instructions):
         return "", False
     own = request.system_prompt or session.system_prompt or engine.settings.system_prompt
-    if own or request.transcript is not None:
+    if own or request.is_client:
         return own or "", False
     return engine.prompts.system(stored), True

@@ -99,7 +99,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
     values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
     with engine.database.begin(request.lock_timeout) as tx:
-        opening = request.opening(draft, finished.finish_reason) if request.transcript is not None else None
+        opening = request.opening(draft, finished.finish_reason) if request.is_client else None
         row = tx.execute(_END_TURN, {**params, "fingerprint": opening}).first()
         if row is None:
             raise Conflict(
@@ -146,7 +146,7 @@ def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseExceptio
     if isinstance(error, TooLarge):
         _withdraw(engine, turn)  # the error says that nothing was stored
         return None
-    is_person = turn.request.transcript is None
+    is_person = not turn.request.is_client
     kept = KEPT.format(turn.session_id) if is_person else ""  # the session may be new to the caller
     is_first_call = not reply.usages and not reply.has_words
     if isinstance(error, ModelError) and is_first_call and _mark_if_refused(engine, turn, error):

@@ -31,7 +31,7 @@ class TurnRequest:
     remember: False: no fact is taken from the turn, and no other session recalls it.
     summary_prompt: the name of the prompt for this turn's summary.
     timezone: in which the person's days begin.
-    temporary: nothing is stored. history: the earlier messages of a temporary chat, which only the caller has.
+    temporary: memory is read, and nothing is stored. history: its earlier messages, which only the caller has.
     replaces: the id of the user message of this session that this one replaces, with all messages after it.
     on_disconnect: finish the reply when the reader leaves, or interrupt it and store what was written until then.
     transcript: the request of a client, a program that sends its conversation each time; `message` is the last user
@@ -77,6 +77,11 @@ class TurnRequest:
         keys = [*self.transcript.keys, *replies]
         whole = conversation_fingerprint(self.caller, keys)
         return whole or conversation_fingerprint(self.caller, keys, answered=False)
+
+    @property
+    def is_client(self) -> bool:
+        """Return whether a client sent it, with its conversation (`transcript`)."""
+        return self.transcript is not None
 
     @property
     def attached_tokens(self) -> int:
@@ -131,6 +136,11 @@ class Turn(NamedTuple):
     is_appended: bool = False
     is_new_session: bool = False
     earlier_answer: "TurnFinished | None" = None
+
+    @property
+    def bypasses_memory(self) -> bool:
+        """Return whether it uses and stores no memory, or has an `earlier_answer`."""
+        return self.session is None
 
 
 @dataclass(frozen=True)

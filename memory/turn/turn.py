@@ -54,8 +54,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     was stored it raises ModelError, and Conflict("turn_stopped") when the turn was stopped before the first word of the
     reply.  The message is then kept, and the same request resumes the turn.
     """
-    is_client = request.transcript is not None
-    model = engine.model_server.models.choose(request.model, main_if_unknown=is_client)
+    model = engine.model_server.models.choose(request.model, main_if_unknown=request.is_client)
     watch, reply, turn = Stopwatch(), Reply(), Turn(request)
     finished: TurnFinished | None = None
     error: BaseException | None = None
@@ -72,7 +71,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         if turn.lease is not None:
             engine.leases.hold(turn.lease, request.cancel.cancel, lambda tx: turns.save_partial(tx, turn, reply.text))
         prompt = None
-        if turn.session is not None:  # None: the turn bypasses memory
+        if not turn.bypasses_memory:
             prompt, problem = fail_open(request, partial(prepare, engine, turn, model, watch))
         prompt = prompt or passthrough_prompt(engine, turn, problem)
         watch.mark("compose")
@@ -154,7 +153,7 @@ def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result 
         return step(), None
     except Exception as error:  # a client's request fails open, whatever breaks
         code = error.code if isinstance(error, RecapError) else None
-        if request.transcript is None or code not in (None, *FAIL_OPEN_CODES):
+        if not request.is_client or code not in (None, *FAIL_OPEN_CODES):
             raise
         if code is not None:
             log.warning("a client's request goes on without memory", extra=logs.fields(code=code))

@@ -66,7 +66,7 @@ def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> i
     values: dict[str, Any] = {"started_at": now, "lease_token": turn.lease.token, "so_far": None}
     if request.idempotency_key is not None:
         values["idempotency_key"] = request.idempotency_key
-    if request.idempotency_key is not None or request.transcript is not None:
+    if request.idempotency_key is not None or request.is_client:
         values["fingerprint"] = request.fingerprint
     turn_id = tx.scalar(_BY_MESSAGE, {"message": message.id}) if not turn.is_appended else None
     if keyed is not None and keyed.id != turn_id:  # its message was replaced by one with the same words
