@@ -40,7 +40,7 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.recall import recall
 from memory.recall.excerpts import excerpt_block
 from memory.recall.search import SearchScope, search_memory
-from memory.recall.triggers import about
+from memory.recall.triggers import role_meant
 from models import OwnerRow
 from models.facts import Fact
 from models.messages import Excerpt
@@ -132,11 +132,11 @@ class Person:
         """Return the excerpts that a turn shows beside a message, unasked."""
         budget = self.engine.settings.recall_tokens
         key = self.scope.owner_key
-        plan = recall.plan_recall(self.engine, text, key, self.now, UTC, mode="auto", budget=budget)
+        plan = recall.prepare_recall(self.engine, text, key, self.now, UTC, mode="auto", budget=budget)
         generation = self.engine.index.generation(key)
         with self.engine.database.connect() as tx:
-            found = recall.find(self.engine, tx, self.scope, plan, generation)
-        return recall.select(self.engine, found).excerpts
+            found = recall.search_in_snapshot(self.engine, tx, self.scope, plan, generation)
+        return recall.choose_excerpts(self.engine, found).excerpts
 
 
 def measure_sets(
@@ -188,7 +188,7 @@ def _facts(ranking: Ranking, told: Sets, budget: int) -> Figures:
     ]
     counts = dict.fromkeys(("shown", "in 1", "in 3"), 0)
     for question, right in told["questions"]:
-        shown = ranking.for_message(facts, question, budget, BEGAN, is_personal=about(question) is not None)
+        shown = ranking.for_message(facts, question, budget, BEGAN, is_personal=role_meant(question) is not None)
         place = next((at for at, fact in enumerate(shown) if right in fact.text), None)
         if place is not None:
             counts["shown"] += 1

@@ -35,7 +35,7 @@ from memory.quoting import message_line
 from memory.recall.excerpts import LocatedMessage, excerpt_block, fit_budget, line_tokens, truncate_message
 from memory.recall.relevance import gate_for, relevant
 from memory.recall.times import time_ranges
-from memory.recall.triggers import about
+from memory.recall.triggers import role_meant
 from models.messages import Message
 from search_index import RANKING_PROFILES, Document, Hit, Query, RankingProfile, SearchIndex, WordLlamaEmbedder
 from search_index.embeddings import cosines, norms, quantize, rows_of
@@ -107,7 +107,7 @@ class Corpus:
         """Return the query of a question, with the times it names as of when it is asked."""
         asked_at = self.conversation.asked_at(question).replace(tzinfo=UTC)
         times = [(time.after, time.before) for time in time_ranges(question.text, asked_at, UTC)]
-        return Query(question.text, limit, times=times, about=about(question.text))
+        return Query(question.text, limit, times=times, about=role_meant(question.text))
 
 
 def index_of(root: Path, profile: RankingProfile, *, vectors: bool) -> SearchIndex:
@@ -164,7 +164,7 @@ class Scorer:
     def in_prompt(self, question: Question, hits: Sequence[Hit]) -> dict[str, float]:
         """Return the share of its evidence in a prompt with the default settings, and the tokens of its excerpts."""
         best = hits[: DEFAULTS.recall_limit]
-        is_open = gate_for(best, Query(question.text, about=about(question.text))).is_open(best)
+        is_open = gate_for(best, Query(question.text, about=role_meant(question.text))).is_open(best)
         best = relevant(best) if is_open else []
         excerpts = fit_budget(self._stored, best, budget=DEFAULTS.recall_tokens, window_size=DEFAULTS.recall_window)
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from benchmarks.conversation import note
 from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for, relevant
-from memory.recall.triggers import about
+from memory.recall.triggers import role_meant
 from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
 from tests.recall import reason, recalled, talker, words
@@ -54,7 +54,7 @@ def hit(score: float = 1.0, own: float = 0.0, near: float = 0.0, **why: float) -
 
 
 def asked(text: str) -> Query:
-    return Query(text, about=about(text))
+    return Query(text, about=role_meant(text))
 
 
 def test_a_message_about_the_person_opens_the_gate_sooner():

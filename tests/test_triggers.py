@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.languages import LANGUAGES, Language, analysis_in, pattern, text_pattern
-from memory.recall.triggers import MessageReading, Trigger, about, asking, each_keyword, stands_alone
+from memory.recall.triggers import MessageReading, Trigger, asking, each_keyword, role_meant, stands_alone
 
 ENGLISH = analysis_in("en")
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
@@ -311,4 +311,4 @@ def test_every_keyword_stands_in_the_text_and_in_the_index(text):
     ],
 )
 def test_whose_words_answer_a_question(question, role):
-    assert about(question) == role
+    assert role_meant(question) == role

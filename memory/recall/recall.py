@@ -1,8 +1,8 @@
 """Recall for a turn: plan the search, find messages in one snapshot, select excerpts that are worth their tokens.
 
-    plan_recall   read the message, prepare its query and vector; no transaction is open
-    find          search and load messages, inside the caller's read transaction
-    select        re-rank, keep what is near enough, fit the token budget; no transaction is open
+    prepare_recall       read the message, prepare its query and vector; no transaction is open
+    search_in_snapshot   search and load messages, inside the caller's read transaction
+    choose_excerpts      re-rank, keep what is near enough, fit the token budget; no transaction is open
 
 The invariants of `search` hold here too.
 
@@ -30,10 +30,10 @@ from memory.recall.relevance import (
     empty_exchanges,
     gate_for,
     relevant,
-    statements,
+    without_questions,
 )
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
-from memory.recall.triggers import UNASKED, Kind, MessageReading, RecallPlan
+from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.messages import Excerpt
 from search_index import Hit, PreparedQuery, Query
@@ -63,31 +63,36 @@ class RecallResult:
 
 
 @dataclass(frozen=True)
-class PreparedPlan:
-    """Plan of a turn's recall: the message, read, and its query, prepared.  Without a budget recall is off.
+class PreparedRecall:
+    """Message that was read, and its query, before anything is known of the session.  Without a budget recall is off.
 
+    `search_in_snapshot` plans the search, when it knows what the prompt shows beside the message.
+
+    mode: in force. requested_mode: of the request or the settings; mode_reason: why another is in force.
     budget: the most tokens of all excerpts.
     """
 
     mode: str
     reading: MessageReading
     budget: int = 0
-    prepared: PreparedQuery | None = None
+    query: PreparedQuery | None = None
+    requested_mode: str = ""
+    mode_reason: str = ""
 
 
 class Findings(NamedTuple):
     """Rows of one snapshot that a turn may show, and the plan they were found by.
 
     scope: where they were searched. budget: the most tokens of all excerpts. query: of the search; None: none was made.
-    unasked: the kind of a message that did not ask for a search, or VAGUE. Then nothing is shown unless a hit is near
-    enough (see `relevance`), or the mini model says that one helps. None: the best hits are shown.
+    gated: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`), or
+    the mini model says that one helps. None: the best hits are shown, as in mode `always`.
     marks: marks of unhelpful excerpts that have some of the hits. summaries, endings: of other conversations.
     """
 
-    plan: RecallPlan
+    plan: SearchPlan
     scope: SearchScope
     budget: int = 0
-    unasked: str | None = None
+    gated: str | None = None
     query: PreparedQuery | None = None
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
@@ -95,7 +100,7 @@ class Findings(NamedTuple):
     endings: tuple[Excerpt, ...] = ()
 
 
-def plan_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
+def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     engine: Engine,
     text: str,
     owner_key: str,
@@ -104,7 +109,7 @@ def plan_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     *,
     mode: str,
     budget: int,
-) -> PreparedPlan:
+) -> PreparedRecall:
     """Read a message, and prepare its query if it may look back.  May call an embedding service.
 
     mode: one of RECALL_MODES; in mode `tools` no query is prepared: the model searches by itself. In mode `always` the
@@ -115,48 +120,48 @@ def plan_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     settings = engine.settings
     reading = MessageReading(text[:QUERY_CHARS], now, zone, analysis_in(settings.search_language))
     if mode in ("off", "tools") or not settings.recall_limit or not budget:
-        return PreparedPlan(mode, reading)
-    is_wanted, prepared = mode == "always", None
-    plan = reading.plan((), always=is_wanted)
-    if plan.share and plan.text:
-        query = Query(plan.text, settings.recall_limit, about=triggers.about(plan.text), nearest=is_wanted)
-        prepared = engine.index.prepare(query, owner_key)
-    return PreparedPlan(mode, reading, budget, prepared)
+        return PreparedRecall(mode, reading)
+    is_wanted, query = mode == "always", None
+    plan = reading.plan((), always=is_wanted)  # as if nothing were visible: no other text is searched
+    if plan.budget_share and plan.text:
+        about = triggers.role_meant(plan.text)
+        query = engine.index.prepare(Query(plan.text, settings.recall_limit, about=about, nearest=is_wanted), owner_key)
+    return PreparedRecall(mode, reading, budget, query)
 
 
-def find(
+def search_in_snapshot(
     engine: Engine,
     tx: Connection,
     scope: SearchScope,
-    plan: PreparedPlan,
+    recall: PreparedRecall,
     generation: str,
     flags: SearchFlags = ALL_KINDS,
 ) -> Findings:
-    """Find the messages, summaries and endings that the plan asks for, in the snapshot of `tx`.
+    """Plan the search, and find messages, summaries and endings, in the snapshot of `tx`.
 
     generation: of the owner's index, read before the transaction began, so that no message is missed.
     flags: kinds of rows that the owner may have.
     """
-    if not plan.budget:
-        return Findings(RecallPlan("off", "recall is off"), scope)
+    if not recall.budget:
+        return Findings(SearchPlan("off", "recall is off"), scope)
     limit, by_session = engine.settings.recall_limit, engine.settings.recall_scope == "session"
     if by_session and scope.session_row_id is None:
-        off = RecallPlan("session_only", "recall keeps to the session, and this turn is in none")
+        off = SearchPlan("session_only", "recall keeps to the session, and this turn is in none")
         return Findings(off, scope)
-    is_wanted = plan.mode == "always"
-    final = plan.reading.plan(scope.visible_texts, always=is_wanted)
-    if not final.share:
+    is_wanted = recall.mode == "always"
+    final = recall.reading.plan(scope.visible_texts, always=is_wanted)
+    if not final.budget_share:
         return Findings(final, scope)
-    unasked = None if is_wanted else VAGUE if final.latest else final.kind
-    findings = Findings(final, scope, int(plan.budget * final.share), unasked)
-    if final.text and plan.prepared is not None:
-        prepared = plan.prepared._replace(query=replace(plan.prepared.query, times=final.times))
+    gated = None if is_wanted else VAGUE if final.latest else final.kind
+    findings = Findings(final, scope, int(recall.budget * final.budget_share), gated)
+    if final.text and recall.query is not None:
+        prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
         findings = _search(engine, tx, findings, prepared, generation, flags)
     elif final.times:
         matches = _find_latest(engine, tx, scope, final.times, limit)
         findings = findings._replace(matches=matches)
     if final.latest:
-        budget, page = min(plan.budget, other_sessions.ENDINGS_TOKENS_MAX), engine.settings.public_url
+        budget, page = min(recall.budget, other_sessions.ENDINGS_TOKENS_MAX), engine.settings.public_url
         if by_session:
             endings = other_sessions.own_ending(tx, scope, budget, page)
         else:
@@ -169,13 +174,13 @@ def find(
     return findings
 
 
-def select(engine: Engine, findings: Findings) -> RecallResult:
-    """Select excerpts within the budget, and say why.  May call the mini model.
+def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
+    """Choose excerpts within the budget, and say why.  May call the mini model.
 
     Call it with no transaction open.
     """
     plan, reason, kind = findings.plan, findings.plan.reason, findings.plan.kind
-    if not plan.share:  # recall does not look back
+    if not plan.budget_share:  # recall does not look back
         return RecallResult(reason=reason, kind=kind)
     excerpts = _select_excerpts(engine, findings)
     if plan.latest and not any(map(_tells_of_oneself, excerpts)):
@@ -201,9 +206,9 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     A query without text finds the latest messages between its times.
     """
     scope = replace(scope, analysed_max=None)  # what is left out would not be told
-    prepared = engine.index.prepare(replace(query, about=triggers.about(query.text)), scope.owner_key)
+    prepared = engine.index.prepare(replace(query, about=triggers.role_meant(query.text)), scope.owner_key)
     generation = engine.index.generation(scope.owner_key)
-    findings = Findings(RecallPlan("asked", ""), scope, budget)
+    findings = Findings(SearchPlan("asked", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
             findings = _search(engine, tx, findings, prepared, generation, ALL_KINDS)
@@ -223,9 +228,9 @@ def _search(
 ) -> Findings:
     """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
     gate, scope = None, findings.scope
-    if findings.unasked is not None and engine.reranker is None:
+    if findings.gated is not None and engine.reranker is None:
         widest = FOREIGN_PASSAGE if prepared.is_foreign else REFERRING
-        gate = BY_MEANING if findings.unasked == VAGUE else widest
+        gate = BY_MEANING if findings.gated == VAGUE else widest
     spare = SPARE * (1 + flags.unhelpful)
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)
     query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope))
@@ -269,7 +274,7 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
     hits, empty = list(matches.hits), empty_exchanges(window)
     if findings.query is not None:
         hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
-        hits = hits if findings.unasked == "reference" else statements(hits, window)  # "what did I ask you?"
+        hits = hits if findings.gated == "reference" else without_questions(hits, window)  # "what did I ask you?"
         hits = _near_enough(engine, findings, hits, window)
         if findings.marks:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
@@ -282,22 +287,22 @@ def _near_enough(
     engine: Engine, findings: Findings, hits: list[Hit], window: Mapping[int, LocatedMessage]
 ) -> list[Hit]:
     """Return the hits, re-ranked by the mini model if it does that; none if none is near enough."""
-    prepared, unasked = findings.query, findings.unasked
+    prepared, gated = findings.query, findings.gated
     assert prepared is not None
-    if engine.reranker is not None and len(hits) > 1 and (unasked is None or JUDGED.is_open(hits)):
+    if engine.reranker is not None and len(hits) > 1 and (gated is None or JUDGED.is_open(hits)):
         judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, window)
-        if judged is not None and unasked is not None:
+        if judged is not None and gated is not None:
             return judged
         hits = judged or hits  # what is asked for is shown, whatever the model says
-    if unasked is None or not hits:
+    if gated is None or not hits:
         return hits
     gate = BY_MEANING
-    if unasked != VAGUE:
+    if gated != VAGUE:
         gate = gate_for(
             hits,
             prepared.query,
-            points_back=unasked in POINTING,
-            is_question=findings.plan.share > UNASKED,
+            points_back=gated in POINTING,
+            is_question=findings.plan.budget_share > UNASKED,
             is_passage=window[hits[0].message_id].message.is_passage,
             is_foreign=prepared.is_foreign,
         )
@@ -327,4 +332,4 @@ def _demote_unhelpful(
 def _tells_of_oneself(excerpt: Excerpt) -> bool:
     """Return whether a hit is a message of the person about themselves, the answer to "where do I live"."""
     hits = (message for message in excerpt.messages if message.id in excerpt.hits)
-    return any(message.role == "user" and triggers.about(message.content) for message in hits)
+    return any(message.role == "user" and triggers.role_meant(message.content) for message in hits)

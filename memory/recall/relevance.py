@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memory.languages import text_pattern, told_and_asked
 from memory.recall.excerpts import LocatedMessage
-from memory.recall.triggers import about, asking
+from memory.recall.triggers import asking, role_meant
 from models.messages import Message
 from search_index import Hit, Query
 
@@ -38,7 +38,7 @@ class Gate(NamedTuple):
     dated: a hit of a time that the message names opens it as well.
     both: if set, what nearness and WORDS_WEIGHT times the share must come to instead, where a hit has a word of the
     message and meaning is compared. Each alone is often chance: a common word is in some message, and of many messages
-    some is near to anything.
+    some is near to anything. So 0.4 of the words and a nearness of 0.7 come to 1.3: enough for PERSONAL, not for OTHER.
     """
 
     words: float
@@ -48,13 +48,12 @@ class Gate(NamedTuple):
 
     def is_open(self, hits: Sequence[Hit]) -> bool:
         """Return whether one of the hits is near enough, or is of an entity that the message names."""
-        together = self.both and any(hit.near for hit in hits) and any(hit.own >= A_WORD for hit in hits)
-        return any(
-            (hit.near + WORDS_WEIGHT * hit.own >= self.both)
-            if together
-            else (hit.own >= self.words or hit.near >= self.near)
-            for hit in hits
-        ) or any((self.dated and hit.why.get("time")) or hit.why.get("linked") for hit in hits)
+        has_both = any(hit.near for hit in hits) and any(hit.own >= A_WORD for hit in hits)
+        if any((self.dated and hit.why.get("time")) or hit.why.get("linked") for hit in hits):
+            return True
+        if self.both and has_both:
+            return any(hit.near + WORDS_WEIGHT * hit.own >= self.both for hit in hits)
+        return any(hit.own >= self.words or hit.near >= self.near for hit in hits)
 
 
 REFERRING = Gate(0.5, 0.9)
@@ -84,8 +83,8 @@ def gate_for(
 ) -> Gate:
     """Return the gate of a message, for whose query these were found; one that names a speaker is about somebody.
 
-    points_back: the message refers to something earlier. One that speaks of the person (`about`) is about them, unless
-        it asks how to do something.
+    points_back: the message refers to something earlier. One that speaks of the person (`role_meant`) is about them,
+        unless it asks how to do something.
     is_question: the message asks for something; it counts for times, and in another language than the search.
     is_passage: the best hit is of a document. Who adds one means to ask about it.
     """
@@ -135,7 +134,7 @@ def _asking_part(sentence: str) -> str:
     if sentence.rstrip()[-1:] not in ("?", "？"):
         return ""
     *told, asked = told_and_asked(sentence)
-    return asked if told and (about(told[0]) is not None or len(told[0].split()) > ADDRESS_WORDS_MAX) else sentence
+    return asked if told and (role_meant(told[0]) is not None or len(told[0].split()) > ADDRESS_WORDS_MAX) else sentence
 
 
 def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
@@ -153,7 +152,7 @@ def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
     )
 
 
-def statements(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
+def without_questions(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
     """Return the hits that tell something; all of them if none does."""
     telling = [hit for hit in hits if not is_question(window[hit.message_id].message)]
     return telling or list(hits)

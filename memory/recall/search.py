@@ -232,7 +232,7 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
         alone=kind == "fact",
         session_id=session.id if session is not None and kind != "document" else None,
         times=[(time.after, time.before) for time in time_ranges(text, now, zone)],
-        about=triggers.about(text),
+        about=triggers.role_meant(text),
     )
     if kind == "document":
         filters["role"] = PASSAGE

@@ -67,7 +67,7 @@ _ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
 Kind = Literal[
-    "reference", "implicit", "plain", "time", "always", "small_talk", "nothing",  # of a message, see `RecallPlan`
+    "reference", "implicit", "plain", "time", "always", "small_talk", "nothing",  # of a message, see `SearchPlan`
     "off", "session_only", "asked", "latest", "missing",  # of what became of it, see `recall.RecallResult`
 ]  # fmt: skip
 """Why a turn shows its excerpts, or none.  The page has a sentence for each kind."""
@@ -85,11 +85,11 @@ class Trigger(NamedTuple):
     looks_back: bool = True
 
 
-class RecallPlan(NamedTuple):
+class SearchPlan(NamedTuple):
     """Search to make, and why: for `text` if there is any, else for messages of the `times` that a message names.
 
     kind: of the trigger; or "time" if the message names one, or "always", if that alone causes the search.
-    share: of the budget that the excerpts may take; 0 for a message that does not look back.
+    budget_share: of the budget that the excerpts may take; 0 for a message that does not look back.
     dangling: the message refers to something that no visible text shows.
     latest: it also has no content, so it means a conversation unless `text` finds something. The place of that
         conversation, counted from the newest; 0 for none.
@@ -97,7 +97,7 @@ class RecallPlan(NamedTuple):
 
     kind: Kind
     reason: str
-    share: float = 0.0
+    budget_share: float = 0.0
     text: str = ""
     times: Sequence[tuple[datetime, datetime]] = ()
     dangling: bool = False
@@ -150,7 +150,7 @@ class MessageReading:
             return Trigger("plain", f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}")
         return Trigger("nothing", "has no words to look for", looks_back=False)
 
-    def plan(self, visible_texts: Sequence[str], *, always: bool = False) -> RecallPlan:
+    def plan(self, visible_texts: Sequence[str], *, always: bool = False) -> SearchPlan:
         """Decide whether to search earlier messages, for which text and times, and for which share of the budget.
 
         always: search for everything that has words to look for.
@@ -161,7 +161,7 @@ class MessageReading:
         reasons = [trigger.reason] if looks_back or not times else []
         reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
         if not (looks_back or times):
-            return RecallPlan(trigger.kind, reason)
+            return SearchPlan(trigger.kind, reason)
         kind = trigger.kind if trigger.looks_back else "time" if times else "always"
         spans = [(time.after, time.before) for time in times]
         points_back = trigger.kind in ("reference", "implicit")
@@ -173,13 +173,13 @@ class MessageReading:
             place = 1 if self._place is None else _PLACES[self._place[0].lower()]
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
             text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
-            return RecallPlan(kind, reason, ALL, text, spans, dangling, latest=place)
+            return SearchPlan(kind, reason, ALL, text, spans, dangling, latest=place)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
-            return RecallPlan(kind, reason, ALL, "", spans, dangling)
+            return SearchPlan(kind, reason, ALL, "", spans, dangling)
         asked, message = self.asking, self.message
         of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
         share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
-        return RecallPlan(kind, reason, share, self.search_text, spans, dangling)
+        return SearchPlan(kind, reason, share, self.search_text, spans, dangling)
 
     def _has_no_content(self, *, points_back: bool) -> bool:
         """Return whether the message refers to something that none of its words names: "What did we decide?"
@@ -205,7 +205,7 @@ class MessageReading:
         return _is_vague(each_keyword(self.analysis.asked(text), self.analysis))
 
 
-def about(question: str) -> str | None:
+def role_meant(question: str) -> str | None:
     """Return the role whose words are likely to answer: the person's own if they speak of themselves, else None."""
     return "user" if _OWN.search(question) is not None and _REPLIED.search(question) is None else None
 

@@ -19,9 +19,9 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.llm import LanguageModel
 from memory.quoting import to_prompt_message
 from memory.recall import recall
-from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedPlan, RecallResult
+from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedRecall, RecallResult
 from memory.recall.search import SearchScope
-from memory.recall.triggers import about
+from memory.recall.triggers import role_meant
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.turn.memory_report import MemoryReport, OtherMemory
 from memory.turn.other_memories import FoundOther, Other, find_others, read_others, select_others
@@ -76,7 +76,7 @@ def read_context(
     """
     assert turn.session is not None
     planned = settings or engine.settings
-    plan, reason = _plan_recall(engine, turn, model, planned)
+    prepared = _prepare_recall(engine, turn, model, planned)
     others = find_others(engine, turn.request) if turn.request.also and turn.continued_turn is None else ()
     generation = engine.index.generation(turn.session.index_key)  # before the rows, so that no message is missed
     with engine.database.connect() as tx:
@@ -84,14 +84,14 @@ def read_context(
         settings = context.settings
         is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
         if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
-            plan = replace(plan, budget=settings.recall_tokens) if plan.budget else plan
-            findings = recall.find(engine, tx, context.scope, plan, generation, context.prefix.flags)
-            other_rows = read_others(tx, engine, others, context.scope, plan) if others else ()
+            prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
+            findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, generation, context.prefix.flags)
+            other_rows = read_others(tx, engine, others, context.scope, prepared) if others else ()
     if not is_planned:
         return read_context(engine, turn, model, settings)
     if turn.continued_turn is not None:
         return _as_before(context, turn.continued_turn.memory)
-    return _select(engine, turn, context._replace(others=others), plan, reason, findings, other_rows)
+    return _choose_for_message(engine, turn, context._replace(others=others), prepared, findings, other_rows)
 
 
 def read_session(
@@ -187,16 +187,14 @@ def _size(message: Message, turn: Turn) -> int:
 # -- recall
 
 
-def _plan_recall(
-    engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings
-) -> tuple[PreparedPlan, str]:
-    """Return the plan of the recall, and why its mode is not the requested one ("" if it is).
+def _prepare_recall(engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings) -> PreparedRecall:
+    """Prepare recall in the mode in force, which stays "tools" if the model will search by itself.
 
-    Call it with no transaction open.  The mode stays "tools" if the model will search by itself.
+    Call it with no transaction open.
     """
     assert turn.session is not None
     request, reason = turn.request, ""
-    mode = request.recall or settings.recall
+    mode = requested = request.recall or settings.recall
     if mode == "tools":
         transcript = request.transcript
         if transcript is not None and not (request.recall and transcript.takes_tools):  # it may mean tools of its own
@@ -205,7 +203,7 @@ def _plan_recall(
             mode, reason = "auto", NO_TOOLS
         elif model is None or not (settings.recall_limit and settings.recall_tokens):
             mode = "auto"
-    plan = recall.plan_recall(
+    prepared = recall.prepare_recall(
         engine,
         request.message,
         turn.session.index_key,
@@ -214,15 +212,14 @@ def _plan_recall(
         mode="off" if turn.continued_turn is not None else mode,
         budget=settings.recall_tokens,
     )
-    return plan, reason
+    return replace(prepared, requested_mode=requested, mode_reason=reason)
 
 
-def _select(  # noqa: PLR0913 - each is one thing that was read
+def _choose_for_message(
     engine: Engine,
     turn: Turn,
     context: Context,
-    plan: PreparedPlan,
-    reason: str,
+    prepared: PreparedRecall,
     findings: Findings,
     others: Sequence[FoundOther],
 ) -> Context:
@@ -231,11 +228,11 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    mode = turn.request.recall or settings.recall
-    if plan.mode == "tools":
+    mode, reason = prepared.requested_mode, prepared.mode_reason
+    if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
-        recalled = recall.select(engine, findings)
+        recalled = recall.choose_excerpts(engine, findings)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
     found_elsewhere = select_others(engine, others, question, settings.fact_tokens) if others else ()
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
@@ -245,10 +242,14 @@ def _select(  # noqa: PLR0913 - each is one thing that was read
     unseen = [fact for fact in prefix.other_facts if (fact.source_message_id, fact.valid_from) not in visible]
     facts: tuple[Fact, ...] = ()
     if unseen:
-        is_personal, budget = about(question) is not None, settings.fact_tokens
+        is_personal, budget = role_meant(question) is not None, settings.fact_tokens
         facts = Ranking.of(engine).for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
     examples: tuple[Example, ...] = ()
-    if settings.example_tokens and prefix.has_examples and plan.reading.trigger(context.scope.visible_texts).looks_back:
+    if (
+        settings.example_tokens
+        and prefix.has_examples
+        and prepared.reading.trigger(context.scope.visible_texts).looks_back
+    ):
         examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
     return context._replace(facts=facts, recalled=recalled, examples=examples, found_elsewhere=found_elsewhere)
 

@@ -21,9 +21,9 @@ from memory.knowledge.fact_reads import current_facts
 from memory.quoting import block, fact_line, owner_block
 from memory.recall import recall
 from memory.recall.excerpts import fit_excerpts
-from memory.recall.recall import LATEST, MISSING, Findings, PreparedPlan
+from memory.recall.recall import LATEST, MISSING, Findings, PreparedRecall
 from memory.recall.search import SearchScope
-from memory.recall.triggers import about
+from memory.recall.triggers import role_meant
 from memory.turn.memory_report import OtherMemory
 from memory.turn.request import TurnRequest
 from models import OwnerRow
@@ -66,14 +66,14 @@ def find_others(engine: Engine, request: TurnRequest) -> list[Other]:
 
 
 def read_others(
-    tx: Connection, engine: Engine, others: Sequence[Other], own: SearchScope, plan: PreparedPlan
+    tx: Connection, engine: Engine, others: Sequence[Other], own: SearchScope, prepared: PreparedRecall
 ) -> list[FoundOther]:
     """Read what the others may show, in the snapshot of `tx`. own: the scope of the session."""
-    plan, found = replace(plan, budget=plan.budget // len(others)), list[FoundOther]()
+    prepared, found = replace(prepared, budget=prepared.budget // len(others)), list[FoundOther]()
     for other in others:
         scope = replace(other.scope, visible_texts=own.visible_texts)
         facts = current_facts(engine, tx, scope.owner_id, 0, other.facts_revision)
-        found.append((other, facts, recall.find(engine, tx, scope, plan, other.generation)))
+        found.append((other, facts, recall.search_in_snapshot(engine, tx, scope, prepared, other.generation)))
     return found
 
 
@@ -82,9 +82,9 @@ def select_others(
 ) -> tuple[OtherMemory, ...]:
     """Select facts and excerpts of the others for the message.  May call the mini model."""
     budget = fact_tokens // len(found)
-    ranking, is_personal, shown = Ranking.of(engine), about(question) is not None, list[OtherMemory]()
+    ranking, is_personal, shown = Ranking.of(engine), role_meant(question) is not None, list[OtherMemory]()
     for other, facts, findings in found:
-        result = recall.select(engine, findings)
+        result = recall.choose_excerpts(engine, findings)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
         fitting = ranking.for_message(facts, question, budget, engine.now(), is_personal=is_personal)
         if fitting or excerpts:
