@@ -47,7 +47,7 @@ from models import (
 from models.jobs import Job, JobRequest
 from models.overview import Overview, Sentence
 from models.owners import Caller
-from models.sections import Sections
+from models.sections import SECTIONS, Sections
 from models.store import MODEL, OWN, Item, Put
 
 NAMESPACE, KEY = (OWN, "overview"), "overview"
@@ -63,7 +63,7 @@ SOURCE_TOKENS = 2_500  # of facts, and of summaries, that one call reads
 SESSIONS_MAX = 12  # the latest with a summary
 REMOVED_MAX = 50  # that are remembered, the latest
 SENTENCES_MAX = 20  # that are read of an answer
-READ_SECTIONS = ("topic", "requirements", "constraints", "data", "open_questions")
+READ_SECTIONS = [section.name for section in SECTIONS if section.name not in ("excluded", "discussed")]
 ANSWER = object_of(sentences=list_of(object_of(text=TEXT, sources=list_of(INTEGER))))
 _SOON = timedelta(seconds=5)
 

@@ -33,9 +33,9 @@ from memory.llm.builtin.reading import (
     statements,
 )
 from memory.quoting import one_line, plain_apostrophes
-from models.sections import Excluded, Sections
+from models.sections import SECTIONS, Excluded, Sections
 
-_ITEMS = ("requirements", "constraints", "excluded", "data", "discussed")
+_STATED = [section.name for section in SECTIONS if section.kind != "line" and section.name != "open_questions"]
 _CHANGES, _KINDS, _LEAD = patterns("changes"), patterns("kinds"), patterns("reading")["lead"]
 
 
@@ -53,7 +53,7 @@ class Record:
     """Valid statements, the newest last."""
 
     def __init__(self, summary: Sections) -> None:
-        items = [(name, str(item), item) for name in _ITEMS for item in getattr(summary, name) if one_line(str(item))]
+        items = [(name, str(item), item) for name in _STATED for item in getattr(summary, name) if one_line(str(item))]
         self.valid = [
             Statement(text, text, value=getattr(item, "option", text), origin=Origin.SUMMARY, section=name)
             for name, text, item in items

@@ -16,7 +16,7 @@ from memory.llm.builtin.reading import Statement, links, sentences, statements
 from memory.llm.builtin.record import Record
 from memory.quoting import one_line
 from models.facts import FactDraft
-from models.sections import Excluded, Sections
+from models.sections import SECTIONS, Excluded, Sections
 
 QUESTIONS_MAX, FACTS_MAX = 2, 4  # of an overview
 _LASTING = ("identity", "preference", "relationship", "work")
@@ -84,19 +84,17 @@ def _draft(new: Statement) -> FactDraft:
 
 def summary(record: Record, previous: Sections) -> Sections:
     """Return the sections as they are now."""
-    lists = {name: list[str]() for name in ("requirements", "constraints", "data", "discussed")}
-    excluded = []
+    items: dict[str, list[Any]] = {section.name: [] for section in SECTIONS if section.kind != "line"}
     for statement in record.valid:
         if statement.section == "excluded":
             reason = statement.text.removeprefix(statement.value).removeprefix(": ")
-            excluded.append(Excluded(one_line(statement.value), one_line(reason)))
+            items["excluded"].append(Excluded(one_line(statement.value), one_line(reason)))
         elif statement.section:
-            lists[statement.section].append(one_line(statement.text))
-    texts = {name: tuple(dict.fromkeys(texts)) for name, texts in lists.items()}
-    first = next(chain(*texts.values(), record.questions), "")
+            items[statement.section].append(one_line(statement.text))
+    first = next((item for item in chain(*items.values(), record.questions) if isinstance(item, str)), "")
     topic = _topic(record, one_line(previous.topic)) or first
-    questions = tuple(dict.fromkeys(record.questions))
-    return Sections(topic=topic, excluded=tuple(excluded), open_questions=questions, **texts)
+    items["open_questions"] = record.questions
+    return replace(previous, topic=topic, **{name: tuple(dict.fromkeys(values)) for name, values in items.items()})
 
 
 def _topic(record: Record, before: str) -> str:
