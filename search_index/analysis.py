@@ -19,6 +19,7 @@ from whoosh.lang.porter2 import stem as porter2
 from whoosh.lang.snowball import classes
 
 from search_index.caches import cached
+from search_index.han import SIMPLIFIED
 
 MAX_TERM = 64  # characters of a term that count: what is longer is a key or a blob
 LANGUAGES = tuple(sorted(classes))  # that Whoosh has a Snowball stemmer for, by ISO 639-1 code
@@ -57,7 +58,8 @@ UNSPACED = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 PAIRED = f"{UNSPACED}\uac00-\ud7a3"  # these and Hangul, whose words have endings that are not told apart here
-_PAIRED = re.compile(f"[{PAIRED}]+")
+PAIR = re.compile(f"[{PAIRED}]{{2}}")
+_PAIRED, _UNSPACED = re.compile(f"[{PAIRED}]+"), re.compile(f"[{UNSPACED}]+")
 # A word: letters and digits, joined by single marks into a compound; C++ and C# keep what tells them from C.
 # Vowel signs of the Indic scripts are marks to Unicode, but parts of their words.
 _LETTER = "(?:[^\\W_]|[\u0900-\u0963\u0970-\u0dff])"
@@ -84,6 +86,7 @@ _VARIANTS = str.maketrans(
     | dict.fromkeys("\u2018\u2019\u02bc\u2032\uff07", "'")
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
     | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
+    | SIMPLIFIED
 )
 
 
@@ -95,16 +98,20 @@ class Analysis:
         language: str,
         stop_words: frozenset[str] | None = None,
         idle_words: tuple[tuple[str, frozenset[str]], ...] = (),
+        particles: str = "",
     ) -> None:
         """Make the analysis.
 
         stop_words: left out of the terms; without them Whoosh's list for the language serves.
         idle_words: left out of queries in other languages, beside their lists, by the codes of these.
+        particles: a pattern of the function words of unspaced scripts, which are left out of queries; what its group
+        `keep` matches stays.
         """
         self.language = language
         self._english = language == "en"
         self._stop_words = stop_words or _listed(language)
         self._idle_words = dict(idle_words)
+        self._particles = re.compile(particles) if particles else None
         self._stem, self.joins = _stemmer(language), language in JOINING
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
@@ -172,8 +179,9 @@ class Analysis:
         for word in _written(text):
             forms = (*self.terms(word), *self._stems(self.folded(word), languages))
             if _PAIRED.match(word):
+                plain = word.translate(SIMPLIFIED)
                 spans = [(at, at + size) for at in range(len(word)) for size in (1, 2)]
-                marked = {at for start, end in spans if word[start:end] in terms for at in range(start, end)}
+                marked = {at for start, end in spans if plain[start:end] in terms for at in range(start, end)}
                 for looked_for, run in groupby(range(len(word)), key=marked.__contains__):
                     if looked_for:
                         words["".join(word[at] for at in run)] = None
@@ -217,6 +225,8 @@ class Analysis:
 
         Every message in that language has them, so they would find any.
         """
+        if self._particles is not None and not text.isascii():
+            text = _UNSPACED.sub(self._without_particles, text.translate(SIMPLIFIED))
         if (languages := self.languages_of(text)) == [self.language]:
             return text
         function_words = frozenset[str]().union(*map(self._others.__getitem__, languages))
@@ -227,6 +237,10 @@ class Analysis:
             return "'".join(part for part in word[0].split("'") if self.folded(part) not in function_words)
 
         return _WRITTEN.sub(content, text)
+
+    def _without_particles(self, run: re.Match[str]) -> str:
+        assert self._particles is not None  # nosec B101
+        return self._particles.sub(lambda match: match[0] if match.groupdict().get("keep") else " ", run[0])
 
     def _foreign_languages(self, text: str) -> Sequence[str]:
         """Return the languages that a text may be in, none if it is in that of the analysis."""
@@ -333,9 +347,10 @@ def analysis_for(
     language: str,
     stop_words: frozenset[str] | None = None,
     idle_words: tuple[tuple[str, frozenset[str]], ...] = (),
+    particles: str = "",
 ) -> Analysis:
     """Return the one analysis for a language of LANGUAGES (see `Analysis`)."""
-    return Analysis(language, stop_words, idle_words)
+    return Analysis(language, stop_words, idle_words, particles)
 
 
 @lru_cache(maxsize=len(LANGUAGES))

@@ -169,12 +169,14 @@ class Postings(NamedTuple):
     """Occurrences of a query's terms: the number of the term, that of the message, and the count.
 
     They are sorted by term.  doc_freqs: messages that have each of these terms.
+    known: the numbers in the query of the terms that a message has.
     """
 
     terms: Ints
     rows: Ints
     counts: Floats
     doc_freqs: Ints
+    known: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,13 +266,15 @@ class Candidates(Columns):
         doc_freqs = self.doc_freqs[number]
         at = (self.posting_ends[number] - doc_freqs.cumsum()).repeat(doc_freqs) + np.arange(int(doc_freqs.sum()))
         terms_of = np.arange(len(number)).repeat(doc_freqs)
+        numbers = known.nonzero()[0]
         if forms:
             term_of_form = np.array([*range(len(terms)), *map(terms.index, forms.values())])[known]
-            terms_of = np.unique(term_of_form, return_inverse=True)[1][terms_of]
+            numbers, term_of = np.unique(term_of_form, return_inverse=True)
+            terms_of = term_of[terms_of]
             first = np.unique(terms_of * len(self) + self.posting_rows[at], return_index=True)[1]
             terms_of, at = terms_of[first], at[first]
             doc_freqs = np.bincount(terms_of)
-        return Postings(terms_of, self.posting_rows[at], self.counts[at].astype(float), doc_freqs)
+        return Postings(terms_of, self.posting_rows[at], self.counts[at].astype(float), doc_freqs, numbers)
 
     def near(self, vector: bytes, calibration: Calibration, rows: Ints | None = None) -> Floats:
         """Return how near messages are to the packed `vector` (see `calibration`); 0 for one without such a vector.

@@ -13,13 +13,14 @@ there are few sessions, and a common word is in most of them.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from search_index.analysis import PAIR
 from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, window_sums
 from search_index.embeddings import cosines
 
@@ -80,10 +81,10 @@ class ScoringContext:
         self.candidates, self.preferences = candidates, preferences
         self.postings, self.term_count, count = candidates.postings(terms, forms), len(terms), len(candidates)
         self._near, self.has_near = near, near is not None and candidates.vector_count > 0
-        term, rows, counts, doc_freqs = self.postings
+        term, rows, counts, doc_freqs, known = self.postings
         rarity = np.log1p(count / (doc_freqs + 1))
         # Words that nobody has used count as the rarest.
-        share = rarity / ((rarity.sum() + (len(terms) - len(rarity)) * np.log1p(count)) or 1.0)
+        share = rarity / ((rarity.sum() + _count_unused(terms, {*known.tolist()}) * np.log1p(count)) or 1.0)
         idf = np.log(count / (doc_freqs + 1)) + 1
         self.bm25 = _sums(rows, _bm25(idf[term], counts, candidates.own_lengths[rows]), count)
         self.own = _sums(rows, share[term], count)
@@ -106,7 +107,7 @@ class ScoringContext:
 
     def _in_windows(self) -> tuple[Ints, Ints, Floats]:
         """Return each term in the messages around each message: its number, the message, and the count there."""
-        message_at, (term, rows, counts, doc_freqs) = self.candidates.message_at, self.postings
+        message_at, (term, rows, counts, doc_freqs, _) = self.candidates.message_at, self.postings
         size = len(message_at)
         line = np.zeros(len(doc_freqs) * size, np.float32)  # of each term after the other; counts are exact
         line[term * size + self.candidates.line[rows]] = counts
@@ -116,6 +117,24 @@ class ScoringContext:
         rows = message_at[places]
         there = rows >= 0  # the empty places between sessions have none
         return term[there], rows[there], around[found[there]]
+
+
+def _count_unused(terms: Sequence[str], used: Set[int]) -> int:
+    """Return how many terms nobody has used; not pairs of characters that lie across the joint of a used pair's word.
+
+    terms: in the order of the text, in which pairs of an unspaced script overlap.
+    """
+    return sum(
+        at not in used
+        and not any(
+            beside in used and len(left) == len(right) == 2 and left[1] == right[0] and PAIR.match(left)
+            for beside, left, right in (
+                (at - 1, terms[at - 1] if at else "", terms[at]),
+                (at + 1, terms[at], terms[at + 1] if at + 1 < len(terms) else ""),
+            )
+        )
+        for at in range(len(terms))
+    )
 
 
 def _sums(at: NDArray[Any], values: Any, size: int) -> Floats:
@@ -139,7 +158,7 @@ def _session_idf(doc_freqs: Ints, texts: int) -> Floats:
 
 
 def _session(context: ScoringContext) -> Floats:
-    candidates, (term, rows, counts, doc_freqs) = context.candidates, context.postings
+    candidates, (term, rows, counts, doc_freqs, _) = context.candidates, context.postings
     sessions = len(candidates.session_lengths)
     totals = _sums(term * sessions + candidates.session_of[rows], counts, len(doc_freqs) * sessions)
     totals = totals.reshape(len(doc_freqs), sessions)

@@ -11,6 +11,7 @@ from typing import Any
 from memory.languages.language import Language, Times, load, tables
 from search_index import analysis
 from search_index.analysis import ENGLISH, Analysis
+from search_index.han import SIMPLIFIED
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
 
@@ -108,7 +109,7 @@ def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:
 def analysis_in(code: str) -> Analysis:
     """Return the analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
     stop_words = next((language.stop_words for language in LANGUAGES if language.code == code), None)
-    return analysis.analysis_for(code, stop_words, _FUNCTION_WORDS)
+    return analysis.analysis_for(code, stop_words, _FUNCTION_WORDS, _PARTICLES)
 
 
 def content_terms(text: str) -> frozenset[str]:
@@ -149,4 +150,5 @@ def told_and_asked(sentence: str) -> list[str]:
 
 
 _FUNCTION_WORDS = tuple((language.code, language.function_words) for language in LANGUAGES)
+_PARTICLES = alternatives(lambda language: language.particles).translate(SIMPLIFIED)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

@@ -18,13 +18,16 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from whoosh.lang import stopwords_for_language
 
+from search_index.han import SIMPLIFIED, in_both_scripts
+
 
 def _alternatives(text: str) -> str:
-    return "|".join(text.strip().splitlines())
+    return in_both_scripts("|".join(text.strip().splitlines()))
 
 
 def _pairs(table: str | Mapping[str, Any]) -> Mapping[str, Any]:
-    return dict(pair.split("=") for pair in table.split()) if isinstance(table, str) else table
+    pairs = (pair.split("=") for pair in table.split()) if isinstance(table, str) else table.items()
+    return {word.translate(SIMPLIFIED): value for word, value in pairs}
 
 
 def _range(value: Any) -> Any:
@@ -53,8 +56,9 @@ class Times(_Data):
     listed first counts.
     """
 
-    phrases: tuple[str, ...]
-    named: Mapping[str, tuple[str, int]] = {}  # yesterday: ("day", -1)
+    phrases: tuple[Pattern, ...]
+    script: Pattern = r"[^\x00-\x7f]"  # a character that each text in an unspaced language has
+    named: Annotated[Mapping[str, tuple[str, int]], BeforeValidator(_pairs)] = {}  # yesterday: ("day", -1)
     shifts: Numbers = {}  # last: -1
     last_is_latest: bool = True  # "last Friday" is the latest one, not that of the week before
     numbers: Ranges = {}  # at least, at most; a few: (2, 6)
@@ -86,7 +90,9 @@ class Language(_Data):
     verb_forms: Words = frozenset()
     nouns_of_verbs: Words = frozenset()  # forms that are worth a search all the same
     determiners: Words = frozenset()
-    # The same for an unspaced language: what is cut out of a run, and characters cut off where a run begins.
+    # The same for an unspaced language: function words, which are cut out of a run, what else is not worth a search of
+    # its own, and characters cut off where a run begins.
+    particles: Pattern = ""
     idle: Pattern = ""
     idle_leading: str = ""
 
@@ -155,7 +161,7 @@ def tables(file: Path) -> dict[str, Any]:
     data = tomllib.loads(file.read_text("utf-8").replace("\n  ", ""))
     shorthands: dict[str, str] = {}
     for name, text in data.pop("shorthands", {}).items():
-        shorthands[name] = _expanded(_alternatives(text), shorthands)
+        shorthands[name] = _expanded("|".join(text.strip().splitlines()), shorthands)
     written: dict[str, Any] = _expanded(data, shorthands)
     return written
 

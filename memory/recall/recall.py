@@ -24,7 +24,7 @@ from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.relevance import (
     BY_MEANING,
-    FOREIGN_PASSAGE,
+    FOREIGN_WIDEST,
     JUDGED,
     REFERRING,
     empty_exchanges,
@@ -229,7 +229,7 @@ def _search(
     """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
     gate, scope = None, findings.scope
     if findings.gated is not None and engine.reranker is None:
-        widest = FOREIGN_PASSAGE if prepared.is_foreign else REFERRING
+        widest = FOREIGN_WIDEST if prepared.is_foreign else REFERRING
         gate = BY_MEANING if findings.gated == VAGUE else widest
     spare = SPARE * (1 + flags.unhelpful)
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)

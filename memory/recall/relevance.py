@@ -63,9 +63,11 @@ PERSONAL = REFERRING._replace(both=1.25)
 OTHER = Gate(0.6, 1.3, both=1.65)
 """For other messages: a question that anybody could ask a model is seldom about the past."""
 FOREIGN_PASSAGE, FOREIGN_QUESTION, FOREIGN = Gate(0.28, 0.9), Gate(0.28, math.inf), Gate(0.5, math.inf)
+FOREIGN_PERSONAL, FOREIGN_WIDEST = Gate(0.15, math.inf), Gate(0.15, 0.9)
 FOREIGN_SUMMARY = Gate(0.6, math.inf)
 """The same for a message in another language than the search: of the content words of a question one in three counts,
-since static vectors find its language rather than its meaning; who adds a document means to ask about it."""
+since static vectors find its language rather than its meaning, and one in six of a question that refers to something
+earlier or is about the person; who adds a document means to ask about it."""
 BY_MEANING = Gate(2.0, 0.9)
 """For a message of generic words, such as "work" or "old", which are in many messages."""
 JUDGED = Gate(0.5, 0.7)
@@ -95,7 +97,7 @@ def gate_for(
     if is_passage:
         gate = FOREIGN_PASSAGE if is_foreign else PERSONAL
     elif is_foreign:
-        gate = FOREIGN_QUESTION if is_question else FOREIGN
+        gate = FOREIGN if not is_question else FOREIGN_PERSONAL if points_back or is_personal else FOREIGN_QUESTION
     else:
         gate = REFERRING if points_back else PERSONAL if is_personal else OTHER
     return gate._replace(dated=points_back or is_question)  # "I was in Oslo yesterday" asks for nothing of that day

@@ -19,6 +19,7 @@ from functools import partial
 from typing import NamedTuple
 
 from memory.languages import LANGUAGES, Language, TextPattern, Times, analysis_in, table
+from search_index.han import SIMPLIFIED, in_both_scripts
 
 READ_CHARS = 2000  # of a text
 _BEFORE = 32  # characters before a name in which "since" or "every" may stand
@@ -191,7 +192,7 @@ class _Grammar:
 
     def __init__(self, language: Language, times: Times) -> None:
         self._times = times
-        self._spaced = language.spaced
+        self._spaced, self._script = language.spaced, re.compile(times.script)
         self._code = language.code
         phrases = (*_DIGITS, *times.phrases) if language.code == ENGLISH else times.phrases
         apart, end = (_APART, _ENDS) if language.spaced else (_NO_NUMBER, "")
@@ -211,7 +212,7 @@ class _Grammar:
     def may_read(self, words: Set[str], *, has_date: bool) -> bool:
         """Return whether one of its phrases may stand in a text with these words, or with a date or year in digits."""
         if not self._spaced:
-            return not all(map(str.isascii, words))
+            return any(map(self._script.search, words))
         return has_date or not self._hints.isdisjoint(words)
 
     def read(self, text: str, now: datetime, zone: tzinfo) -> Iterator[tuple[int, int, Span]]:
@@ -223,7 +224,7 @@ class _Grammar:
                 return
         for match in matches:
             said = {name.rpartition("_")[0]: text for name, text in match.groupdict().items() if text is not None}
-            groups = {name: " ".join(text.lower().split()) for name, text in said.items()}
+            groups = {name: " ".join(text.lower().translate(SIMPLIFIED).split()) for name, text in said.items()}
             if self._never_after and self._never_after.search(text, max(match.start() - _BEFORE, 0), match.start()):
                 continue
             if _UNDATED.isdisjoint(groups) and self._lies_ahead(text, *match.span()):
@@ -304,7 +305,8 @@ class _Grammar:
 def _keys(table: Mapping[str, object], capitalised: frozenset[str] = frozenset()) -> str:
     """Return the keys of a table as alternatives, the longest first; `capitalised` ones count with a capital only."""
     keys = sorted(table, key=len, reverse=True)
-    return "|".join(f"(?-i:{key.capitalize()})" if key in capitalised else key for key in keys) or "(?!)"
+    either = "|".join(f"(?-i:{key.capitalize()})" if key in capitalised else key for key in keys)
+    return in_both_scripts(either) or "(?!)"
 
 
 def _spaced(template: str) -> str:

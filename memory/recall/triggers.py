@@ -30,6 +30,7 @@ from memory.languages import (
 )
 from memory.recall.times import READ_CHARS, time_ranges
 from search_index.analysis import MAX_TERM, UNSPACED, Analysis
+from search_index.han import in_both_scripts
 
 SMALL_TALK_CHARS = 300  # a longer text is no small talk
 KEYWORDS_SHOWN = 5  # in a reason
@@ -288,8 +289,8 @@ _TIME_WORDS = vocabulary(lambda language: language.time_words)
 _FILLERS = _IDLE_WORDS | _EN.time_words | (_EN.stop_words or frozenset())
 _GENERIC_VERBS = vocabulary(lambda language: language.generic_verbs)
 _DETERMINERS = vocabulary(lambda language: language.determiners)
-_IDLE = pattern(lambda language: language.idle)
-_IDLE_LEADING = "".join(language.idle_leading for language in LANGUAGES)
+_IDLE = pattern(lambda language: "|".join(filter(None, (language.particles, language.idle))))
+_IDLE_LEADING = in_both_scripts(f"[{''.join(language.idle_leading for language in LANGUAGES)}]")[1:-1]
 _ENGLISH = analysis_in("en")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from memory.languages import LANGUAGES, analysis_in, pattern, tables, vocabulary
 from memory.quoting import plain_apostrophes
 from search_index.analysis import ENGLISH
+from search_index.han import in_both_scripts
 
 _FOLDER = Path(__file__).parent / "phrases"
 # Of two rows that match the first counts: English ones come before others.
@@ -26,14 +27,14 @@ def patterns(table: str) -> dict[str, re.Pattern[str]]:
     for file in _FILES.values():
         for name, source in file.get(table, {}).items():
             sources.setdefault(name, []).append(source)
-    return {name: re.compile("|".join(alternatives), re.I) for name, alternatives in sources.items()}
+    return {name: re.compile(in_both_scripts("|".join(alternatives)), re.I) for name, alternatives in sources.items()}
 
 
 def rows(table: str, columns: int) -> list[tuple[Any, ...]]:
     """Return the rows of a table. Columns stand two spaces apart; the last is a pattern."""
     lines = (line for file in _FILES.values() for line in file.get(table, "").strip().splitlines())
     split = (line.split("  ", columns - 1) for line in lines)
-    return [(*columns, re.compile(source, re.I)) for *columns, source in split]
+    return [(*columns, re.compile(in_both_scripts(source), re.I)) for *columns, source in split]
 
 
 THIRD_PERSONS = {verb: form for file in _FILES.values() for verb, form in file.get("third_persons", {}).items()}
