@@ -11,7 +11,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import groupby, pairwise
 
 from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
@@ -226,7 +226,8 @@ class Analysis:
         Every message in that language has them, so they would find any.
         """
         if self._particles is not None and not text.isascii():
-            text = _UNSPACED.sub(self._without_particles, text.translate(SIMPLIFIED))
+            cut = partial(self._particles.sub, lambda match: match[0] if match.groupdict().get("keep") else " ")
+            text = _UNSPACED.sub(lambda run: cut(run[0]), text.translate(SIMPLIFIED))
         if (languages := self.languages_of(text)) == [self.language]:
             return text
         function_words = frozenset[str]().union(*map(self._others.__getitem__, languages))
@@ -237,10 +238,6 @@ class Analysis:
             return "'".join(part for part in word[0].split("'") if self.folded(part) not in function_words)
 
         return _WRITTEN.sub(content, text)
-
-    def _without_particles(self, run: re.Match[str]) -> str:
-        assert self._particles is not None  # nosec B101
-        return self._particles.sub(lambda match: match[0] if match.groupdict().get("keep") else " ", run[0])
 
     def _foreign_languages(self, text: str) -> Sequence[str]:
         """Return the languages that a text may be in, none if it is in that of the analysis."""

@@ -49,6 +49,7 @@ Olvida lo que dije de mi jefe
 Oublie que je suis malade
 Dimentica che abito a Roma
 忘记我刚才说的
+请不要再記得我的地址
 Забудь, что я говорил про работу
 """
 NEITHER = """
