@@ -1,4 +1,4 @@
-"""One spelling of Chinese: a character that differs between the traditional and the simplified script counts as one.
+"""Simplified and traditional Chinese: a character that differs between the two scripts counts as one.
 
 Both are written by people who read each other.  The pairs are those of everyday texts; of several traditional
 characters with one simplified form all become that one.
