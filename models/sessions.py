@@ -15,9 +15,10 @@ class SessionRow(Base):
 
     `public_id` is its owner's: two persons of a tenant may both have a session `main`.
 
-    The prefix shows summary version `head_version` (0: none yet) and the facts `head_facts`.  The recent messages,
-    which follow it word for word, are those after position `head_through`.  Both change together, at a compaction.  All
-    figures are of the active branch.
+    Positions of the active branch, up to which messages were read: `summary_through` for the newest summary version,
+    and `facts_through` for facts, which does not fall when a version is taken back.  `head_through` is where the prefix
+    ends: it shows summary version `head_version` (0: none yet) and the facts `head_facts`, and the recent messages
+    follow it word for word.  These change together, at a compaction.
     """
 
     __tablename__ = "sessions"
