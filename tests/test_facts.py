@@ -17,8 +17,8 @@ def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk, caplog):
     caplog.set_level(logging.INFO, "memory")
     logging.getLogger().setLevel(logging.INFO)
     refused = {
-        "its quote is not in its source": fact("Lives in Bergen", 3, "I live in Bergen"),
-        "no message 7 was shown": fact("Lives in Bergen", 7, "I live in Bergen"),
+        "its quote is not in its source": fact("Lives in Bergen", 3, "I moved to Bergen"),
+        "no message 7 was shown": fact("Lives in Oslo", 7, "I live in Oslo"),
         "message 2 is not the person's own": fact("Likes rain", 2, "You like rain"),
         "empty or too long": fact("", 1, "Bergen"),
         "no message 0 was shown": {"text": "Lives in Oslo"},
@@ -28,6 +28,14 @@ def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk, caplog):
     assert talk.texts() == ["Drinks tea"]
     assert "5 facts refused: " + "; ".join(refused) in caplog.text
     assert talk.counts() == {"added": 1, "superseded": 0, "repeated": 0, "refused": 5}
+
+
+@pytest.mark.parametrize("source", [0, 2, 3, 7])
+def test_a_quote_whose_message_is_miscounted_is_found_where_it_was_said(talk, source):
+    draft = fact("Lives in Bergen", source, "I live in Bergen")
+    talk.hear("I live in Bergen.", said("You live in Bergen.", "assistant"), "I drink tea.", reply=digest_of(draft))
+    (stored,) = talk.facts()
+    assert stored["source_message_id"] == read_all(talk.client, "/api/sessions/s/messages")[0]["id"]
 
 
 def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk):

@@ -76,13 +76,26 @@ def ada(model_app, model_server):
         ("/home", "Riga", "I live in Riga", 1),  # nobody said so
         ("/home", "Riga", "I live in Tallinn.", 1),  # a name that was not said
         ("/goals/-", "run 42 km", "I live in Tallinn.", 1),  # a figure that was not said
-        ("/dislikes/-", "tea", "I live in Tallinn.", 9),  # no such message
+        ("/dislikes/-", "tea", "I hate it.", 9),  # no such message
         ("/likes/-", "coffee", "I don't like coffee.", 2),  # the opposite was said
     ],
 )
 def test_an_addition_without_grounds_is_left_out(ada, path, value, quote, source):
     ada.tell("I live in Tallinn.", "I don't like coffee.")
     assert ada.update(patch(change("add", path, value, quote, source), HOME))["document"] == {"home": "Tallinn"}
+
+
+def test_small_slips_of_a_model_are_read_as_they_were_meant(ada):
+    ada.tell("I live in Tallinn.", "I love green tea.")
+    made = ada.update(
+        patch(
+            change("replace", "/home", "Tallinn", "I live in Tallinn.", 2),
+            change("replace", "/likes/-", "green tea", "I love green tea.", 9),
+        )
+    )
+    assert made["document"] == {"home": "Tallinn", "likes": ["green tea"]}
+    places = {made["sources"]["home"]["position"], made["sources"]["likes"][0]["position"]}
+    assert places == {1, 2}
 
 
 TAKING_AWAY = {

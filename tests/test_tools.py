@@ -102,8 +102,9 @@ def test_a_text_that_calls_no_tool_that_there_is_or_comes_last_is_not_shown(clie
     tell(client, "Where?", session_id="s", user_id="ann", recall="tools")
     assert history(client, "s")[-1][1] == "So be it."
     assert "there is no tool web_search" in told(bodies(model_server)[1])[0]
-    model_server.main.default = lambda body: AS_TEXT["hermes"]
-    failed(ask(client, "Where?", session_id="t", user_id="ann", recall="tools"), 502, "model_empty_answer")
+    for form in ("hermes", "json"):
+        model_server.main.default = lambda body, form=form: AS_TEXT[form]
+        failed(ask(client, "Where?", session_id=form, user_id="ann", recall="tools"), 502, "model_empty_answer")
 
 
 @both
@@ -160,6 +161,20 @@ def test_recent_chats_are_those_of_the_time_asked_for(client, model_server):
     assert "Europe/Tallinn" in str(bodies(model_server)[0]["tools"])
 
 
+def test_times_that_a_model_guesses_do_not_hide_what_was_said(client, model_server):
+    remember(client, "My locker code is 7319.", created_at="2026-05-12T09:30:00Z")
+    guessed = {"query": "locker code", "after": "last week", "before": "now"}
+    copied = {"query": "locker code", "after": "2026-05-12 09:30 UTC, Tuesday"}
+    asked = [(SEARCH, guessed), (SEARCH, copied), (RECENT, {"after": "now"})]
+    model_server.main.queue(ToolCalls(tuple(asked)), "7319.")
+    chat(client, "What is my code?", session_id="s", user_id="ann", recall="tools")
+    elsewhere, found, latest = told(bodies(model_server)[-1])
+    assert (
+        elsewhere.startswith("Nothing of it was said in that time. At other times:\n<memory>") and "7319" in elsewhere
+    )
+    assert found.startswith("<memory>") and "7319" in found and latest == "Nothing found."
+
+
 # -- the loop and its bounds
 
 
@@ -171,6 +186,8 @@ def test_rounds_are_bounded_and_the_last_has_no_tools(make_app, model_server, ro
     answer = tell(client, "Look.", session_id="s", recall="tools")
     assert ["tools" in body for body in bodies(model_server)] == [True] * (rounds - 1) + [False]
     assert history(client, "s")[-1] == ("assistant", "Enough.")
+    is_told_so = [str(body["messages"]).count("That was the last call") for body in bodies(model_server)]
+    assert is_told_so == [0] * (rounds - 1) + [1]
     assert answer["choices"][0]["finish_reason"] == "stop"
     assert len(answer["memory"]["recall"]["calls"]) == rounds - 1
 
@@ -254,13 +271,14 @@ CALLS: list[tuple[str, Any, str]] = [  # and what is told of them; the last ones
     (SEARCH, {"query": 7}, "query: Input should be a valid string"),
     (SEARCH, {"query": "dog", "user_id": "bob"}, "user_id: Extra inputs are not permitted"),
     *((RECENT, {"limit": limit}, "limit: Input should be") for limit in (0, 21, -1, 1.5, "many", [], {}, 10**30)),
-    *((RECENT, {"after": when}, "after: ") for when in ("yesterday", "2026-13-01", "2026", 7, [])),
+    *((RECENT, {"after": when}, "after: ") for when in ("in a while", "2026-13-32", 7, [])),
     (RECENT, {"before": "9999-12-31T23:59:59-12:00"}, "in the years 1 to 9999"),
     (RECENT, {"after": "2026-05-12", "before": "2026-05-12"}, "before must be later than after"),
     (RECENT, {"after": "2026-05-12T10:00Z", "before": "2026-05-12T10:00+01:00"}, "before must be later"),
     (RECENT, "", ""),
     (RECENT, {"after": None, "before": "", "limit": None}, ""),
-    (RECENT, {"limit": 5.0, "after": " 2026-05-12 "}, ""),
+    (RECENT, {"limit": 5.0, "after": " 2026-05-12 ", "before": "now"}, ""),
+    (RECENT, {"after": "2026-05-12 10:56 UTC, Tuesday", "before": "yesterday"}, ""),
     (RECENT, {"after": "0001-01-02", "before": "9999-12-30"}, ""),
     (SEARCH, {"query": "dog", "after": "0001-01-02", "before": "9999-12-30", "limit": 20}, ""),
     (SEARCH, {"query": "dog " * 10_000}, ""),

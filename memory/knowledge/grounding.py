@@ -3,7 +3,8 @@
 A small model may quote what nobody said, quote the assistant, invent a figure, or say the opposite of its source.
 A proposal is refused unless
 
-    source       it is a message that was shown, was not read before, and is the person's own
+    source       it is a message that was shown, was not read before, and is the person's own; where its number is
+                 wrong, it is the newest such message that has the quote
     quote        it stands in the source letter by letter (white space, typographic marks and a final stop may differ),
                  as whole words, outside of pasted blocks of a prompt; and it says something, or is the whole message
     numbers      the person said each one, in the source or elsewhere about the same thing; dates may be worked out
@@ -34,7 +35,7 @@ from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
 from search_index.analysis import ENGLISH, PAIRED
 
-QUOTE_WORDS_MIN = 3  # for a quote of common words only
+QUOTE_WORDS_MIN = 3  # for a quote of common words only, or from another message than the draft names
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
 FORM_LETTERS_MIN = 2  # at the beginning of two forms of one word
 AROUND = 200  # characters around a quote that are searched for a "not"
@@ -98,7 +99,7 @@ class Grounding:
 
     def check(self, draft: FactDraft) -> Message:
         """Return the message that the draft rests on. Raises Ungrounded."""
-        source = self._find_source(draft)
+        source = self.find_source(draft)
         if not draft.text.strip() or len(draft.text) > TEXT_CHARS_MAX:
             raise Ungrounded("empty or too long")
         content = without_blocks(source.content)
@@ -114,17 +115,33 @@ class Grounding:
             raise Ungrounded("it has a name that was not said")
         return source
 
-    def _find_source(self, draft: FactDraft) -> Message:
-        source = next((message for message in self._messages if message.position == draft.source), None)
-        if source is None:
-            raise Ungrounded(f"no message {draft.source} was shown")
-        if source.position <= self._facts_through:
-            raise Ungrounded(f"message {draft.source} was read before")
-        if not source.remembered:
-            raise Ungrounded(f"message {draft.source} is not to be remembered")
-        if source.role != "user":
-            raise Ungrounded(f"message {draft.source} is not the person's own")
-        return source
+    def find_source(self, draft: FactDraft) -> Message:
+        """Return the message that the draft names or, as models miscount, the newest other one that has its quote.
+
+        Raises Ungrounded where neither may be a source.
+        """
+        named = next((message for message in self._messages if message.position == draft.source), None)
+        problem = self._problem(named, draft.source)
+        if named is not None and problem is None and contains_quote(draft.quote, without_blocks(named.content)):
+            return named
+        is_long = len(draft.quote.split()) >= QUOTE_WORDS_MIN or _PAIRED.search(draft.quote) is not None
+        for message in reversed(self._messages if is_long else ()):
+            is_usable = self._problem(message, message.position) is None
+            if is_usable and contains_quote(draft.quote, without_blocks(message.content)):
+                return message
+        if named is None or problem is not None:
+            raise Ungrounded(problem)
+        return named
+
+    def _problem(self, message: Message | None, number: int) -> str | None:
+        """Return why the message of this number can't be a source; None where it can."""
+        if message is None:
+            return f"no message {number} was shown"
+        if message.position <= self._facts_through:
+            return f"message {number} was read before"
+        if not message.remembered:
+            return f"message {number} is not to be remembered"
+        return None if message.role == "user" else f"message {number} is not the person's own"
 
     def links(self, draft: FactDraft, source: Message) -> tuple[Relation, ...]:
         """Return the relations of a grounded draft that the person named, with names as they are stored."""

@@ -19,7 +19,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Self
 
 from jsonpatch import JsonPatch, JsonPatchException
-from jsonpointer import JsonPointerException
+from jsonpointer import EndOfList, JsonPointer, JsonPointerException
 from jsonschema import Draft202012Validator
 
 from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, stems
@@ -136,7 +136,9 @@ def apply_patch(
         path, quote = operation["path"], operation["quote"]
         if not path:
             raise InvalidAnswer("It replaces the whole document.")
-        message = numbered.get(operation["source"], messages[0])  # grounding refuses a number that no message has
+        message = messages[0]
+        with suppress(Ungrounded):  # the check below raises it again
+            message = numbered[grounding.find_source(FactDraft("", operation["source"], quote)).position]
         after = _patched(profile, operation, message, schema)
         if {each.statement for each in after.values()} == {each.statement for each in profile.values()}:
             continue
@@ -168,11 +170,20 @@ def _patched(profile: Profile, proposed: Operation, message: Message, schema: Ma
     place = {"session_id": message.session_id, "position": message.position}
     source = {"quote": proposed["quote"], **place, "since": message.created_at.isoformat(), "author": "model"}
     operation = {name: proposed[name] for name in ("op", "path", "value")}
+    if operation["op"] == "replace" and not _has_value(profile.document, operation["path"]):
+        operation["op"] = "add"  # models replace what is not there yet
     with suppress(InvalidAnswer):
         return profile.patched(operation, source, schema)
     with suppress(ValueError):
         operation["value"] = json.loads(proposed["value"])
     return profile.patched(operation, source, schema)
+
+
+def _has_value(document: Mapping[str, Any], path: str) -> bool:
+    """Return whether there is a value at a JSON Pointer."""
+    with suppress(JsonPointerException):
+        return not isinstance(JsonPointer(path).resolve(document), EndOfList)
+    return False
 
 
 def _contradicts(quote: str, message: Message, value: Any) -> bool:

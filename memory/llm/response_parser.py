@@ -91,7 +91,8 @@ class Completion:
         self._request, self._errors, self._splitter = request, errors, splitter
         after_calls = request.messages[-1].role == "tool"  # of the last round, in which no tool is offered
         has_text_calls = request.client is None and (request.tools or after_calls)
-        self._text_calls = TextCalls(request.tools) if has_text_calls else None
+        called = (call.name for message in request.messages for call in message.tool_calls)
+        self._text_calls = TextCalls({*(tool.name for tool in request.tools), *called}) if has_text_calls else None
         self._has_begun = False
         self._calls: list[ToolCallDelta] = []
         self._usage: Usage | None = None

@@ -5,15 +5,15 @@ write nothing but JSON.  What they share is read: the name of a tool that was of
 object or as pairs of names and values.
 
 Guarantee: what begins with such a mark is no part of the reply.  JSON alone is one only if it names a tool that was
-offered.
+offered, or called before in the turn.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from memory.llm import TextDelta, Thought, Tool
+from memory.llm import TextDelta, Thought
 
 _MARK = re.compile(
     r"(?<!`)(?:<\|?(?:tool_call|python_tag\|>)|\[TOOL_CALLS\]|<(?:minimax:)?(?:function(?:_call|=)|tool_call|invoke\s)"
@@ -33,10 +33,10 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 class TextCalls:
-    """Calls in the text of one answer, which comes in any pieces.  tools: those that were offered."""
+    """Calls in the text of one answer, which comes in any pieces.  names: of the tools that were offered or called."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
-        self._names = "|".join(re.escape(tool.name) for tool in tools) or r"\b\B"  # which is nowhere
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = "|".join(map(re.escape, names)) or r"\b\B"  # which is nowhere
         self._call = list[str]()  # the text from the first mark on
         self._has_mark = False  # or it is JSON alone
         self._held = ""  # the end of what came, which may begin a call

@@ -3,15 +3,18 @@
 Invariants:
 - Every call gets an answer: quoted excerpts, "Nothing found.", or a sentence that says how to ask differently
   (test_tools).
+- A search by words that finds nothing in the time it names says so, and looks at all times (test_tools).
 - A search finds messages of the owners in its context alone (test_recall_scope, test_spaces).
 - A turn makes at most RECALL_TOOL_ROUNDS model calls.  The last one is offered no tools, so the model must answer
   (test_tools).
 - No answer of a tool makes the prompt larger than CONTEXT_TOKENS (test_tools).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationError, ValidationInfo, model_validator
@@ -22,6 +25,7 @@ from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
 from memory.quoting import block, escape, normalize, one_line, owner_block
 from memory.recall.excerpts import fit_excerpts
 from memory.recall.recall import QUERY_CHARS, search_now
+from memory.recall.times import time_ranges
 from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
@@ -34,9 +38,12 @@ SEARCH, RECENT = "conversation_search", "recent_chats"
 LIMIT_MAX = 20
 CALLS_A_ROUND = 8  # calls of one model call that are run; a model that makes more at once is guessing
 NOTHING = "Nothing found."
+OTHER_TIMES = "Nothing of it was said in that time. At other times:"
+ANSWER_NOW = "That was the last call: answer the person now, in words."
 TAG_TOKENS = 8  # of the tags around the excerpts
 SEARCH_TOKENS_MIN = 100  # with less room a search could bring nothing
 _SHOWN_CHARS = 80  # of a model's own text in an error
+_FROM_PROMPT = re.compile(r" UTC\b.*")
 
 
 class RecallTools:
@@ -102,7 +109,7 @@ class RecallTools:
 
         thoughts: fields that go back to the server with the calls, see `StreamEnd`.
         """
-        calls = calls[:CALLS_A_ROUND]
+        calls, is_last = calls[:CALLS_A_ROUND], self._rounds <= 1
         message = ChatMessage("assistant", text, calls, thoughts=thoughts)
         request = replace(request, messages=(*request.messages, message))
         for call in calls:
@@ -110,6 +117,9 @@ class RecallTools:
             text, report = self.run(call, room)
             request = replace(request, messages=(*request.messages, ChatMessage("tool", text, tool_call_id=call.id)))
             self.reports = (*self.reports, report)
+        if is_last:
+            *before, result = request.messages
+            request = replace(request, messages=(*before, result._replace(content=f"{result.content}\n\n{ANSWER_NOW}")))
         return request
 
     def _room(self, request: ModelRequest) -> int:
@@ -136,6 +146,16 @@ class RecallTools:
         """Return the excerpts that a search finds, quoted in at most `room` tokens, and their number."""
         text, limit = call.query or "", call.limit or self._limit
         query = Query(text, limit, after=call.after, before=call.before, operators=True, nearest=True)
+        found, count = self._quote_found(query, room)
+        if not count and text and (call.after or call.before):  # models often guess a time
+            found, count = self._quote_found(
+                replace(query, after=None, before=None), room - tokens.estimate(OTHER_TIMES)
+            )
+            found = f"{OTHER_TIMES}\n{found}" if count else found
+        return found or NOTHING, count
+
+    def _quote_found(self, query: Query, room: int) -> tuple[str, int]:
+        """Return the excerpts of a search, quoted in at most `room` tokens and "" for none, and their number."""
         budget = min(self._settings.recall_tokens, room) // (1 + len(self._others))
         blocks, count = list[str](), 0
         for other in (None, *self._others):
@@ -144,7 +164,7 @@ class RecallTools:
             chats, room = fit_excerpts(room - TAG_TOKENS, excerpts, page)
             blocks += chats if other is None else [owner_block(other.space, chats)] if chats else []
             count += len(chats)
-        return block("memory", blocks) or NOTHING, count
+        return block("memory", blocks), count
 
     def _read(self, call: ToolCall) -> ToolArguments:
         """Return the arguments of a call.  Raises ToolError."""
@@ -153,20 +173,34 @@ class RecallTools:
             *others, last = (tool.name for tool in self.specs)
             raise ToolError(f"there is no tool {_shown(call.name)}, only {', '.join(others)} and {last}.")
         try:
-            return kind.model_validate_json(call.arguments.strip() or "{}", context=self._zone)
+            context = (self._engine.now(), self._zone)
+            return kind.model_validate_json(call.arguments.strip() or "{}", context=context)
         except ValidationError as error:
             first = error.errors()[0]
             place = _shown(".".join(map(str, first["loc"]))) or "the arguments"
             raise ToolError(f"{place}: {_shown(first['msg'])}.") from None
 
 
-def _in_utc(value: object, info: ValidationInfo) -> datetime | None:
-    """Return a time in UTC; one without a zone is in the person's zone, the context of the validation."""
+def _in_utc(bound: str, value: object, info: ValidationInfo) -> datetime | None:
+    """Return a time in UTC; of a phrase such as "last week", the `bound` of what it means: its `after` or `before`.
+
+    The context of the validation is the present, and the zone of times without one.  Models also write `now`, and copy
+    the form in which the prompt tells the present.
+    """
     if value in (None, ""):
         return None
-    moment = datetime.fromisoformat(str(value).strip())
+    assert info.context is not None
+    text, (now, zone) = str(value).strip(), info.context
+    if text.lower() == "now":
+        return now
     try:
-        return (moment.replace(tzinfo=info.context) if moment.tzinfo is None else moment).astimezone(UTC)
+        moment = datetime.fromisoformat(_FROM_PROMPT.sub("+00:00", text))
+    except ValueError:
+        if not (ranges := time_ranges(text, now, zone)):
+            raise ValueError("write it as 2026-05-12T09:30") from None
+        return getattr(ranges[0], bound)
+    try:
+        return (moment.replace(tzinfo=zone) if moment.tzinfo is None else moment).astimezone(UTC)
     except OverflowError:
         raise ValueError("must lie in the years 1 to 9999") from None
 
@@ -178,7 +212,8 @@ def _words(value: str) -> str:
     return query
 
 
-Moment = Annotated[datetime | None, PlainValidator(_in_utc, json_schema_input_type=str)]
+def _moment(bound: str) -> PlainValidator:
+    return PlainValidator(partial(_in_utc, bound), json_schema_input_type=str)
 
 
 class _Recent(ToolArguments):
@@ -189,10 +224,12 @@ class _Recent(ToolArguments):
     """
 
     # Many models fill in every parameter, so empty ones are allowed.
-    after: Moment = Field(
+    after: Annotated[datetime | None, _moment("after")] = Field(
         None, description="Said at or after this: ISO 8601, 2026-05-12 or 2026-05-12T09:30 ({zone}, or an offset)."
     )
-    before: Moment = Field(None, description="Said before this. For one whole day give the day after it.")
+    before: Annotated[datetime | None, _moment("before")] = Field(
+        None, description="Said before this. For one whole day give the day after it."
+    )
     limit: Annotated[Annotated[int, Field(ge=1, le=LIMIT_MAX)] | None, integer_schema(LIMIT_MAX)] = Field(
         None, description="Messages to find at most; {limit} if left out."
     )
