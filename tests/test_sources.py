@@ -628,5 +628,6 @@ def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item, name, 
 def test_no_title_of_a_strangers_file_writes_to_the_terminal_that_names_it(app, tmp_path):
     file = tmp_path / "chats.json"
     file.write_text(json.dumps([tea(), {"title": "\x1b]0;tea\x07 \x1b[2Jcake"}]))
+    register_commands(app)
     done = app.test_cli_runner().invoke(args=["import", "--user", "ada", str(file)])
     assert "item 1: ]0;tea [2Jcake" in done.output and "\x1b" not in done.output

@@ -42,9 +42,7 @@ AGAIN_SECONDS = 2.0  # nobody reads an answer and repeats the question in this t
 REGENERATED_SECONDS = 3600.0  # in which the same first question asks for another answer to it
 LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
-RECENT_MAX = (
-    8  # sessions of a person, the latest used, that are compared with a list whose beginning the client left out
-)
+RECENT_MAX = 8  # sessions of a person, the latest used, that are compared with a list that lacks its beginning
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
 
 
@@ -113,7 +111,8 @@ def _find_by_latest_messages(
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     for row in tx.scalars(sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)).unique().all():
         line = list(_line(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
-        if 2 * len(reconcile(line, sent).places) > history:
+        alike = [place for place in reconcile(line, sent).places if not line[place].erased]
+        if 2 * len(alike) > history:
             locked = sessions.where(SessionRow.id == row.id)
             return tx.scalars(for_update(tx, locked, OwnerRow, SessionRow)).unique().one_or_none()
     return None
