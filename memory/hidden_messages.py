@@ -26,7 +26,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.summaries import add_version, find_version
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import CURRENT, skip_unread
-from memory.sessions.sessions import renaming
+from memory.sessions.titles import title_taken_anew
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Message, NamedMessages
 from models.owners import Caller
@@ -183,7 +183,7 @@ def accept_messages(
 ) -> None:
     """Take the marks from refused messages that a model has answered; the summary reads them again."""
     marked = [message for message in answered if message.refused is not None]
-    with renaming(tx, row):
+    with title_taken_anew(tx, row):
         ids = [message.id for message in marked]
         tx.execute(update(MessageRow).where(MessageRow.id.in_(ids)).values(refused=null(), indexed_in=None))
     if row.summary_version:

@@ -32,7 +32,8 @@ from memory.knowledge.fact_writes import delete_with_history, move_source
 from memory.knowledge.summaries import use_newest_left
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import append
-from memory.sessions.sessions import SessionInfo, renaming
+from memory.sessions.sessions import SessionInfo
+from memory.sessions.titles import title_taken_anew
 from models import REVISED, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Message, MessageDraft
 from models.owners import Caller
@@ -87,7 +88,7 @@ def replace_messages(
     first = _active_at(tx, row, position)
     assert first is not None, "there is nothing to replace"
     same = (draft.role, draft.content) == (first.role, first.content)
-    with renaming(tx, row):
+    with title_taken_anew(tx, row):
         branch = _move_to_branch(tx, row, position, settings, now, same=same)
         (message,) = append(tx, row, [draft], now)
     _withdraw(tx, row, branch, first.id, message.id if same else None, now)
@@ -100,7 +101,7 @@ def _restore(
     """Replace the active messages from `first` on by the branch that begins with `version`."""
     same = (version.role, version.content) == (first.role, first.content)
     brought = version.branch
-    with renaming(tx, row):
+    with title_taken_anew(tx, row):
         branch = _move_to_branch(tx, row, first.position, settings, now, same=same)
         back = (MessageRow.session_id == row.id, MessageRow.branch == brought)
         row.message_count, size = tx.execute(

@@ -25,7 +25,7 @@ from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.summaries import use_newest_left
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import ERASED, skip_unread, tombstone
-from memory.sessions.sessions import renaming
+from memory.sessions.titles import title_taken_anew
 from memory.users import count_of
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
 from models.jobs import JobRequest
@@ -72,7 +72,7 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     if not message.branch:
         row.tokens -= message.tokens
         row.head_tokens -= message.tokens if message.position <= row.head_through else 0
-    with renaming(tx, row):
+    with title_taken_anew(tx, row):
         _empty(message, now)
         for version in summaries:
             tx.delete(version)

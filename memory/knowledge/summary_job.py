@@ -42,6 +42,7 @@ from memory.sessions.compaction import use_newest_summary
 from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
 from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
 from memory.sessions.refused_messages import mark_refused, reason_of
+from memory.sessions.titles import title_after
 from memory.store.item_rows import unexpired
 from models import (
     FactRow,
@@ -393,7 +394,6 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
 def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
     """Return the parameters of _ADVANCE."""
     session, source = batch.session, batch.source
-    names_session = result.sections.topic and session.title in ("", title_from(session.first_message or ""))
     return {
         "session": session.id,
         "since": session.summary_version,
@@ -401,7 +401,7 @@ def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
         "count": len(source.messages),
         "last": batch.through,
         "old_title": session.title,
-        "new_title": title_from(result.sections.topic) if names_session else session.title,
+        "new_title": title_after(session.title, session.first_message, result.sections.topic),
         "named": result.type if source.types and result.type in (*source.types, "") else None,
     }
 

@@ -12,7 +12,7 @@ from sqlalchemy import case, null, select, update
 from memory import tokens
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.sessions.messages import QUOTABLE, skip_unread
-from memory.sessions.sessions import renaming
+from memory.sessions.titles import title_taken_anew
 from models import REVISED, MessageRow, Refusal, SessionRow, Transaction
 
 REASON_TOKENS = 150
@@ -43,7 +43,7 @@ def mark_refused(tx: Transaction, message_ids: Collection[int], code: str, reaso
     refusal = Refusal(code, tokens.truncate(reason, REASON_TOKENS), now)
     change = update(MessageRow).values(refused=refusal, indexed_in=case((unknown, null()), else_=REVISED))
     for row in sessions:
-        with renaming(tx, row):
+        with title_taken_anew(tx, row):
             tx.execute(change.where(MessageRow.session_id == row.id, *which))
         if row.summary_version:
             row.summary_through = skip_unread(tx, row, row.summary_through)

@@ -7,8 +7,7 @@ Invariants [test_sessions, test_messages, test_message_versions]:
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
@@ -25,11 +24,9 @@ from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_p
 from memory.sessions.messages import (
     CURRENT,
     LISTED,
-    QUOTABLE,
     append,
     listed,
     require_message_size,
-    title_from,
     tombstone,
 )
 from memory.sessions.summary_schedule import summary_request
@@ -38,7 +35,6 @@ from models import (
     MessageRow,
     OwnerRow,
     SessionRow,
-    SummaryRow,
     Transaction,
     as_value,
     for_update,
@@ -337,29 +333,3 @@ def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) ->
         MessageRow.session_id == row.id, MessageRow.external_id.in_(names)
     )
     return {names[key]: message_id for key, message_id in tx.execute(query) if key}
-
-
-def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:
-    """Name the session after the topic of a new summary, unless an earlier summary or somebody has named it."""
-    if topic and row.title in ("", _first_words(tx, row)):
-        row.title = title_from(topic)
-
-
-@contextmanager
-def renaming(tx: Transaction, row: SessionRow) -> Iterator[None]:
-    """Within, messages or summaries of the session are replaced or erased, or messages refused or accepted."""
-    topics = select(_TOPIC).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
-    taken = row.title in ("", _first_words(tx, row), *map(title_from, tx.scalars(topics)))
-    yield
-    if taken:
-        tx.flush()
-        left = tx.scalar(topics.where(SummaryRow.branch == 0, _TOPIC != "").limit(1))
-        row.title = title_from(left) if left else _first_words(tx, row)
-
-
-_TOPIC = SummaryRow.sections["topic"].as_string()
-
-
-def _first_words(tx: Transaction, row: SessionRow) -> str:
-    contents = select(MessageRow.content).where(MessageRow.session_id == row.id, *QUOTABLE, MessageRow.role == "user")
-    return title_from(tx.scalar(contents.order_by(MessageRow.position).limit(1)) or "")
