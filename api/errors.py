@@ -135,7 +135,7 @@ def _meant() -> str | None:
 
     Only of the protocols of others: an id that is empty by mistake does not lead from one thing to all of them.
     """
-    adapter, path = current_app.create_url_adapter(request), f"/{request.path.strip('/')}"
+    adapter, path = current_app.create_url_adapter(request), f"/{re.sub('/{2,}', '/', request.path.strip('/'))}"
     found = path if path == "/mcp" else f"/v1{_BASE.sub('', path, count=1)}"
     if adapter is None or found == request.path or not adapter.test(found, request.method):
         return None

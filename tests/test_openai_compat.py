@@ -221,6 +221,8 @@ def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client):
         ("/openai/deployments/gpt-9/chat/completions?api-version=2024-10-21", f"{ADDRESS}?api-version=2024-10-21"),
         ("/v1/v1/messages", "/v1/messages"),
         ("/mcp/", "/mcp"),
+        ("/v1//chat/completions", ADDRESS),
+        ("/api/sessions//messages", None),
         ("/v1/responses/?x=%ff%0d%0a", "/v1/responses?x=%ff%0d%0a"),
         ("/v1/threads/t/messages", None),
         ("/api/v0/models", None),
