@@ -86,7 +86,7 @@ def test_no_text_stays_with_what_made_its_vector():
     """The tokenizer would keep 10,000 texts for each thread: 10 MB of these."""
     program = [sys.executable, "-c", THREE_THOUSAND_TEXTS]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
-    assert float(done.stdout) < 3.0
+    assert float(done.stdout) < 6.0
 
 
 # From an OpenAI-compatible server
