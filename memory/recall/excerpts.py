@@ -60,8 +60,8 @@ def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size:
     """
     if not ids:
         return {}
-    rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size})
-    located = [LocatedMessage(Message._make(columns), session_id, title) for *columns, session_id, title in rows]
+    rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size}).all()
+    located = [LocatedMessage(Message._make(row[:-2]), row[-2], row[-1]) for row in rows]
     return {one.message.id: one for one in located}
 
 

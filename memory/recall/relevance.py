@@ -48,12 +48,11 @@ class Gate(NamedTuple):
 
     def is_open(self, hits: Sequence[Hit]) -> bool:
         """Return whether one of the hits is near enough, or is of an entity that the message names."""
-        has_both = any(hit.near for hit in hits) and any(hit.own >= A_WORD for hit in hits)
-        if any((self.dated and hit.why.get("time")) or hit.why.get("linked") for hit in hits):
-            return True
-        if self.both and has_both:
-            return any(hit.near + WORDS_WEIGHT * hit.own >= self.both for hit in hits)
-        return any(hit.own >= self.words or hit.near >= self.near for hit in hits)
+        if self.both and any(hit.near for hit in hits) and any(hit.own >= A_WORD for hit in hits):
+            is_near = any(hit.near + WORDS_WEIGHT * hit.own >= self.both for hit in hits)
+        else:
+            is_near = any(hit.own >= self.words or hit.near >= self.near for hit in hits)
+        return is_near or any((self.dated and hit.why.get("time")) or hit.why.get("linked") for hit in hits)
 
 
 REFERRING = Gate(0.5, 0.9)
