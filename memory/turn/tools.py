@@ -109,17 +109,16 @@ class RecallTools:
 
         thoughts: fields that go back to the server with the calls, see `StreamEnd`.
         """
-        calls, is_last = calls[:CALLS_A_ROUND], self._rounds <= 1
+        calls = calls[:CALLS_A_ROUND]
         message = ChatMessage("assistant", text, calls, thoughts=thoughts)
         request = replace(request, messages=(*request.messages, message))
         for call in calls:
-            room = self._room(request) - tokens.MESSAGE_OVERHEAD
+            note = f"\n\n{ANSWER_NOW}" if self._rounds <= 1 and call is calls[-1] else ""
+            room = self._room(request) - tokens.MESSAGE_OVERHEAD - tokens.estimate(note)
             text, report = self.run(call, room)
-            request = replace(request, messages=(*request.messages, ChatMessage("tool", text, tool_call_id=call.id)))
+            result = ChatMessage("tool", text + note, tool_call_id=call.id)
+            request = replace(request, messages=(*request.messages, result))
             self.reports = (*self.reports, report)
-        if is_last:
-            *before, result = request.messages
-            request = replace(request, messages=(*before, result._replace(content=f"{result.content}\n\n{ANSWER_NOW}")))
         return request
 
     def _room(self, request: ModelRequest) -> int:
