@@ -15,6 +15,7 @@ there are few sessions, and a common word is in most of them.
 import sys
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -124,17 +125,13 @@ def _count_unused(terms: Sequence[str], used: Set[int]) -> int:
 
     terms: in the order of the text, in which pairs of an unspaced script overlap.
     """
-    return sum(
-        at not in used
-        and not any(
-            beside in used and len(left) == len(right) == 2 and left[1] == right[0] and PAIR.match(left)
-            for beside, left, right in (
-                (at - 1, terms[at - 1] if at else "", terms[at]),
-                (at + 1, terms[at], terms[at + 1] if at + 1 < len(terms) else ""),
-            )
-        )
-        for at in range(len(terms))
-    )
+    overlaps = {
+        at
+        for at, (left, right) in enumerate(pairwise(terms))
+        if len(left) == len(right) == 2 and left[1] == right[0] and PAIR.match(left)
+    }
+    across = {at + 1 for at in overlaps if at in used} | {at for at in overlaps if at + 1 in used}
+    return len(terms) - len(used | across)
 
 
 def _sums(at: NDArray[Any], values: Any, size: int) -> Floats:
