@@ -46,6 +46,11 @@ class Server:
         return self.origin == Server().origin
 
     @property
+    def is_own(self) -> bool:
+        """Return whether it is the operator's own, as Ollama: it needs no key."""
+        return bool(self.url) and not self.key
+
+    @property
     def takes_cache_key(self) -> bool:
         """Return whether its requests may have the parameter `prompt_cache_key`."""
         return self.cache_key == "on" or (self.cache_key == "auto" and self.is_openai)

@@ -24,8 +24,8 @@ conversation_types    what a conversation is for, and what a turn does different
 store       JSON items under a namespace and a key
 deliveries  events on their way to webhooks
 jobs, job_statements    work that happens after the reply; its order
-leases      who is taking a turn in a session, and who is doing a job
 llm         models: the protocol, OpenAI-compatible servers, the built-in one
+leases      who is taking a turn in a session, and who is doing a job
 events      what happened, read from the rows it left
 prompts, access    instructions by name; whose data it is, and how much of it
 quoting, paging, ops    remembered text in a prompt; pages of a list; logs, figures, backups

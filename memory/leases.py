@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, exists, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.errors import Conflict
@@ -45,6 +45,7 @@ POLL_FIRST, POLL_LAST = 0.01, 0.25  # seconds between looks at a lease that anot
 LEASE_DURATION = timedelta(seconds=LEASE_SECONDS)
 
 Leased = SessionRow | JobRow
+_HAS_TURN = select(exists().where(SessionRow.owner_id == bindparam("owner"), SessionRow.lease_until > bindparam("now")))
 _STOP_TOKENS = select(SessionRow.stop_token).where(SessionRow.id.in_(bindparam("rows", expanding=True)))
 
 
@@ -79,6 +80,11 @@ class Leases:
     def is_free(self, row: SessionRow) -> bool:
         """Return whether nobody holds `row` now."""
         return row.lease_token is None or row.lease_until is None or row.lease_until <= self._now()
+
+    def has_turn(self, owner_id: int) -> bool:
+        """Return whether a turn is in progress in a session of this owner, on any node."""
+        with self._database.connect() as tx:
+            return bool(tx.scalar(_HAS_TURN, {"owner": owner_id, "now": self._now()}))
 
     def hold(
         self,

@@ -275,6 +275,21 @@ class Dictation(Reply):
         exchange.end()
 
 
+class Endless(Reply):
+    """Answer nothing, as a server that is slow, until the reader leaves; then `left` is set."""
+
+    def __init__(self) -> None:
+        self.asked, self.left = threading.Event(), threading.Event()
+
+    def send(self, exchange: Exchange) -> None:
+        assert exchange.streaming, "of a plain answer nobody knows whether its reader waits still"
+        exchange.begin()
+        self.asked.set()
+        exchange.connection.recv(1)  # returns when the other side closes
+        self.left.set()
+        raise ConnectionAbortedError
+
+
 def echo(body: Body) -> str:
     """Answer with the last message: the main model's default."""
     return f"Reply to: {body['messages'][-1]['content']}" if body.get("messages") else "Hello."

@@ -29,6 +29,7 @@ from tests.model_replies import (  # noqa: F401 - tests take replies from here
     CutStream,
     Delay,
     Dictation,
+    Endless,
     Exchange,
     HangUp,
     Html,

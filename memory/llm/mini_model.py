@@ -1,21 +1,27 @@
 """Ask the mini model for JSON: one call, and another if the answer has to be repaired.
 
-Guarantee: the owner's budget is charged for each call, whatever becomes of its answer.
+Invariants:
+- The owner's budget is charged for each answer, whatever becomes of it [test_budgets].
+- Where the operator's own server answers for both models, and may answer one request at a time, a person's turn does
+  not wait for the summary of an earlier one [test_turns_go_first].
 
 Models wrap JSON in fences, think aloud before it, chat around it, or break its grammar.  Reading is tolerant of that;
 what an answer says is for its reader to judge, who raises InvalidAnswer.
 """
 
 import json
+import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
-from memory.llm import ChatMessage, ModelRequest, complete
+from memory.leases import Leases
+from memory.llm import CancelToken, ChatMessage, ModelEvent, ModelRequest, StreamEnd, complete, text_of
 from memory.llm.model_server import ModelServer
 from memory.llm.thoughts import CLOSING_TAG, without_thoughts
 from memory.ops.metrics import Metrics
@@ -23,8 +29,12 @@ from memory.prompts.prompts import Prompt
 from memory.quoting import escape
 from models.owners import Usage
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
+TURN_WAIT_SECONDS, TURN_LOOK_SECONDS = 60.0, 0.5  # that a call waits for a turn to end; between two looks for one
+GIVEN_UP_MAX = 3  # calls in a row that turns end; the next one is finished
 OBJECTS_MAX = 64  # that are read of one answer
 REPAIR_CHARS, REPAIR_MARKS, REPAIR_DEPTH = 16_000, 2_000, 8
 """How much broken JSON is repaired, since that takes quadratic time. Marks are quotes, brackets and the like."""
@@ -72,11 +82,13 @@ class JsonObject(NamedTuple):
 
 @dataclass(frozen=True)
 class MiniModel:
-    """Mini model in use, on behalf of owners."""
+    """Mini model in use, on behalf of owners. turns_first: its calls make way for turns that do not wait for them."""
 
     model_server: ModelServer
     budgets: Budgets
     metrics: Metrics
+    leases: Leases
+    turns_first: bool
 
     def ask(
         self,
@@ -91,9 +103,9 @@ class MiniModel:
         spent: gets what each call took, which the caller charges; without it the owner is charged at once.
         Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired.
         """
-        model, usages = self.model_server.models.mini, list[Usage]()
+        usages = list[Usage]()
         while True:
-            text, end = complete(model, request)
+            text, end = self._answer(owner_id, request)
             usages.append(end.usage)
             if spent is None:
                 self.spend(owner_id, end.usage)
@@ -111,6 +123,35 @@ class MiniModel:
             # Under a schema, small models may write the shortest JSON that it allows, or white space for ever.
             schema = request.schema if _has_words(text) else None
             request, repair = replace(request, schema=schema, messages=(*request.messages, *again)), None
+
+    def _answer(self, owner_id: int, request: ModelRequest) -> tuple[str, StreamEnd]:
+        """Return the whole text of an answer, and its end. Raises ModelError."""
+        if self.turns_first and self.model_server.models.share_own_server:
+            for _ in range(GIVEN_UP_MAX):
+                self._wait_for_turn(owner_id)
+                events = list(self._until_turn(owner_id, request))
+                if events and isinstance(events[-1], StreamEnd):
+                    return text_of(events), events[-1]
+        return complete(self.model_server.models.mini, request)
+
+    def _wait_for_turn(self, owner_id: int) -> None:
+        until = time.monotonic() + TURN_WAIT_SECONDS
+        while time.monotonic() < until and self.leases.has_turn(owner_id):
+            time.sleep(TURN_LOOK_SECONDS)
+
+    def _until_turn(self, owner_id: int, request: ModelRequest) -> Iterator[ModelEvent]:
+        """Yield the events of an answer, and give it up when its person begins a turn.
+
+        The answer is streamed, because a server stops writing only when it notices that its reader has left.
+        """
+        request, looked_at = replace(request, stream=True, cancel=CancelToken()), time.monotonic()
+        for event in self.model_server.models.mini.answer(request):
+            yield event
+            if time.monotonic() >= looked_at + TURN_LOOK_SECONDS and not isinstance(event, StreamEnd):
+                looked_at = time.monotonic()
+                if self.leases.has_turn(owner_id):
+                    log.info("a call of the mini model makes way for a turn")
+                    return request.cancel.cancel()
 
     def spend(self, owner_id: int, usage: Usage) -> None:
         """Charge what a call took."""
