@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, select
+from sqlalchemy import ColumnElement, bindparam, insert, select
 
 from memory import tokens
 from memory.access.owners import get_session
@@ -162,11 +162,18 @@ def add_version(
     """Make `sections` the session's newest version, which covers the messages up to position `through`."""
     row.summary_version += 1
     row.summary_through = skip_unread(tx, row, through)
-    version = SummaryRow(session_id=row.id, version=row.summary_version, through=row.summary_through, **about)
-    version.sections, version.tokens, version.created_at = sections.as_dict(), tokens.estimate(str(sections)), now
-    tx.add(version)
+    insert_version(tx, row.id, row.summary_version, sections, row.summary_through, now, **about)
     name_after(tx, row, sections.topic)
     tx.flush()
+
+
+def insert_version(
+    tx: Transaction, session_id: int, version: int, sections: Sections, through: int, now: datetime, **about: Any
+) -> None:
+    """Store a version, to which the session has advanced."""
+    columns = {"session_id": session_id, "version": version, "through": through, "created_at": now, **about}
+    columns |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections))}
+    tx.execute(insert(SummaryRow.__table__), columns)
 
 
 def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str) -> None:

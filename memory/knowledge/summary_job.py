@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from sqlalchemy import Row, and_, bindparam, case, exists, func, insert, literal_column, or_, select, true, update
+from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, or_, select, true, update
 
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
@@ -27,7 +27,7 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope, supersession_chain
 from memory.knowledge.fact_writes import add_proposed, delete_with_history, schedule_end
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
-from memory.knowledge.summaries import replace_texts
+from memory.knowledge.summaries import insert_version, replace_texts
 from memory.knowledge.summary_update import (
     CUT_OFF,
     SummaryInput,
@@ -40,9 +40,9 @@ from memory.ops import logs
 from memory.prompts.prompts import Prompt
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
-from memory.sessions.messages import QUOTABLE, RECENT_MESSAGES, VISIBLE, title_from
+from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused, reason_of
-from memory.sessions.titles import title_after
+from memory.sessions.titles import FIRST_MESSAGE, title_after
 from memory.store.item_rows import unexpired
 from models import (
     FactRow,
@@ -111,7 +111,6 @@ _TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
 )
 # By name: SQLAlchemy writes the columns of SQLite's RETURNING without their table.
 _RULES = stored_rules(literal_column("sessions.owner_id"), literal_column("sessions.tenant"))
-_FIRST_MESSAGE = select(_M.content).where(_M.session_id == _S.id, *QUOTABLE, _M.role == "user").order_by(_M.position)
 
 
 def _has_new_facts(kind: str, *conditions: Any) -> Any:
@@ -130,7 +129,7 @@ _READ = (
     select(
         *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.message_count, _S.lease_until),
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
-        _FIRST_MESSAGE.limit(1).correlate(SessionRow.__table__).scalar_subquery().label("first_message"),
+        FIRST_MESSAGE.label("first_message"),
         _NEW_FACTS.label("has_new_facts"),
         exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
         _TYPES.scalar_subquery().label("types"),
@@ -148,12 +147,6 @@ There is a row for each stored prompt of these names, or one without.
 """
 
 _STILL_VISIBLE = select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE).scalar_subquery()
-_NEXT_UNREAD = (
-    select(func.min(_M.position))
-    .where(_M.session_id == _S.id, *VISIBLE, _M.position > bindparam("last"))
-    .correlate(SessionRow.__table__)
-    .scalar_subquery()
-)
 _NAMED = bindparam("named", type_=_S.recognised_type.type)
 _ADVANCE = (
     update(SessionRow.__table__)
@@ -161,7 +154,7 @@ _ADVANCE = (
     .where(bindparam("count") == _STILL_VISIBLE)
     .values(
         summary_version=_S.summary_version + 1,
-        summary_through=func.coalesce(_NEXT_UNREAD - 1, _S.message_count),  # hidden and refused messages count too
+        summary_through=func.coalesce(NEXT_UNREAD - 1, _S.message_count),
         facts_through=case((_S.facts_through < bindparam("last"), bindparam("last")), else_=_S.facts_through),
         title=case((_S.title == bindparam("old_title"), bindparam("new_title")), else_=_S.title),
         recognised_type=case((_NAMED.is_not(None), _NAMED), else_=_S.recognised_type),
@@ -169,7 +162,6 @@ _ADVANCE = (
     .returning(_S.summary_through, *_RULES)
 )
 """Advance a session to the next version, if nothing that the update was made from has changed. Rules may have."""
-_INSERT = insert(SummaryRow.__table__)
 
 
 @dataclass(frozen=True)
@@ -346,10 +338,11 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
 def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
     """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
     session, result, version = batch.session, answer.value, batch.session.summary_version + 1
+    forgotten = result.forgotten(batch.source)
     with engine.database.write(durable=False) as tx:  # after a power cut the job runs once more
         if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
             lock_owner(tx, session.owner_id)
-        advanced = tx.execute(_ADVANCE, _changes_of(batch, result)).first()
+        advanced = tx.execute(_ADVANCE, _changes_of(batch, result, forgotten)).first()
         if advanced is None:
             log.info("the session changed while its summary was being updated; doing it again")
             return False
@@ -357,20 +350,16 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         counts, corrected = _store_facts(engine, tx, batch, result, rules)
         learned_instructions.propose(engine, tx, session, result.instructions, batch.source.messages)
         sections = rules.kept_of(replace_texts(result.sections, corrected))
-        of_version = {"session_id": session.id, "version": version, "through": advanced.summary_through, "branch": 0}
-        of_version |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections)), "restores": None}
-        of_version |= {"author": "model", "model": answer.model, "prompt": batch.prompt.label}
-        of_version |= {"usage": {**_usage(answer), "facts": counts}, "created_at": engine.now()}
-        tx.execute(_INSERT, of_version)
+        of_answer = {"model": answer.model, "prompt": batch.prompt.label, "usage": {**_usage(answer), "facts": counts}}
+        through, now = advanced.summary_through, engine.now()
+        insert_version(tx, session.id, version, sections, through, now, author="model", **of_answer)
         engine.mini.budgets.add_usage(tx, session.owner_id, spent)
         if batch.refused is not None:
             ids, reason = [message.id for message in batch.source.messages], reason_of(batch.refused)
             mark_refused(tx, ids, batch.refused.code, reason, engine.now())
             engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
-        forgotten = result.forgotten(batch.source)
         if forgotten:
             _forget(engine, tx, batch, forgotten)
-            _rename(engine, tx, batch, result)
         if corrected or forgotten:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
@@ -391,9 +380,10 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
     return True
 
 
-def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
+def _changes_of(batch: Batch, result: SummaryUpdate, forgotten: Collection[int]) -> dict[str, Any]:
     """Return the parameters of _ADVANCE."""
     session, source = batch.session, batch.source
+    old_topic = source.previous.topic if forgotten else None
     return {
         "session": session.id,
         "since": session.summary_version,
@@ -401,7 +391,7 @@ def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
         "count": len(source.messages),
         "last": batch.through,
         "old_title": session.title,
-        "new_title": title_after(session.title, session.first_message, result.sections.topic),
+        "new_title": title_after(session.title, session.first_message, result.sections.topic, old_topic),
         "named": result.type if source.types and result.type in (*source.types, "") else None,
     }
 
@@ -429,14 +419,7 @@ def _forget(engine: Engine, tx: Transaction, batch: Batch, fact_ids: Collection[
     sources = (row.source_message_id for row in rows if row.source_message_id is not None)
     keep_out(tx, [*batch.source.requests_to_forget, *sources])
     delete_with_history(tx, [row.id for row in rows], now)
-
-
-def _rename(engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate) -> None:
-    """Rename a session after its new topic, if its title may come from forgotten words."""
-    row = tx.get_one(SessionRow, batch.session.id)
-    if row.title in (title_from(batch.source.previous.topic), title_from(batch.session.first_message or "")):
-        row.title = title_from(result.sections.topic)
-    engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
+    engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, batch.session.id), summarise=False)
 
 
 def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:

@@ -81,6 +81,17 @@ RECENT_MESSAGES = MESSAGES.where(
 ).order_by(_M.position)
 """The visible messages of a session's active branch after a position."""
 
+NEXT_UNREAD = (
+    select(func.min(_M.position))
+    .where(_M.session_id == _S.id, *VISIBLE, _M.position > bindparam("last"))
+    .correlate(SessionRow.__table__)
+    .scalar_subquery()
+)
+"""The position of a session's first message after `last` that summaries read.
+
+A summary of the messages up to `last` also covers the erased, hidden and refused messages before that one.
+"""
+
 ERASED: Mapping[str, Any] = {"name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
 """The columns of an erased message, which keeps its place alone."""
 
@@ -163,12 +174,8 @@ def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
 
 
 def skip_unread(tx: Transaction, row: SessionRow, through: int) -> int:
-    """Return the last position that a summary of the messages up to `through` covers.
-
-    Erased, hidden and refused messages that follow count too, since the summary does not read them.
-    """
-    later = (MessageRow.session_id == row.id, *VISIBLE, MessageRow.position > through)
-    following: int | None = tx.scalar(select(func.min(MessageRow.position)).where(*later))
+    """Return the last position that a summary of the messages up to `through` covers: see NEXT_UNREAD."""
+    following: int | None = tx.scalar(select(NEXT_UNREAD).where(_S.id == row.id), {"last": through})
     return row.message_count if following is None else following - 1
 
 

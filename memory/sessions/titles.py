@@ -15,9 +15,25 @@ from models import MessageRow, SessionRow, SummaryRow, Transaction
 _TOPIC = SummaryRow.sections["topic"].as_string()
 
 
-def title_after(title: str, first_message: str | None, topic: str) -> str:
-    """Return the title after a summary with this topic: the topic where only the first message gave one."""
-    return title_from(topic) if topic and title in ("", title_from(first_message or "")) else title
+FIRST_MESSAGE = (
+    select(MessageRow.content)
+    .where(MessageRow.session_id == SessionRow.id, *QUOTABLE, MessageRow.role == "user")
+    .order_by(MessageRow.position)
+    .limit(1)
+    .correlate(SessionRow.__table__)
+    .scalar_subquery()
+)
+"""The person's first words in a session."""
+
+
+def title_after(title: str, first_message: str | None, topic: str, forgotten_topic: str | None = None) -> str:
+    """Return the title after a summary with this topic: the topic where only the first message gave one.
+
+    forgotten_topic: of the summary before, if words of it are to be forgotten. A title that it gave goes with it.
+    """
+    if not _is_taken_from(title, first_message, forgotten_topic):
+        return title
+    return title_from(topic) if topic or forgotten_topic is not None else title
 
 
 def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:
@@ -33,7 +49,7 @@ def title_taken_anew(tx: Transaction, row: SessionRow) -> Iterator[None]:
     Within, messages or summaries of the session are replaced or erased, or messages refused or accepted.
     """
     topics = select(_TOPIC).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
-    is_taken = row.title in ("", *map(title_from, (_first_message(tx, row) or "", *tx.scalars(topics))))
+    is_taken = _is_taken_from(row.title, _first_message(tx, row), *tx.scalars(topics))
     yield
     if is_taken:
         tx.flush()
@@ -41,6 +57,9 @@ def title_taken_anew(tx: Transaction, row: SessionRow) -> Iterator[None]:
         row.title = title_from(left or _first_message(tx, row) or "")
 
 
+def _is_taken_from(title: str, *texts: str | None) -> bool:
+    return title in ("", *(title_from(text) for text in texts if text))
+
+
 def _first_message(tx: Transaction, row: SessionRow) -> str | None:
-    contents = select(MessageRow.content).where(MessageRow.session_id == row.id, *QUOTABLE, MessageRow.role == "user")
-    return tx.scalar(contents.order_by(MessageRow.position).limit(1))
+    return tx.scalar(select(FIRST_MESSAGE).where(SessionRow.id == row.id))
