@@ -18,6 +18,7 @@ from memory.ops.move import count, move
 from memory.recall.search import search_memory
 from models import MessageRow, OwnerRow
 from models.owners import Caller
+from models.schema import revision_of, schema_differs
 from search_index import RANKED_WHOLE
 
 SAMPLES = 20  # persons of whom one search is compared
@@ -69,6 +70,9 @@ def move_to(database_url: str) -> None:
     except ValueError as error:
         raise click.BadParameter(f"{error}.", param_hint="DATABASE_URL") from None
     source = current_engine()
+    with source.database.read() as tx:
+        if differs := schema_differs(revision_of(tx.connection())):
+            raise click.ClickException(f"The database can't be moved: {differs}. Nothing was changed.")
     with DataLock(source.settings.data_dir).alone(), on_database(source.settings, database_url) as target:
         rows = count(source.database)
         with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:

@@ -32,7 +32,7 @@ def work(once: bool) -> None:
     engine.data_lock.share()
     report = engine.health.check()
     if not report.ready:
-        raise click.ClickException(f"Nothing can be done: database {report.database}, data {report.data_dir}.")
+        raise click.ClickException(f"Nothing can be done. Database: {report.database}. Data directory: {report.data_dir}.")
     if once:
         sys.exit(_work_once(engine))
     _work_until_told(engine)

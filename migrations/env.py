@@ -9,6 +9,7 @@ On PostgreSQL a migration locks the tables that it changes, while servers run.  
 lock as well, behind the migration.  So it gives up before they do, and where it meets them in a circle it begins anew.
 """
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -16,11 +17,11 @@ from pathlib import Path
 
 from alembic import context
 from flask import current_app
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, func, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from models import Base, retry_on_conflict
-from models.database_faults import command_failed
+from models.database_faults import DatabaseFault, DatabaseLost, command_failed
 from models.schema import revision_of, revisions, schema_differs
 from models.sqlite import is_in_memory
 
@@ -28,6 +29,8 @@ MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way
 HELD = "55P03"  # lock_not_available
 NOT_ALLOWED = ("42501", "3F000")  # insufficient_privilege, invalid_schema_name where the user may use no schema
+
+events = logging.getLogger("recap.migrations")
 
 if context.is_offline_mode():
     raise SystemExit("Migrations look at the database they change: run them online, with `recap db upgrade`.")
@@ -59,9 +62,33 @@ engine = current_app.extensions["migrate"].db.engine
 
 
 def make_file() -> None:
-    if engine.dialect.name == "sqlite" and not is_in_memory(engine.url) and not Path(engine.url.database).exists():
-        with closing(sqlite3.connect(engine.url.database)) as new:
-            new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
+    if engine.dialect.name != "sqlite" or is_in_memory(engine.url) or Path(engine.url.database).exists():
+        return
+    log, log_index = Path(f"{engine.url.database}-wal"), Path(f"{engine.url.database}-shm")
+    if log.exists() and log.stat().st_size:  # SQLite would delete it, and with it what was stored last
+        raise DatabaseLost(DatabaseFault.MISSING)
+    log_index.unlink(missing_ok=True)
+    with closing(sqlite3.connect(engine.url.database)) as new:
+        new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
+
+
+def report(former: str | None, revision: str | None) -> None:
+    if former is None:
+        events.info("A new database was made: %s, with the schema %s", engine.url.render_as_string(), revision)
+    elif former == revision:
+        events.info("The database is up to date: its schema is %s", revision)
+    else:
+        events.info("The database was upgraded: its schema was %s, and is %s now", former, revision)
+
+
+def require_own_tables(connection: Connection) -> None:
+    taken = sorted(Base.metadata.tables.keys() & set(inspect(connection).get_table_names()))
+    if taken:
+        raise RuntimeError(
+            f"The database {engine.url.render_as_string()} is another program's: it has tables of its own with the "
+            f"names {', '.join(taken)}. Nothing was changed. Give Recap a database of its own: set DATABASE_URL or "
+            "RECAP_DATA_DIR."
+        )
 
 
 def require_unicode(connection: Connection) -> None:
@@ -87,11 +114,14 @@ def migrate() -> None:
             render_as_batch=connection.dialect.name == "sqlite",  # SQLite can't alter most things in place
         )
         revision = revision_of(connection)
-        if engine.dialect.name == "postgresql" and revision is None:
-            require_unicode(connection)
+        if revision is None:
+            require_own_tables(connection)
+            if engine.dialect.name == "postgresql":
+                require_unicode(connection)
         if revision is not None and revision not in revisions():
             raise RuntimeError(f"The database can't be upgraded: {schema_differs(revision)}. Nothing was changed.")
         context.run_migrations()
+        report(revision, revision_of(connection))
 
 
 try:

@@ -99,8 +99,8 @@ _MESSAGES = {
     DatabaseFault.MISSING: (
         "database_missing",
         f"The database file is missing, empty, or another one. {{0}} {_PUT_BACK}, then {{1}}. For a new database "
-        f"move the file away, if there is one, and run {UPGRADE}.",
-        f"the file is missing, empty, or another one. {_PUT_BACK}. For a new database move it away, and run {UPGRADE}",
+        f"move the file and its log (-wal) away, as far as they are there, and run {UPGRADE}.",
+        f"the file is missing, empty, or another one. {_PUT_BACK}. For a new database move it and its log (-wal) away, and run {UPGRADE}",
     ),
     DatabaseFault.LOG_MISSING: (
         "database_log_missing",

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from app import engine_of
+from app import engine_of, upgrade_schema
 from cli import register_commands
 from memory.ops.backup import DataLock, examine
 from memory.recall import indexing
@@ -135,6 +135,27 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     assert stat.S_IMODE((tmp_path / "data" / "recap.db").stat().st_mode) == 0o600
     assert (tmp_path / "data" / "recap.db").stat().st_uid == (tmp_path / "data").stat().st_uid
     assert backup.exists(), "the backup is still there"
+
+
+def test_the_log_of_a_database_that_was_lost_is_not_applied_to_the_restored_one(stopped, make_app, run, backup, tmp_path):
+    """After kill -9 a log has what was stored last. SQLite applies it to any database that gets the name."""
+    file, log = tmp_path / "data" / "recap.db", tmp_path / "data" / "recap.db-wal"
+    with closing(sqlite3.connect(file)) as killed:
+        killed.execute("UPDATE sessions SET title = 'Written after the backup'")
+        killed.commit()
+        killed.execute("PRAGMA journal_mode = WAL")
+        killed.execute("UPDATE sessions SET title = 'Written last'")
+        killed.commit()
+        kept = log.read_bytes()
+    file.unlink()
+    log.write_bytes(kept)
+    with pytest.raises(SystemExit):
+        upgrade_schema(make_app())
+    assert not file.exists() and log.read_bytes() == kept, "no new database, and nothing is lost"
+    restored = run("restore", backup)
+    assert restored.exit_code == 0 and "The database that was there" not in restored.output, restored.output
+    assert execute(file, "SELECT count(*) FROM sessions WHERE title LIKE 'Written%'") == [(0,)]
+    assert len(list(file.parent.glob("recap-until-*.db-wal"))) == 1, "it is kept"
 
 
 def test_what_was_being_done_is_nobodys_after_a_restore(stopped, make_app, run, backup, tmp_path):

@@ -92,6 +92,26 @@ def test_a_migrated_database_is_up_to_date_and_can_not_be_downgraded(tmp_path, m
     assert content(tmp_path) == before
 
 
+def test_an_upgrade_says_in_a_line_what_it_did(tmp_path, caplog):
+    caplog.set_level("INFO", "recap.migrations")
+    with an_app(tmp_path) as app, app.app_context():
+        add_migrations(app)
+        for revision in ("0020", "head", "head"):
+            upgrade(revision=revision)
+    first, second, third = (record.getMessage() for record in caplog.records if record.name == "recap.migrations")
+    assert first.startswith("A new database was made: sqlite:///") and first.endswith("with the schema 0020")
+    assert second == f"The database was upgraded: its schema was 0020, and is {revisions()[0]} now"
+    assert third == f"The database is up to date: its schema is {revisions()[0]}"
+
+
+def test_no_tables_are_made_among_those_of_another_program(tmp_path, caplog):
+    execute(tmp_path / "recap.db", "CREATE TABLE messages (id INTEGER)")
+    with an_app(tmp_path) as app, pytest.raises(SystemExit):
+        upgrade_schema(app)
+    assert content(tmp_path) == ["BEGIN TRANSACTION;", "CREATE TABLE messages (id INTEGER);", "COMMIT;"]
+    assert "is another program's" in caplog.text and "DATABASE_URL" in caplog.text
+
+
 def test_an_upgrade_of_a_database_that_is_too_old_changes_nothing_and_says_what_to_do(tmp_path, migrated, caplog):
     with an_app(tmp_path, migrated) as app, app.app_context():
         make_old(tmp_path)

@@ -127,6 +127,14 @@ def test_what_is_no_database_is_refused(lived_in):
     assert result.exit_code == 2 and "it takes sqlite:////" in result.output
 
 
+def test_a_database_of_another_version_is_not_moved(lived_in, tmp_path):
+    """Its tables and columns that this version does not know would be left behind."""
+    execute(engine_of(lived_in).settings.data_dir / "recap.db", "UPDATE alembic_version SET version_num = '9999'")
+    result = run(lived_in, "move-to", url_of(tmp_path / "new.db"))
+    assert result.exit_code == 1 and "run the version of Recap that made it" in result.output
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_nothing_is_moved_beside_a_server(lived_in, tmp_path):
     lock = DataLock(engine_of(lived_in).settings.data_dir)
     lock.share()

@@ -120,7 +120,7 @@ def restore(
                 os.chown(part, data_dir.stat().st_uid, data_dir.stat().st_gid)
             if (index := data_dir / "index").exists():
                 shutil.rmtree(index)
-            former = _move_away(place, now) if place.exists() else None
+            former = _move_away(place, now)
     return backup, former
 
 
@@ -211,14 +211,19 @@ class DataLock:
             raise refusal if isinstance(error, BlockingIOError) else error from None
 
 
-def _move_away(place: Path, now: datetime) -> Path:
-    """Give the database a second, dated name, and take its log away, which SQLite would apply to the restored one."""
+def _move_away(place: Path, now: datetime) -> Path | None:
+    """Give the database a second, dated name, and take its log away, which SQLite would apply to the restored one.
+
+    Return the name; None when there was no database. Its log may be there all the same.
+    """
     former = place.with_name(f"{place.stem}-until-{now:%Y%m%dT%H%M%SZ}{place.suffix}")
-    os.link(place, former)  # no rename: there is a database under its name all the time
+    is_there = place.exists()
+    if is_there:
+        os.link(place, former)  # no rename: there is a database under its name all the time
     for log, kept in zip(_beside(place), _beside(former), strict=True):
         if log.exists():
             log.replace(kept)
-    return former
+    return former if is_there else None
 
 
 @contextmanager
