@@ -16,7 +16,7 @@ run: $(VENV)/.runtime  ## Install Recap, upgrade the database, and serve on http
 	exec $(BIN)/recap serve
 
 test: $(VENV)/.dev  ## Run the fast tests, without browser, other programs and slow tests: minutes on two cores, with the installation
-	$(BIN)/pytest -n auto -m "not slow and not browser and not faults"
+	$(BIN)/pytest -n auto --ignore tests/browser --ignore tests/faults -m "not slow and not faults"
 
 # Only the files that have such tests are read, or one's fixture `place` that is slow on PostgreSQL: each of the workers reads them.
 test-slow: $(VENV)/.dev  ## Run the slower tests: a browser, clients in other languages, whole server processes

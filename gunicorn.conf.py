@@ -50,6 +50,8 @@ logconfig_dict = logs.for_gunicorn(_settings)
 _figures = _settings.data_dir / "metrics"  # shared with `recap jobs work`
 _started = multiprocessing.Value("i", 0)  # workers, over all processes
 
+gc.disable()  # until everything is loaded: nearly nothing of it is garbage
+
 
 def on_starting(server):
     """Refuse an address that is taken, once and in a sentence; delete the counts of an earlier run."""
@@ -79,6 +81,12 @@ def when_ready(server):
         except SettingsError as error:
             sys.exit(str(error))
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    gc.enable()
+
+
+def post_fork(server, worker):
+    """Collect no garbage in a worker before it has loaded everything."""
+    gc.disable()
 
 
 def post_worker_init(worker):
@@ -91,6 +99,7 @@ def post_worker_init(worker):
         except SettingsError as error:
             raise AppImportError(str(error)) from None  # it ends the first process too
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.enable()
     engine_of(worker.wsgi).metrics.share(_figures)
     engine_of(worker.wsgi).start()
     with _started.get_lock():

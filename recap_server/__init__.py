@@ -4,6 +4,7 @@ Recap's own modules have short names, such as `api` and `models`, which would cl
 wheel keeps them all inside this package's folder, and only the processes of `recap` have that folder on their path.
 """
 
+import gc
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ FOLDER = HERE if (HERE / "app.py").exists() else HERE.parent  # of the modules: 
 def main() -> None:
     """Run a command, as `recap serve`."""
     sys.path.insert(0, str(FOLDER))
+    gc.disable()  # nearly nothing that is loaded is garbage
     from flask.cli import ScriptInfo
     from flask_migrate.cli import db
 
@@ -29,6 +31,7 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(f"Recap does not start. {error}")
     register_commands(app)
+    gc.enable()
     # The others are for developers: `recap db migrate` would write a file into the package, and Recap not start again.
     db.commands = {name: db.commands[name] for name in ("current", "upgrade")}
     app.cli.add_command(db)
