@@ -213,7 +213,7 @@ Translate into French: I live in Rome. | I am Recap's built-in model
 我叫小明，住在上海。 | 记下了：叫小明；住在上海。
 I don't want to fly, it's too stressful. | Noted: ruled out: to fly. ;; No PHP, please. | Noted: ruled out: PHP.
 The sky looks odd this evening | I keep that word for word, but I made no fact of it.
-What's the capital of Peru? | You have not told me anything yet.
+What's the capital of Peru? | I find nothing here that you have told me.
 My name is Ada and I live in Tallinn. I'm allergic to nuts. | Noted: name Ada; lives in Tallinn; allergic to nuts.
 """
 

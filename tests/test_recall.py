@@ -174,6 +174,22 @@ def test_a_time_beside_a_topic_is_preferred_and_the_rest_still_found(kettles):
         assert f'speaks of "{phrase}"' in reason(answer)
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Where are we going in April?", {"Our trip to Japan is in April."}),
+        ("What did I say about April?", {"Our trip to Japan is in April."}),
+        ("Where are we going next April?", {"Our trip to Japan is in April."}),
+        ("What did I do in March?", {"Violins need rosin."}),
+        ("What did we talk about in April?", set()),
+        ("See you in April!", set()),
+    ],
+)
+def test_a_month_brings_what_was_said_of_it_where_nothing_was_said_then(diary, question, expected):
+    append(diary, "plans", [on(day(5, 10), "Our trip to Japan is in April.")], user_id="ada")
+    assert words(chat(diary, question, user_id="ada", temporary=True)) == expected
+
+
 def search(client: FlaskClient, q: str, **query: Any) -> dict[str, float]:
     """The sessions found, best first, and what the time counted for each."""
     return {found["session_id"]: found["why"].get("time", 0.0) for found in find(client, q, user_id="ada", **query)}

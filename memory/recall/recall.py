@@ -154,12 +154,12 @@ def search_in_snapshot(
         return Findings(final, scope)
     gated = None if is_wanted else VAGUE if final.latest else final.kind
     findings = Findings(final, scope, int(recall.budget * final.budget_share), gated)
-    if final.text and recall.query is not None:
-        prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
-        findings = _search(engine, tx, findings, prepared, generation, flags)
-    elif final.times:
+    if final.times_first and final.times:
         matches = _find_latest(engine, tx, scope, final.times, limit)
         findings = findings._replace(matches=matches)
+    if final.text and recall.query is not None and not findings.matches.hits:
+        prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
+        findings = _search(engine, tx, findings, prepared, generation, flags)
     if final.latest:
         budget, page = min(recall.budget, other_sessions.ENDINGS_TOKENS_MAX), engine.settings.public_url
         if by_session:

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 from memory.languages import (
     ASKS,
     LANGUAGES,
+    MONTHS,
     TextPattern,
     alternatives,
     analysis_in,
@@ -89,6 +90,7 @@ class Trigger(NamedTuple):
 class SearchPlan(NamedTuple):
     """Search to make, and why: for `text` if there is any, else for messages of the `times` that a message names.
 
+    times_first: the message names nothing but times, so their messages are shown, and `text` is searched if none is.
     kind: of the trigger; or "time" if the message names one, or "always", if that alone causes the search.
     budget_share: of the budget that the excerpts may take; 0 for a message that does not look back.
     dangling: the message refers to something that no visible text shows.
@@ -103,6 +105,7 @@ class SearchPlan(NamedTuple):
     times: Sequence[tuple[datetime, datetime]] = ()
     dangling: bool = False
     latest: int = 0
+    times_first: bool = False
 
 
 class MessageReading:
@@ -111,6 +114,7 @@ class MessageReading:
     def __init__(self, message: str, now: datetime, zone: tzinfo, analysis: Analysis) -> None:
         """Read the first READ_CHARS of a message.  Days begin in `zone`."""
         self.message = message = message[:READ_CHARS]
+        self.now = now
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
         self.keywords = list(each_keyword(analysis.asked(message), analysis))
@@ -164,7 +168,7 @@ class MessageReading:
         if not (looks_back or times):
             return SearchPlan(trigger.kind, reason)
         kind = trigger.kind if trigger.looks_back else "time" if times else "always"
-        spans = [(time.after, time.before) for time in times]
+        spans = [(time.after, time.before) for time in times if time.after <= self.now]
         points_back = trigger.kind in ("reference", "implicit")
         empty = not times and self._has_no_content(points_back=points_back)
         dangling = (empty or points_back) and not (
@@ -176,7 +180,9 @@ class MessageReading:
             text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
             return SearchPlan(kind, reason, ALL, text, spans, dangling, latest=place)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
-            return SearchPlan(kind, reason, ALL, "", spans, dangling)
+            # "Where are we going in April?" may have been said long before.
+            named = [time.phrase for time in times if trigger.kind != "reference" and _names_month(time.phrase)]
+            return SearchPlan(kind, reason, ALL, " ".join(named), spans, dangling, times_first=True)
         asked, message = self.asking, self.message
         of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
         share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
@@ -233,6 +239,10 @@ def _is_vague(words: Iterable[str]) -> bool:
     return all(word.casefold() in _VAGUE for word in words)
 
 
+def _names_month(phrase: str) -> bool:
+    return any(word.strip(".,") in MONTHS for word in phrase.lower().split())
+
+
 def _shows_a_topic(visible_texts: Sequence[str], analysis: Analysis) -> bool:
     """Return whether the visible texts have enough words to show what a message refers to."""
     words = 0
@@ -252,7 +262,8 @@ def _is_small_talk(text: str, analysis: Analysis) -> bool:
         return _EMOTICON.search(text) is not None or any(unicodedata.category(char) in ("So", "Sk") for char in text)
     if not _OPENING.match(text):
         return False
-    return all(word.casefold() in _COURTESIES for word in each_keyword(_SMALL_TALK.sub(" ", text), analysis))
+    rest = each_keyword(_SMALL_TALK.sub(" ", text), analysis)
+    return all(word.casefold() in _COURTESIES or word.casefold() in MONTHS for word in rest)
 
 
 def _pronouns(text: str, analysis: Analysis, *, is_small_talk: bool) -> Iterator[tuple[str, Callable[[str], bool]]]:
@@ -284,9 +295,10 @@ _TECHNICAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}|\d|[._@&:+#/]|\w-\w")  # h
 _SENTENCE_END = re.compile(r"[.!?:;\n。！？：；…]")
 _EN = next(language for language in LANGUAGES if language.code == "en")
 _IDLE_WORDS = _EN.idle_words
-_TIME_WORDS = vocabulary(lambda language: language.time_words)
+# The name of a month may be all that a message names: "what did I say about April?"
+_TIME_WORDS = vocabulary(lambda language: language.time_words) - MONTHS.keys()
 # Most words of a text are one of these, and never worth searching for in small letters.
-_FILLERS = _IDLE_WORDS | _EN.time_words | (_EN.stop_words or frozenset())
+_FILLERS = _IDLE_WORDS | (_EN.time_words - MONTHS.keys()) | (_EN.stop_words or frozenset())
 _GENERIC_VERBS = vocabulary(lambda language: language.generic_verbs)
 _DETERMINERS = vocabulary(lambda language: language.determiners)
 _IDLE = pattern(lambda language: "|".join(filter(None, (language.particles, language.idle))))
