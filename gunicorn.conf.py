@@ -1,6 +1,7 @@
 """gunicorn's configuration.  `gunicorn wsgi:app` in this folder reads it."""
 
 import errno
+import fcntl
 import gc
 import logging
 import multiprocessing
@@ -67,10 +68,10 @@ def on_starting(server):
                 sys.exit(
                     f"Recap does not start on {host}, port {port}: {why}, or set PORT (or HOST), as PORT=8001 in .env."
                 )
-    for path in _figures.glob("*.db"):  # not those of a living process such as `recap jobs work`
-        if path.name.startswith("gauge") or not _is_alive(int(path.stem.rpartition("_")[2])):
-            with suppress(OSError):  # a read-only disk, where nobody counts
-                path.unlink()
+    for path in _figures.glob("*.db"):
+        with suppress(OSError), path.open("rb") as file:  # locked by a living process such as `recap jobs work`; or a
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # read-only disk, where nobody counts
+            path.unlink()
 
 
 def when_ready(server):
@@ -128,21 +129,3 @@ def worker_exit(server, worker):
 
     if getattr(worker, "wsgi", None) is not None:  # None: the worker ended before it loaded the application
         engine_of(worker.wsgi).stop()
-
-
-def child_exit(server, worker):
-    """Remove an ended worker from the gauges.  Its counters stay."""
-    from prometheus_client.multiprocess import mark_process_dead  # here, as the first process needs it for no more
-
-    mark_process_dead(worker.pid, str(_figures))
-
-
-def _is_alive(pid):
-    """Return whether another process has this id."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it is of another account
-        return True
-    return pid != os.getpid()

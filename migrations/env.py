@@ -68,8 +68,13 @@ def make_file() -> None:
     if log.exists() and log.stat().st_size:  # SQLite would delete it, and with it what was stored last
         raise DatabaseLost(DatabaseFault.MISSING)
     log_index.unlink(missing_ok=True)
-    with closing(sqlite3.connect(engine.url.database)) as new:
-        new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
+    try:
+        with closing(sqlite3.connect(engine.url.database)) as new:
+            new.execute("PRAGMA journal_mode = WAL")  # nothing else makes a file, so one that was lost is missed
+    finally:
+        file = Path(engine.url.database)
+        if file.exists() and not file.stat().st_size:  # the disk is full, and it would count as one that was lost
+            file.unlink()
 
 
 def report(former: str | None, revision: str | None) -> None:
@@ -101,7 +106,7 @@ def require_unicode(connection: Connection) -> None:
 
 
 @retry_on_conflict
-def migrate() -> None:
+def migrate() -> tuple[str | None, str | None]:
     with engine.connect() as connection, tables_may_be_written_anew(connection):
         if engine.dialect.name == "postgresql":  # of nodes that upgrade at once, one migrates, the others find it done
             connection.execute(select(func.set_config("lock_timeout", "0", True)))  # however long that takes
@@ -121,12 +126,12 @@ def migrate() -> None:
         if revision is not None and revision not in revisions():
             raise RuntimeError(f"The database can't be upgraded: {schema_differs(revision)}. Nothing was changed.")
         context.run_migrations()
-        report(revision, revision_of(connection))
+        return revision, revision_of(connection)
 
 
 try:
     make_file()
-    migrate()
+    report(*migrate())
 except (SQLAlchemyError, sqlite3.Error) as error:
     original = getattr(error, "orig", None)
     state = getattr(original, "sqlstate", None)

@@ -230,6 +230,7 @@ def test_two_workers_count_together_and_a_killed_ones_counts_stay(tmp_path, migr
         assert eventually(lambda: len({*workers(server)} - victims) == 2)
         assert _scraped(server)("recap_turns_total", outcome="answered") == served
         assert _scraped(server)("recap_http_requests_in_flight") == 1
+        assert len(list((server.data_dir / "metrics").glob("counter_*.db"))) == 2, "new workers count on in their files"
         assert server.stop() == 0
         server.start()
         assert _scraped(server)("recap_turns_total") == 0, "a restart begins at nothing"

@@ -1,5 +1,7 @@
 """The migration makes what the rows are declared as, and refuses a database that it can't upgrade."""
 
+import resource
+import signal
 import sqlite3
 import stat
 from contextlib import closing
@@ -102,6 +104,23 @@ def test_an_upgrade_says_in_a_line_what_it_did(tmp_path, caplog):
     assert first.startswith("A new database was made: sqlite:///") and first.endswith("with the schema 0020")
     assert second == f"The database was upgraded: its schema was 0020, and is {revisions()[0]} now"
     assert third == f"The database is up to date: its schema is {revisions()[0]}"
+
+
+def test_a_new_database_that_the_disk_has_no_room_for_is_made_when_there_is(tmp_path, caplog):
+    caplog.set_level("INFO", "recap.migrations")
+    with an_app(tmp_path) as app:
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit[1]))  # bytes of a file: less than a page
+        try:
+            with pytest.raises(SystemExit):
+                upgrade_schema(app)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            signal.signal(signal.SIGXFSZ, handler)
+        assert "A new database was made" not in caplog.text
+        upgrade_schema(app)
+        assert engine_of(app).health.check().ready
 
 
 def test_no_tables_are_made_among_those_of_another_program(tmp_path, caplog):

@@ -8,11 +8,13 @@ Invariants:
 - Where processes share a folder, any of them answers for all, and counts outlive the worker (test_metrics).
 """
 
+import fcntl
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 
 from prometheus_client import (
@@ -82,6 +84,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._folder: Path | None = None
+        self._locks = ExitStack()
         self._make()
 
     # -- what happened
@@ -163,17 +166,36 @@ class Metrics:
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for name in FILES:  # else prometheus_client maps a sparse file, and a full disk would kill the process
-                file = folder / f"{name}_{os.getpid()}.db"
-                if not file.exists():
-                    file.write_bytes(bytes(FILE_BYTES))
+            number = self._take_files(folder)
         except OSError as error:
             log.warning("metrics are of each process alone: its folder can't be written (%s)", error.strerror)
             return
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
-        values.ValueClass = values.MultiProcessValue()
+        values.ValueClass = values.MultiProcessValue(lambda: number)
         self._folder = folder
         self._make()
+
+    def _take_files(self, folder: Path) -> int:
+        """Lock the first files that no living process has, and return their number: counting goes on in them.
+
+        Files of their own for each process would be more with each process that ever was.
+        """
+        for number in count():
+            with ExitStack() as opened:
+                try:
+                    for name in FILES:
+                        file = opened.enter_context((folder / f"{name}_{number}.db").open("ab"))
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        if name.startswith("gauge"):  # requests in progress: the former process has none any more
+                            file.truncate(0)
+                        # else prometheus_client maps a sparse file, and a full disk would kill the process
+                        file.write(bytes(max(0, FILE_BYTES - file.seek(0, os.SEEK_END))))
+                        file.flush()
+                except BlockingIOError:
+                    continue
+                self._locks = opened.pop_all()  # the kernel gives them back when the process ends
+                return number
+        raise AssertionError("counting has no end")
 
     def text(self, info: ScrapeInfo) -> bytes:
         """Return all metrics in Prometheus' text format. Raises RecapError when the counts were deleted."""
