@@ -30,9 +30,11 @@ def work(once: bool) -> None:
     """
     engine = current_engine()
     engine.data_lock.share()
-    report = engine.health.check()
+    report = engine.health.check(begins_jobs=True)
     if not report.ready:
-        raise click.ClickException(f"Nothing can be done. Database: {report.database}. Data directory: {report.data_dir}.")
+        raise click.ClickException(
+            f"Nothing can be done. Database: {report.database}. Data directory: {report.data_dir}."
+        )
     if once:
         sys.exit(_work_once(engine))
     _work_until_told(engine)

@@ -89,7 +89,7 @@ def _for_whom(row: KeyRow) -> str:
     spaces = ", ".join(f"{name} ({right})" for name, right in (row.spaces or {}).items())
     if row.user_id is None:
         return f"of the space {spaces} in the tenant {row.tenant}" if spaces else f"of the tenant {row.tenant}"
-    return f"of {row.user_id}{f' with {spaces}' if spaces else ''} in the tenant {row.tenant}"
+    return f"of {row.user_id or 'an erased person'}{f' with {spaces}' if spaces else ''} in the tenant {row.tenant}"
 
 
 def _connection_line(connection: GrantRow) -> str:

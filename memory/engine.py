@@ -107,12 +107,13 @@ class Engine:
                 return
             self.data_lock.share()
             self.model_server.log_models()
-            report = self.health.check()
+            runs_jobs = worker or self.settings.jobs == "web"
+            report = self.health.check(begins_jobs=runs_jobs)
             for part, state in (("database", report.database), ("data directory", report.data_dir)):
                 if state != "ok":
                     log.error("the %s is not fit for use: %s", part, state)
             self.index.warm_up()
-            if worker or self.settings.jobs == "web":
+            if runs_jobs:
                 self.job_queue.start()
             self._started_in = os.getpid()
 

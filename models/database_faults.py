@@ -73,6 +73,7 @@ def on_read_only_disk(file: Path) -> bool:
 
 RESTORE = "Stop Recap and bring back a backup with `recap restore FILE`; docs/operations.md says how."
 DAMAGED = f"damaged. {RESTORE}"
+_NEW = "For a new database move the file and its log (-wal) away, as far as they are there, and run"
 _PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `recap restore FILE`"
 _RESTART = "If this lasts, restart Recap with SIGTERM: it then writes what it holds into the database"
 
@@ -98,9 +99,8 @@ _MESSAGES = {
     ),
     DatabaseFault.MISSING: (
         "database_missing",
-        f"The database file is missing, empty, or another one. {{0}} {_PUT_BACK}, then {{1}}. For a new database "
-        f"move the file and its log (-wal) away, as far as they are there, and run {UPGRADE}.",
-        f"the file is missing, empty, or another one. {_PUT_BACK}. For a new database move it and its log (-wal) away, and run {UPGRADE}",
+        f"The database file is missing, empty, or another one. {{0}} {_PUT_BACK}, then {{1}}. {_NEW} {UPGRADE}.",
+        f"the file is missing, empty, or another one. {_PUT_BACK}. {_NEW} {UPGRADE}",
     ),
     DatabaseFault.LOG_MISSING: (
         "database_log_missing",

@@ -26,7 +26,8 @@ class KeyRow(Base):
 
     Only a digest of the key is stored; `hint` is its beginning, to tell keys apart.  A key with a `user_id` speaks for
     that person alone, one with `spaces` and no person for these spaces alone, and one with neither for every user and
-    space of its tenant.  `scopes` are words separated by spaces, `spaces` the rights by the names of spaces.
+    space of its tenant.  `scopes` are words separated by spaces, `spaces` the rights by the names of spaces.  A revoked
+    key of an erased person has the `user_id` "", which nobody has.
     """
 
     __tablename__ = "keys"

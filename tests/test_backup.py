@@ -137,7 +137,9 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     assert backup.exists(), "the backup is still there"
 
 
-def test_the_log_of_a_database_that_was_lost_is_not_applied_to_the_restored_one(stopped, make_app, run, backup, tmp_path):
+def test_the_log_of_a_database_that_was_lost_is_not_applied_to_the_restored_one(
+    stopped, make_app, run, backup, tmp_path
+):
     """After kill -9 a log has what was stored last. SQLite applies it to any database that gets the name."""
     file, log = tmp_path / "data" / "recap.db", tmp_path / "data" / "recap.db-wal"
     with closing(sqlite3.connect(file)) as killed:

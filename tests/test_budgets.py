@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from app import engine_of
-from tests.application import rows_of
+from tests.application import execute, rows_of
 from tests.http import answering, append, ask, chat, error, failed, good, jobs, said, stored, stream
 from tests.knowledge import digest_of
 from tests.model_server import Status, Text, ToolCalls, at
@@ -60,6 +60,19 @@ def test_another_person_session_or_day_is_not_touched(make_app, model_server):
         database.execute("UPDATE spending SET day = ?", (yesterday.isoformat(),))
     stream(client, "Good morning", user_id="ada")
     assert (today(app, "ada"), today(app, "bob")) == (100, 0)
+
+
+def test_days_that_are_over_are_deleted(make_app, model_server):
+    """Nothing reads them, and each person would leave a row for each day for ever."""
+    app = make_app(**at(model_server, daily_tokens=1000))
+    client, file = app.test_client(), engine_of(app).settings.data_dir / "recap.db"
+    for whose in ("ada", "bob"):
+        model_server.main.queue(HUNDRED)
+        chat(client, "I live in Lyon.", user_id=whose, session_id=whose)
+    execute(file, "INSERT INTO spending SELECT owner_id, '2020-01-01', 5 FROM spending")
+    engine_of(app).job_queue.run_due(["summary"])
+    assert execute(file, "SELECT count(DISTINCT owner_id), count(*) FROM spending") == [(2, 2)]
+    assert today(app, "ada") >= 100
 
 
 # -- what counts

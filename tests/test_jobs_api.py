@@ -53,6 +53,15 @@ def test_jobs_that_nobody_does_are_told(bench, caplog):
     assert "jobs_late" not in ready(bench)
 
 
+def test_who_begins_to_run_jobs_does_not_warn_that_nobody_does(bench, caplog):
+    """As after a pause of the whole server, which is no fault of the jobs."""
+    bench.enqueue("a")
+    bench.clock.tick(LATE.total_seconds() + 60)
+    bench.engine.start()
+    bench.engine.stop()
+    assert not [message for message in caplog.messages if "nobody runs them" in message]
+
+
 def test_jobs_that_wait_for_their_time_or_for_a_busy_worker_are_not_late(bench):
     bench.enqueue("later", delay=3600.0)
     bench.clock.tick(600)

@@ -17,7 +17,7 @@ from memory.engine import utc_now
 from memory.errors import InvalidRequest
 from models.keys import SCOPES
 from tests.application import statements
-from tests.http import append, error, failed, good, said
+from tests.http import append, chat, error, failed, good, said
 from tests.test_auth import METHODS, with_key
 
 CONFIGURED = ApiKey("acme", "key-of-acme-0123456789")
@@ -299,6 +299,21 @@ def test_the_command_makes_a_key_shows_it_once_and_revokes_it(app):
     failed(with_key(app, key).get("/api/me"), 401, "api_key_unknown")
     revoked = re.search(r"^1 .*$", run(app, "list").output, re.M)
     assert revoked and len(re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d", revoked[0])) == 2
+
+
+def test_a_revoked_key_does_not_name_its_person_once_they_are_erased(app):
+    keys = [
+        run(app, "create", *options.split()).stdout.strip() for options in ("--user ada --label adas", "--user ada", "")
+    ]
+    whole = with_key(app, keys[2])
+    chat(whole, "Hello", session_id="s", user_id="ada")
+    run(app, "revoke", "1")
+    good(whole.delete("/api/users/ada"))
+    first, second, _ = run(app, "list").stdout.splitlines()
+    assert "of an erased person in the tenant default" in first and "ada" not in first
+    assert "of ada in the tenant default" in second, "it works, for when ada comes back"
+    failed(with_key(app, keys[0]).get("/api/me"), 401, "api_key_unknown")
+    assert good(with_key(app, keys[1]).get("/api/me"))["user_id"] == "ada"
 
 
 @pytest.mark.parametrize(

@@ -224,13 +224,18 @@ def test_two_workers_count_together_and_a_killed_ones_counts_stay(tmp_path, migr
         assert done == 2 * served
         assert _scraped(server)("recap_jobs") == 0
         assert _scraped(server)("recap_jobs_run_total", outcome="done") > 0
+        former = set(workers(server))
+        os.kill(server.pid, signal.SIGHUP)
+        assert eventually(lambda: len({*workers(server)} - former) == 2 and not {*workers(server)} & former)
         victims = set(workers(server))
         for victim in victims:
             os.kill(victim, signal.SIGKILL)
         assert eventually(lambda: len({*workers(server)} - victims) == 2)
         assert _scraped(server)("recap_turns_total", outcome="answered") == served
         assert _scraped(server)("recap_http_requests_in_flight") == 1
-        assert len(list((server.data_dir / "metrics").glob("counter_*.db"))) == 2, "new workers count on in their files"
+        assert len(list((server.data_dir / "metrics").glob("counter_*.db"))) <= 4, (
+            "new workers count on in the files of former ones"
+        )
         assert server.stop() == 0
         server.start()
         assert _scraped(server)("recap_turns_total") == 0, "a restart begins at nothing"

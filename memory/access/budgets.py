@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, time, timedelta
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import Settings
@@ -30,6 +30,7 @@ USAGE_LOCK_SECONDS = 2.0  # seconds that a charge waits to be written; the clien
 
 _S = SpendingRow.__table__.c
 _SPENT = select(_S.tokens).where(_S.owner_id == bindparam("owner"), _S.day == bindparam("on"))
+_FORGET = delete(SpendingRow).where(_S.owner_id == bindparam("owner"), _S.day < bindparam("on"))
 _O = OwnerRow.__table__.c
 _ACTING = select(_O.id).where(
     _O.tenant == bindparam("of_tenant"), _O.kind == "user", _O.name == bindparam("acting", type_=_O.name.type)
@@ -92,6 +93,10 @@ class Budgets:
         tokens = sum(usage.total_tokens for usage in usages)
         if tokens:
             _ADD.execute(tx, [{"owner_id": owner_id, "day": self._now().date(), "tokens": tokens}])
+
+    def forget_past_days(self, tx: Transaction | Connection, owner_id: int) -> None:
+        """Delete what an owner took on earlier days, which limits nothing any more."""
+        tx.execute(_FORGET, {"owner": owner_id, "on": self._now().date()})
 
     def add_usage_now(self, owner_id: int, usages: Sequence[Usage]) -> None:
         """Count calls without a result to store: a temporary turn, a failed one, a preview.

@@ -24,13 +24,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cachetools.func import ttl_cache
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import ApiKey, Settings, SettingsError
 from config.parsers import TENANT
 from memory.errors import Forbidden, InvalidRequest, NotFound, space_not_found
-from models import Database, GrantRow, KeyRow, for_update
+from models import Database, GrantRow, KeyRow, Transaction, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
 from schemas.fields import ID, USER_ID, USER_ID_CHARS
 
@@ -189,6 +189,12 @@ class Keys:
             tx.execute(delete(GrantRow).where(GrantRow.key_id == key_id))
         self._by_digest.cache_clear()
         return row
+
+    @staticmethod
+    def forget_person(tx: Transaction, tenant: str, user_id: str) -> None:
+        """Take the name and the label of a person who is erased out of their revoked keys. Keys that work stay."""
+        revoked = KeyRow.tenant == tenant, KeyRow.user_id == user_id, KeyRow.revoked_at.is_not(None)
+        tx.execute(update(KeyRow).where(*revoked).values(user_id="", label=""))
 
 
 def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str, spaces: Mapping[str, str]) -> None:

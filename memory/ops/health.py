@@ -64,8 +64,8 @@ class Health:
         self._metrics, self._now = metrics, now
         self._late = False  # whether the log says so already
 
-    def check(self) -> HealthReport:
-        """Look at what serving needs."""
+    def check(self, *, begins_jobs: bool = False) -> HealthReport:
+        """Look at what serving needs. begins_jobs: this process begins to run jobs now, so none is late any more."""
         jobs, late, disabled, migrated = dict[str, int](), None, 0, True
         try:
             with self._database.read() as tx:
@@ -75,7 +75,7 @@ class Health:
                     jobs[state] = jobs.get(state, 0) + count
                 if retried := tx.scalar(_RETRIED):
                     jobs["retried"] = retried
-                late = self._why_late(tx)
+                late = None if begins_jobs else self._why_late(tx)
                 disabled = tx.scalar(_DISABLED) or 0
         except SQLAlchemyError as error:
             if migrated:

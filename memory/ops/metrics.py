@@ -9,12 +9,12 @@ Invariants:
 """
 
 import fcntl
+import itertools
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from itertools import count, product
 from pathlib import Path
 
 from prometheus_client import (
@@ -180,14 +180,16 @@ class Metrics:
 
         Files of their own for each process would be more with each process that ever was.
         """
-        for number in count():
+        for path in folder.glob("gauge*.db"):
+            with suppress(BlockingIOError), path.open("r+b") as gauge:
+                fcntl.flock(gauge, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                gauge.write(bytes(FILE_BYTES))  # a process that ended has no requests in progress
+        for number in itertools.count():
             with ExitStack() as opened:
                 try:
                     for name in FILES:
                         file = opened.enter_context((folder / f"{name}_{number}.db").open("ab"))
                         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        if name.startswith("gauge"):  # requests in progress: the former process has none any more
-                            file.truncate(0)
                         # else prometheus_client maps a sparse file, and a full disk would kill the process
                         file.write(bytes(max(0, FILE_BYTES - file.seek(0, os.SEEK_END))))
                         file.flush()
@@ -248,7 +250,9 @@ class Metrics:
         self._embeddings = counter("embeddings", "Requests for embeddings, by how they ended.", "use", "outcome")
         self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
         self._job_seconds = seconds("job", "Time a run of a job took.", PHASE_BUCKETS, "kind")
-        for labels in product(("chat", "completions"), TURN_OUTCOMES):  # from 0, so that the first is an increase
+        for labels in itertools.product(
+            ("chat", "completions"), TURN_OUTCOMES
+        ):  # from 0, so that the first is an increase
             self._turns.labels(*labels)
         for outcome in FACT_OUTCOMES:
             self._facts.labels(outcome)
