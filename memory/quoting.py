@@ -18,13 +18,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
+from memory import tokens
 from models.facts import Fact
-from models.messages import Message
+from models.messages import Excerpt, Message
 from models.sections import Sections
 from search_index.caches import ByteLRU
 
 GAP = "..."  # stands for messages that are left out
+TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 BLOCKS = ("memory", "chat", "document", "message", "summary", "facts", "profile", "overview", "examples")
 
 _SUMMARY_BLOCKS = ByteLRU(1 << 20)  # with what they were made from, by the ids of sessions
@@ -72,6 +75,10 @@ _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all 
     r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
 _QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes
+# The blocks as they are read again: by the built-in model, which knows only what its prompt shows.
+MEMORY_BLOCK = re.compile(r'(?:\A|\n\n)<memory now="([\d-]{10})[^"\n]*">\n(.*?)</memory>(?:\n\n|\Z)', re.S)
+CHAT_BLOCK = re.compile(r'^<chat updated_at="([\d-]+)"[^\n]*>\n(.*?)\n</chat>', re.M | re.S)
+DOCUMENT_BLOCK = re.compile(r'^<document title="([^"\n]*)"[^\n]* added="([\d-]+)">\n(.*?)\n</document>', re.M | re.S)
 _OPENING = re.compile(rf"<({'|'.join(BLOCKS)})(?: [^<>\n]{{0,4000}})?>\n")
 
 
@@ -170,16 +177,48 @@ def own_words(text: str) -> str:
     return _QUOTING.sub("", without_blocks(text)).strip()
 
 
-def block(name: str, lines: Iterable[str]) -> str:
+def block(tag: str, lines: Iterable[str]) -> str:
     """Return escaped lines between tags; nothing when there are no lines."""
     body = "\n".join(lines)
-    return f"<{name}>\n{body}\n</{name}>" if body else ""
+    return tagged(tag, [body]) if body else ""
+
+
+def tagged(tag: str, lines: Iterable[str], **attributes: object) -> str:
+    """Return escaped lines between tags, also when there are none.  The attributes are escaped here."""
+    written = "".join(f' {name}="{attribute(str(value))}"' for name, value in attributes.items())
+    return "\n".join([f"<{tag}{written}>", *lines, f"</{tag}>"])
 
 
 def owner_block(space: str | None, blocks: Iterable[str]) -> str:
     """Return the blocks of another memory: of a space or, without its name, of the person who acts in one."""
-    tag, name = ("person", "") if space is None else ("space", f' name="{attribute(space)}"')
-    return "\n".join([f"<{tag}{name}>", *filter(None, blocks), f"</{tag}>"])
+    lines = filter(None, blocks)
+    return tagged("person", lines) if space is None else tagged("space", lines, name=space)
+
+
+def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
+    """Return an excerpt as a block that names the day of its last message, and where it stands.
+
+    A document stands where it is from; without that, or where that is very long, at its address in Recap.
+    page: the address of Recap's page; with it the block also links to the message there.
+    """
+    messages, gist = excerpt.messages, excerpt.gist
+    updated = (messages[-1].created_at if messages or gist is None else gist.updated_at).date()
+    gist_lines = list(map(escape, gist.lines)) if gist is not None else []
+    lines = [*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)]
+    if excerpt.is_document:
+        own = (messages[0].extra or {}).get("uri", "")
+        uri = own if 0 < len(own) <= URI_CHARS_SHOWN else f"recap://documents/{excerpt.session_id}"
+        return tagged("document", lines, title=tokens.truncate(excerpt.title, TITLE_TOKENS), uri=uri, added=updated)
+    return tagged("chat", lines, updated_at=updated, **addresses(excerpt, page))
+
+
+def addresses(excerpt: Excerpt, page: str = "") -> dict[str, str]:
+    """Return the attributes that say where an excerpt's best message stands: its URI and, with a `page`, its link."""
+    session = quote(excerpt.session_id, safe="", errors="surrogatepass")
+    message_id = excerpt.hits[0] if excerpt.hits else excerpt.messages[-1].id if excerpt.messages else None
+    message = f"/messages/{message_id}" if message_id is not None else ""
+    uri = {"uri": f"recap://sessions/{session}{message}"}
+    return {**uri, "url": f"{page}/#/{session}{message.removeprefix('/messages')}"} if page else uri
 
 
 def format_time(time: datetime) -> str:
@@ -226,12 +265,12 @@ def to_prompt_message(message: Message) -> tuple[str, str]:
 
 def quoted(role: str, content: str) -> str:
     """Quote a role that must not speak for itself here."""
-    return f'<message role="{attribute(role)}">\n{escape(content)}\n</message>'
+    return tagged("message", [escape(content)], role=role)
 
 
 def file_block(name: str, text: str) -> str:
     """Quote a text file that comes with a message."""
-    return f'<file name="{attribute(name)}">\n{strip_markup(text)}\n</file>'
+    return tagged("file", [strip_markup(text)], name=name)
 
 
 def fact_line(fact: Fact, *, number: bool = False) -> str:

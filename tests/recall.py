@@ -1,6 +1,5 @@
 """What the tests of recall share: an application whose clock stands still, and what a turn recalled."""
 
-import re
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from memory.engine import Engine
+from memory.quoting import CHAT_BLOCK
 from tests.conftest import MakeApp
 from tests.model_server import ModelServer, at, prompts
 
@@ -49,4 +49,4 @@ def last(server: ModelServer) -> str:
 
 def blocks(server: ModelServer) -> list[str]:
     """The excerpts of the latest prompt, as they are quoted."""
-    return re.findall(r"<chat [^\n]*>\n.*?\n</chat>", last(server), re.DOTALL)
+    return [block.group() for block in CHAT_BLOCK.finditer(last(server))]

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.quoting import attribute, block, escape, normalize, without_blocks
-from memory.recall.excerpts import excerpt_block
+from memory.quoting import attribute, block, escape, excerpt_block, normalize, without_blocks
 from models.messages import Excerpt, Message
 from tests.application import soon_over
 from tests.injections import MARKS

@@ -7,12 +7,11 @@ its hit.  What is found of one session is one excerpt, since its tags cost as mu
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
-from urllib.parse import quote
 
 from sqlalchemy import Connection, and_, bindparam, or_, select, true
 
 from memory import tokens
-from memory.quoting import GAP, attribute, escape, message_line, message_lines
+from memory.quoting import GAP, message_line, tagged
 from memory.sessions.messages import INDEXED, MESSAGES, QUOTABLE
 from models import MessageRow, SessionRow
 from models.messages import PASSAGE, Excerpt, Message
@@ -20,10 +19,9 @@ from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 LINE_TOKENS = 8  # of its time, speaker and line ends
-TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 LENGTH_POWER = 0.1  # of its tokens, by which a hit's score is divided: twice as long is worth a 15th less
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
-_FRAME = '<chat updated_at="2024-03-01">\n\n</chat>'  # what stands around the lines of a session
+_FRAME = tagged("chat", [""], updated_at=NAMED_DAY.strip())  # what stands around the lines of a session
 Spans = Sequence[tuple[datetime | None, datetime | None]]
 
 _M = MessageRow.__table__.c
@@ -158,35 +156,3 @@ def line_tokens(line: str, *, first: bool, same_day: bool = True) -> int:
     if first:
         return tokens.estimate(f"{_FRAME}{line}") + 1
     return tokens.estimate(f"{GAP}\n{'' if same_day else 3 * NAMED_DAY}{line}\n") + 1
-
-
-def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
-    """Return an excerpt as a block that names the day of its last message, and where it stands.
-
-    A document stands where it is from; without that, or where that is very long, at its address in Recap.
-    page: the address of Recap's page; with it the block also links to the message there.
-    """
-    messages, gist = excerpt.messages, excerpt.gist
-    updated = (messages[-1].created_at if messages or gist is None else gist.updated_at).date()
-    gist_lines = list(map(escape, gist.lines)) if gist is not None else []
-    message_id = excerpt.hits[0] if excerpt.hits else messages[-1].id if messages else None
-    lines = "\n".join([*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)])
-    if excerpt.is_document:
-        own = (messages[0].extra or {}).get("uri", "")
-        uri = own if 0 < len(own) <= URI_CHARS_SHOWN else f"recap://documents/{excerpt.session_id}"
-        named = f'title="{attribute(tokens.truncate(excerpt.title, TITLE_TOKENS))}" uri="{attribute(uri)}"'
-        return f'<document {named} added="{updated}">\n{lines}\n</document>'
-    return f'<chat updated_at="{updated}"{address(excerpt.session_id, message_id, page)}>\n{lines}\n</chat>'
-
-
-def fit_excerpts(room: int, excerpts: Sequence[Excerpt], page: str = "") -> tuple[list[str], int]:
-    """Return the blocks of the excerpts that fit, as `tokens.fit_budget` does. page: see `excerpt_block`."""
-    return tokens.fit_budget(room, [excerpt_block(excerpt, page) for excerpt in excerpts])
-
-
-def address(session_id: str, message_id: int | None, page: str) -> str:
-    """Return the attributes that say where a message stands: its URI and, with a `page`, its link."""
-    session = quote(session_id, safe="", errors="surrogatepass")
-    message = f"/messages/{message_id}" if message_id is not None else ""
-    uri = f' uri="recap://sessions/{session}{message}"'
-    return uri + (f' url="{attribute(page)}/#/{session}{message.removeprefix("/messages")}"' if page else "")

@@ -18,8 +18,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, exists, select
 
 from memory import tokens
-from memory.quoting import one_line
-from memory.recall.excerpts import address, excerpt_block, truncate_message
+from memory.quoting import addresses, excerpt_block, one_line
+from memory.recall.excerpts import truncate_message
 from memory.recall.relevance import FOREIGN_SUMMARY, OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
 from memory.sessions.messages import INDEXED, MESSAGES, PRIVATE, VISIBLE
@@ -119,8 +119,7 @@ def nearest_summary(summaries: Sequence[Excerpt], excerpts: Sequence[Excerpt], b
 
 def _words_cost(excerpt: Excerpt) -> int:
     """Return the tokens of an excerpt without its address, as RECALL_TOKENS counts them."""
-    message_id = excerpt.hits[0] if excerpt.hits else None
-    return tokens.estimate(excerpt_block(excerpt)) - len(address(excerpt.session_id, message_id, "")) // 4
+    return tokens.estimate(excerpt_block(excerpt)) - tokens.estimate(addresses(excerpt)["uri"])
 
 
 def gist_of(row: Any, *, in_full: bool) -> Gist:

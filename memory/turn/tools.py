@@ -22,8 +22,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationError, Val
 from memory import tokens
 from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
-from memory.quoting import block, escape, normalize, one_line, owner_block
-from memory.recall.excerpts import fit_excerpts
+from memory.quoting import block, escape, excerpt_block, normalize, one_line, owner_block
 from memory.recall.recall import QUERY_CHARS, search_now
 from memory.recall.times import time_ranges
 from memory.transcripts.transcript import tool_names
@@ -160,9 +159,9 @@ class RecallTools:
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
             excerpts = search_now(self._engine, scope, query, budget - TAG_TOKENS)
-            chats, room = fit_excerpts(room - TAG_TOKENS, excerpts, page)
-            blocks += chats if other is None else [owner_block(other.space, chats)] if chats else []
-            count += len(chats)
+            shown, room = tokens.fit_budget(room - TAG_TOKENS, (excerpt_block(found, page) for found in excerpts))
+            blocks += shown if other is None else [owner_block(other.space, shown)] if shown else []
+            count += len(shown)
         return block("memory", blocks), count
 
     def _read(self, call: ToolCall) -> ToolArguments:

@@ -11,12 +11,10 @@ from html import unescape
 from typing import Any, NamedTuple, Self
 
 from memory.llm import ChatMessage
+from memory.quoting import CHAT_BLOCK, DOCUMENT_BLOCK, MEMORY_BLOCK
 from models.messages import KEPT_OUT_TEXT
 from models.sections import SECTIONS, Excluded, Sections
 
-_MEMORY = re.compile(r'(?:\A|\n\n)<memory now="([\d-]{10})[^"\n]*">\n(.*?)</memory>(?:\n\n|\Z)', re.S)
-_CHAT = re.compile(r'^<chat updated_at="([\d-]+)"[^\n]*>\n(.*?)\n</chat>', re.M | re.S)
-_DOCUMENT = re.compile(r'^<document title="([^"\n]*)"[^\n]* added="([\d-]+)">\n(.*?)\n</document>', re.M | re.S)
 _PASSAGE = re.compile(r"(?:page \d+|text): (.*)", re.S)
 _ATTACHED = re.compile(
     r'^(?:<file name="[^"\n]*">\n.*?\n</file>|\[(?:image|file|audio)(?: [^\n]*)?\])$\n?', re.M | re.S
@@ -66,7 +64,7 @@ class Prompt:
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         before = [PromptLine(message.content, message.role) for message in messages[:newest]]
         content = messages[newest].content if newest < len(messages) else ""
-        memory = _MEMORY.search(content)
+        memory = MEMORY_BLOCK.search(content)
         today, quoted = memory.groups() if memory else ("", "")
         question = content[memory.end() :] if memory else content
         attached = 0
@@ -81,8 +79,8 @@ class Prompt:
                 line for line in before if line.role in ("user", "assistant") and not line.text.startswith("<message ")
             ),
             (
-                *(message for day, body in _CHAT.findall(quoted) for message in messages_in(_items(body), day)),
-                *(passage for document in _DOCUMENT.findall(quoted) for passage in _passages(*document)),
+                *(message for day, body in CHAT_BLOCK.findall(quoted) for message in messages_in(_items(body), day)),
+                *(passage for document in DOCUMENT_BLOCK.findall(quoted) for passage in _passages(*document)),
             ),
             tuple(facts_in(facts)),
             _summary(items(system, "summary")),
