@@ -37,7 +37,7 @@ from memory.recall.relevance import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import role_meant
 from models.messages import Message
-from search_index import RANKING_PROFILES, Document, Hit, Query, RankingProfile, SearchIndex, WordLlamaEmbedder
+from search_index import RANKING_PROFILES, Hit, Query, RankingProfile, SearchableText, SearchIndex, WordLlamaEmbedder
 from search_index.embeddings import cosines, norms, quantize, rows_of
 
 ENGLISH = analysis_in("en")
@@ -76,13 +76,13 @@ class Corpus:
     """A conversation as it is indexed.  Messages and sessions are numbered from 1, in order."""
 
     conversation: Conversation
-    documents: tuple[Document, ...]
+    documents: tuple[SearchableText, ...]
 
     @classmethod
     def of(cls, conversation: Conversation) -> Self:
         sessions = {name: number for number, name in enumerate(conversation.sessions, 1)}
         documents = [
-            Document(
+            SearchableText(
                 at,
                 sessions[message.session],
                 message.role,
@@ -125,7 +125,7 @@ def search_by_index(index: SearchIndex, owner: str) -> Search:
     return lambda query: index.search(owner, index.prepare(query), index.generation(owner))
 
 
-def search_by_meaning(documents: Sequence[Document]) -> Search:
+def search_by_meaning(documents: Sequence[SearchableText]) -> Search:
     """Return a search by cosine alone, for comparison with services that only use embeddings."""
     embedder = WordLlamaEmbedder()
     vectors = rows_of(quantize(embedder, [f"{document.name}: {document.content}" for document in documents]))
@@ -196,7 +196,7 @@ class Scorer:
         return line_tokens(message_line(message), first=first)
 
 
-def _message(document: Document) -> Message:
+def _message(document: SearchableText) -> Message:
     """Return the message as it stands in an excerpt; its position is its id."""
     at, session = document.created_at.replace(tzinfo=UTC), f"{document.session_id:032x}"  # as long as Recap's ids
     number = document.message_id

@@ -22,7 +22,7 @@ from memory.languages import analysis_in
 from memory.llm import complete
 from memory.llm.builtin import BuiltinModel
 from memory.llm.mini_model import MiniModel
-from memory.prompts.prompts import Prompt
+from memory.prompts.prompts import PromptTemplate
 from models.facts import Fact
 from models.messages import Message
 from models.owners import Caller, Usage
@@ -79,15 +79,23 @@ def read_messages(data: Any) -> list[Message]:
             raise ValueError(f'Message {position} has no "content".')
         created_at = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
         created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
-        role, content, name = item.get("role", "user"), item["content"], item.get("name")
-        size = tokens.estimate_message(content)
-        messages.append(Message(position, "", position, role, content, created_at, size, name))
+        message = Message(
+            id=position,
+            session_id="",
+            position=position,
+            role=item.get("role", "user"),
+            content=item["content"],
+            created_at=created_at,
+            tokens=tokens.estimate_message(item["content"]),
+            name=item.get("name"),
+        )
+        messages.append(message)
     return messages
 
 
 def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
-    prompt: Prompt,
-    repair: Prompt,
+    prompt: PromptTemplate,
+    repair: PromptTemplate,
     mini: MiniModel,
     messages: Sequence[Message],
     stated_facts: Sequence[str],

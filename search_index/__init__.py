@@ -10,7 +10,7 @@ Invariants:
 - A damaged index is deleted, and a new, empty generation replaces it (test_damaged_index).
 """
 
-from search_index.arrays import Document
+from search_index.arrays import SearchableText
 from search_index.calibration import Nearness
 from search_index.embeddings import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
 from search_index.index import RANKED_WHOLE, Hit, SearchIndex
@@ -23,7 +23,6 @@ __all__ = [
     "NO_INDEX",
     "RANKED_WHOLE",
     "RANKING_PROFILES",
-    "Document",
     "Embedder",
     "EmbeddingUnavailable",
     "Hit",
@@ -35,6 +34,7 @@ __all__ = [
     "Query",
     "RankingProfile",
     "SearchIndex",
+    "SearchableText",
     "UnindexedMessages",
     "WordLlamaEmbedder",
 ]

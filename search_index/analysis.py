@@ -1,6 +1,6 @@
 """From text to the terms that are indexed and searched.
 
-One analysis serves documents and queries, in the index and outside it.  Words of one language are stemmed and its stop
+One analysis serves texts and queries, in the index and outside it.  Words of one language are stemmed and its stop
 words left out; names of things (`user-dashboard`, `TypeError`, `v2.1`) are found whole and by their parts; scripts
 written without spaces become pairs of characters; accents and the many spellings of one character count as one.
 Nothing here raises, whatever the text.
@@ -146,7 +146,7 @@ class Analysis:
         """Return the terms of `text`, in the order of its words (those of unspaced scripts last), repeats kept.
 
         `name` is the speaker's: "what did Ana say" prefers what Ana said.  A run of an unspaced script gives its pairs
-        of neighbouring characters; `singles` adds every character, for documents, so that a query of one finds them.
+        of neighbouring characters; `singles` adds every character, for texts, so that a query of one finds them.
         It also adds the stems of a text in another language, and parts of compounds.
         """
         pattern, runs = _ASCII_WORD, []

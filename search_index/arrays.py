@@ -43,9 +43,10 @@ _SENTENCES = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+|[.!?。！？\s]
 _ENTRY_BYTES = 400  # what Python takes for an entry beside its arrays and text
 
 
-class Document(NamedTuple):
-    """Message as the index sees it.  `session_id` and `message_id` are the caller's own 64-bit integers.
+class SearchableText(NamedTuple):
+    """Message, or other text to be ranked, as the index takes it.
 
+    `session_id` and `message_id` are the caller's own 64-bit integers.
     `created_at` is exact to the microsecond; without a zone it is UTC.
     """
 
@@ -74,21 +75,21 @@ def microseconds(moment: datetime) -> int:
 class IndexedMessage(NamedTuple):
     """Analysed message: its terms in their order, and the bytes of its columns."""
 
-    document: Document
+    text: SearchableText
     terms: list[str]
     row: bytes
     postings: bytes
     vector: bytes
 
     @classmethod
-    def of(cls, document: Document, terms: list[str], vector: bytes, speaker: int = 0) -> Self:
+    def of(cls, text: SearchableText, terms: list[str], vector: bytes, speaker: int = 0) -> Self:
         """`vector` is packed (see `embeddings`)."""
-        content, counts = document.content, Counter(terms)
+        content, counts = text.content, Counter(terms)
         row = np.zeros((), ROW)
-        row["id"], row["session"] = document.message_id, document.session_id
+        row["id"], row["session"] = text.message_id, text.session_id
         row["created"], row["role"], row["speaker"] = (
-            microseconds(document.created_at),
-            term_hash(document.role),
+            microseconds(text.created_at),
+            term_hash(text.role),
             speaker,
         )
         row["length"], row["squares"] = len(terms), sum(map(mul, counts.values(), counts.values()))
@@ -96,12 +97,12 @@ class IndexedMessage(NamedTuple):
         row["asks"] = questions / max(len(content), 1)
         postings = np.array([(term_hash(term), count) for term, count in counts.items()], POSTING).tobytes()
         row["checksum"] = checksum(row.tobytes(), postings, vector)
-        return cls(document, terms, row.tobytes(), postings, vector)
+        return cls(text, terms, row.tobytes(), postings, vector)
 
     @property
     def nbytes(self) -> int:
-        text = 4 * len(self.document.content) + 8 * len(self.terms)
-        return _ENTRY_BYTES + text + len(self.row) + len(self.postings) + len(self.vector)
+        size = 4 * len(self.text.content) + 8 * len(self.terms)
+        return _ENTRY_BYTES + size + len(self.row) + len(self.postings) + len(self.vector)
 
 
 def checksum(row: bytes, postings: bytes, vector: bytes) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from search_index.analysis import ENGLISH, Analysis
-from search_index.arrays import Candidates, Document, IndexedMessage, Ints, Segment, microseconds, term_hash
+from search_index.arrays import Candidates, IndexedMessage, Ints, SearchableText, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
 from search_index.calibration import CalibratedEmbedder, Nearness, nearness_by_chance
 from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
@@ -143,11 +143,11 @@ class SearchIndex:
         size = f"{self._embedder.dimensions}." if self._embedder.dimensions else ""
         return f"{FORMAT} {self._analysis.language} {self._embedder.name} {size}"
 
-    def add(self, owner: str, documents: Iterable[Document]) -> str:
-        """Analyse and index those of `documents` that are not there yet (see `IndexStore.add`)."""
+    def add(self, owner: str, texts: Iterable[SearchableText]) -> str:
+        """Analyse and index those of `texts` that are not there yet (see `IndexStore.add`)."""
         if self._index_embedder is not None:
             self._index_embedder.calibrate()
-        return self._store.add(owner, documents, self._analysed_for_index)
+        return self._store.add(owner, texts, self._analysed_for_index)
 
     def prepare(self, query: Query, owner: str = "") -> PreparedQuery:
         """Return the query, ready for `search`.  May call an embedding service; `search` never does.
@@ -211,21 +211,21 @@ class SearchIndex:
         if accepted is not None:
             match, terms_of = prepared.operators.match, self._analysis.terms
             accepted.difference_update(waiting.tolist())
-            documents = unindexed.load(waiting.tolist()) if len(waiting) else ()
-            accepted.update(it.message_id for it in documents if match(terms_of(it.content, it.name, singles=True)))
+            texts = unindexed.load(waiting.tolist()) if len(waiting) else ()
+            accepted.update(it.message_id for it in texts if match(terms_of(it.content, it.name, singles=True)))
         return self._best(prepared, candidates, accepted)
 
-    def rank_texts(self, prepared: PreparedQuery, documents: Sequence[Document]) -> list[Hit]:
+    def rank_texts(self, prepared: PreparedQuery, texts: Sequence[SearchableText]) -> list[Hit]:
         """Return the best `limit` of texts that stand alone, such as facts: by how well they fit, best first."""
         alone = prepared._replace(query=replace(prepared.query, alone=True))
         query = alone.query
-        if query.limit < 1 or not documents or not (prepared.text.strip() or prepared.operators.required):
+        if query.limit < 1 or not texts or not (prepared.text.strip() or prepared.operators.required):
             return []
-        analysed = self.analysed(documents, self._text_embedder)
-        candidates = Candidates.of([Segment.of_messages(analysed)], np.zeros(len(documents), bool))
+        analysed = self.analysed(texts, self._text_embedder)
+        candidates = Candidates.of([Segment.of_messages(analysed)], np.zeros(len(texts), bool))
         accepted = None
         if alone.operators != NONE:
-            accepted = {entry.document.message_id for entry in analysed if alone.operators.match(entry.terms)}
+            accepted = {entry.text.message_id for entry in analysed if alone.operators.match(entry.terms)}
         return self._best(alone, candidates, accepted)
 
     def _tail(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
@@ -408,37 +408,37 @@ class SearchIndex:
             self._snapshots.put(key, snapshot, snapshot.nbytes)
         return snapshot
 
-    def analysed(self, documents: Sequence[Document], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
-        """Return documents analysed, with their vectors by `calibrated`.  They are cached."""
+    def analysed(self, texts: Sequence[SearchableText], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
+        """Return texts analysed, with their vectors by `calibrated`.  They are cached."""
         size = calibrated.embedder.dimensions if calibrated is not None else 0
-        entries = [self._entries.get((document, size)) for document in documents]
+        entries = [self._entries.get((text, size)) for text in texts]
         new = [at for at, entry in enumerate(entries) if entry is None]
-        for at, entry in zip(new, self._analyse([documents[at] for at in new], calibrated), strict=True):
+        for at, entry in zip(new, self._analyse([texts[at] for at in new], calibrated), strict=True):
             entries[at] = entry
-            self._entries.put((documents[at], size), entry, entry.nbytes)
+            self._entries.put((texts[at], size), entry, entry.nbytes)
         return entries
 
-    def analyse_ahead(self, documents: Iterable[Document]) -> None:
+    def analyse_ahead(self, texts: Iterable[SearchableText]) -> None:
         """Analyse messages that are not indexed yet, so that the first search which needs them does not wait for it."""
-        self.analysed(list(documents), self._instant_embedder)
+        self.analysed(list(texts), self._instant_embedder)
 
-    def _analysed_for_index(self, documents: Sequence[Document]) -> list[IndexedMessage]:
+    def _analysed_for_index(self, texts: Sequence[SearchableText]) -> list[IndexedMessage]:
         """Return messages analysed.  The index has them from then on, so the cache gives them up."""
         calibrated = self._index_embedder
-        entries = self.analysed(documents, calibrated)
-        for document in documents:
-            self._entries.drop((document, calibrated.embedder.dimensions if calibrated is not None else 0))
+        entries = self.analysed(texts, calibrated)
+        for text in texts:
+            self._entries.drop((text, calibrated.embedder.dimensions if calibrated is not None else 0))
         return entries
 
-    def _analyse(self, documents: Sequence[Document], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
-        """Analyse documents, with their vectors by `calibrated`."""
-        texts = [document.content for document in documents]
-        vectors = quantize(calibrated.embedder, texts) if calibrated is not None else [NO_VECTOR] * len(texts)
+    def _analyse(self, texts: Sequence[SearchableText], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
+        """Analyse texts, with their vectors by `calibrated`."""
+        contents = [text.content for text in texts]
+        vectors = quantize(calibrated.embedder, contents) if calibrated is not None else [NO_VECTOR] * len(texts)
         analysed = []
-        for document, vector in zip(documents, vectors, strict=True):
-            name = self._analysis.terms(document.name or "")
-            terms = self._analysis.terms(document.content, document.name, singles=True)
-            analysed.append(IndexedMessage.of(document, terms, vector, term_hash(name[0]) if name else 0))
+        for text, vector in zip(texts, vectors, strict=True):
+            name = self._analysis.terms(text.name or "")
+            terms = self._analysis.terms(text.content, text.name, singles=True)
+            analysed.append(IndexedMessage.of(text, terms, vector, term_hash(name[0]) if name else 0))
         return analysed
 
 

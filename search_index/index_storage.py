@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from sqlalchemy import Connection
 
-from search_index.arrays import Document, IndexedMessage, Segment
+from search_index.arrays import IndexedMessage, SearchableText, Segment
 from search_index.query import Operators, PreparedQuery
 
 FORMAT = 12  # how an index is written: one that was written otherwise counts as none
@@ -17,8 +17,8 @@ NO_INDEX = "none"  # the generation of an owner who has no index
 
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
 
-Analysed = Callable[[list[Document]], list[IndexedMessage]]
-"""Returns documents as they are stored."""
+Analysed = Callable[[list[SearchableText]], list[IndexedMessage]]
+"""Returns texts as they are stored."""
 
 MadeWith = Callable[[], str]
 """Returns how indexes are written, in one line: an index counts as none if its line does not begin so.
@@ -62,12 +62,12 @@ class UnindexedMessages(NamedTuple):
 
     ids: Sequence[int] = ()
     deleted_ids: Sequence[int] = ()
-    load: Callable[[Sequence[int]], Sequence[Document]] = lambda ids: ()
+    load: Callable[[Sequence[int]], Sequence[SearchableText]] = lambda ids: ()
 
     @classmethod
-    def of(cls, documents: Sequence[Document], deleted_ids: Sequence[int] = ()) -> Self:
+    def of(cls, texts: Sequence[SearchableText], deleted_ids: Sequence[int] = ()) -> Self:
         """Return these messages, which need no loading."""
-        by_id = {document.message_id: document for document in documents}
+        by_id = {text.message_id: text for text in texts}
         return cls(list(by_id), deleted_ids, lambda ids: [by_id[message_id] for message_id in ids])
 
 
@@ -94,10 +94,10 @@ class IndexStore(Protocol):
     def held(self, owner: str) -> tuple[str, set[int]]:
         """Return the index's generation and the ids of all its messages; (NO_INDEX, set()) if there is none."""
 
-    def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
-        """Index those of `documents` that are not there yet, in one commit, and return the index's generation.
+    def add(self, owner: str, texts: Iterable[SearchableText], analysed: Analysed) -> str:
+        """Index those of `texts` that are not there yet, in one commit, and return the index's generation.
 
-        `documents` is read while other writers of the owner wait: a generator that loads its rows only then never
+        `texts` is read while other writers of the owner wait: a generator that loads its rows only then never
         brings back what a `remove` or `drop` has taken out.  An owner for whom there is nothing to hold gets no index.
         Raises IndexBusy, and OSError when the disk is full or forbidden.
         """

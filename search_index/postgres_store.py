@@ -19,7 +19,7 @@ from sqlalchemy.exc import NotSupportedError, OperationalError, ProgrammingError
 
 from config import SettingsError
 from search_index import postgres_tables as tables
-from search_index.arrays import REACH, Document, microseconds, term_hash
+from search_index.arrays import REACH, SearchableText, microseconds, term_hash
 from search_index.embeddings import NO_VECTOR
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, quoted, segment_of, tsquery, tsvector, written
@@ -93,10 +93,10 @@ class PostgresStore:
                 return NO_INDEX, set()
             return index.generation, set(connection.scalars(select(_M.id).where(_M.index == index.id)))
 
-    def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
+    def add(self, owner: str, texts: Iterable[SearchableText], analysed: Analysed) -> str:
         """See IndexStore."""
         with self._writing(owner) as connection:
-            by_id = {document.message_id: document for document in documents}
+            by_id = {text.message_id: text for text in texts}
             index = self._current(connection, owner)
             if index is None:
                 if not by_id:
@@ -106,16 +106,16 @@ class PostgresStore:
                 index = connection.execute(insert(INDEXES).values(values).returning(INDEXES)).one()
             there = select(_M.id).where(_M.index == index.id, _M.id.in_(list(by_id)))
             indexed = set(connection.scalars(there))
-            if entries := analysed([document for message_id, document in by_id.items() if message_id not in indexed]):
+            if entries := analysed([text for message_id, text in by_id.items() if message_id not in indexed]):
                 connection.execute(
                     insert(MESSAGES),
                     [
                         {
                             "index": index.id,
-                            "id": entry.document.message_id,
+                            "id": entry.text.message_id,
                             "commit": index.commits + 1,
-                            "session": entry.document.session_id,
-                            "created": microseconds(entry.document.created_at),
+                            "session": entry.text.session_id,
+                            "created": microseconds(entry.text.created_at),
                             "row": entry.row,
                             "bag": entry.postings,
                             "vector": None if entry.vector == NO_VECTOR else written(entry.vector),

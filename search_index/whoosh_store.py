@@ -37,7 +37,7 @@ from whoosh.searching import Searcher
 from whoosh.util.filelock import FileLock, try_for
 from whoosh.writing import SegmentWriter
 
-from search_index.arrays import K1, REACH, ROW, B, Document, Segment, checksum
+from search_index.arrays import K1, REACH, ROW, B, SearchableText, Segment, checksum
 from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
 from search_index.query import NO_FILTERS, Filters, Operators, Part, PreparedQuery
 
@@ -168,10 +168,10 @@ class WhooshStore:
                 self._delete_damaged(owner, damage)
         raise IndexLost("the index was damaged")
 
-    def add(self, owner: str, documents: Iterable[Document], analysed: Analysed) -> str:
+    def add(self, owner: str, texts: Iterable[SearchableText], analysed: Analysed) -> str:
         """See IndexStore.  Raises OSError as well, when the disk is full or forbidden."""
         with self._locked(owner, self._wait):
-            by_id = {document.message_id: document for document in documents}
+            by_id = {text.message_id: text for text in texts}
             try:
                 self._add(owner, by_id, analysed)
             except Damaged as error:
@@ -179,17 +179,17 @@ class WhooshStore:
                 self._add(owner, by_id, analysed)
             return self._token(owner)
 
-    def _add(self, owner: str, by_id: dict[int, Document], analysed: Analysed) -> None:
+    def _add(self, owner: str, by_id: dict[int, SearchableText], analysed: Analysed) -> None:
         if by_id and self._token(owner) == NO_INDEX:
             self._create(owner)
         with _recognised():
             indexed = _held(self._index(owner), by_id) if by_id else set()
-        if entries := analysed([document for message_id, document in by_id.items() if message_id not in indexed]):
+        if entries := analysed([text for message_id, text in by_id.items() if message_id not in indexed]):
             with self._writer(owner) as writer:
                 for entry in entries:
                     writer.add_document(
-                        id=str(entry.document.message_id),
-                        session=str(entry.document.session_id),
+                        id=str(entry.text.message_id),
+                        session=str(entry.text.session_id),
                         content=entry.terms,
                         row=entry.row,
                         bag=entry.postings,

@@ -3,14 +3,14 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from search_index import NO_INDEX, Document, IndexLost, Query, UnindexedMessages
+from search_index import NO_INDEX, IndexLost, Query, SearchableText, UnindexedMessages
 
 T0 = datetime(2026, 5, 1, tzinfo=UTC)
 WORDS = "apple river stone cloud tiger violin harbor lantern pepper window silver garden".split()  # noqa: SIM905
 
 
 def message(message_id, content, session_id=1, role="user", created_at=None, name=None):
-    return Document(
+    return SearchableText(
         message_id, session_id, role, created_at or T0 + timedelta(seconds=message_id % 100_000), content, name
     )
 

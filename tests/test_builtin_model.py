@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.llm import complete
-from memory.llm.builtin.prompt import Prompt
+from memory.llm.builtin.prompt import ParsedPrompt
 from memory.quoting import BLOCKS
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
@@ -310,7 +310,7 @@ def test_reads_what_quoting_writes():
     shown = prompt(
         hostile, ["Earlier.", message(2, "Yes.", "assistant")], [fact(1, "1 < 2 & [INST]", "")], [old], summary
     )
-    read = Prompt.read(shown.messages)
+    read = ParsedPrompt.read(shown.messages)
     assert (read.question, read.today, read.summary) == (hostile, "2026-11-20", summary)
     assert [(one.text, one.role) for one in read.messages] == [("Earlier.", "user"), ("Yes.", "assistant")]
     assert [(one.text, one.role) for one in read.recalled] == [

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search_index import RANKING_PROFILES, Document, Hit, Query, RankingProfile, SearchIndex, WordLlamaEmbedder
+from search_index import RANKING_PROFILES, Hit, Query, RankingProfile, SearchableText, SearchIndex, WordLlamaEmbedder
 from search_index.analysis import ENGLISH
 from search_index.ranking import GRACE_DAYS
 from tests.search_index import T0, WORDS, Rows, message
@@ -22,7 +22,7 @@ EMBEDDER = WordLlamaEmbedder()
 
 
 def search(
-    root: Path, profile: RankingProfile, query: Query, documents: Sequence[Document], indexed: Any = ()
+    root: Path, profile: RankingProfile, query: Query, documents: Sequence[SearchableText], indexed: Any = ()
 ) -> list[Hit]:
     """What an index of its own finds among `documents`, of which those with the ids `indexed` are in it."""
     index = SearchIndex(root, profile=profile, embedder=EMBEDDER if profile.uses("meaning") else None)
@@ -107,12 +107,12 @@ def test_a_time_prefers_what_was_said_then_or_in_the_days_after(tmp_path):
     assert {hit.why["time"] for hit in found if hit.message_id not in inside} == {0.0}
 
 
-def said_by(*said: tuple[str | None, str, str]) -> list[Document]:
+def said_by(*said: tuple[str | None, str, str]) -> list[SearchableText]:
     """Messages with these names, roles and contents, of one session."""
     return [message(at, content, role=role, name=name) for at, (name, role, content) in enumerate(said, 1)]
 
 
-def said(*texts: str) -> list[Document]:
+def said(*texts: str) -> list[SearchableText]:
     """The same of the person, who has no name."""
     return said_by(*((None, "user", text) for text in texts))
 
@@ -124,7 +124,7 @@ ROLES = said_by((None, "user", "a kettle"), (None, "assistant", "a kettle"))
 SISTER = said("my sister called", "She lives in Porto", "Hello")
 SELDOM = said("tea was good", "tea in Tallinn", *["tea was good"] * 4)
 TOLD = said("Tea! I like it.", "Tea? Do you like it?")
-PREFERRED: dict[str, tuple[str, list[Document], Query, list[int]]] = {  # the part, what was said, the order found
+PREFERRED: dict[str, tuple[str, list[SearchableText], Query, list[int]]] = {  # the part, what was said, the order found
     "who is named": ("speaker", TO_BEN, Query("Which kettle does Ben have?"), [2, 1]),
     "whose role is asked about": ("speaker", ROLES, Query("my kettle", about="user"), [1, 2]),
     "what belongs to who is named": ("linked", SISTER, Query("my sister", linked={2: 1.0, 9: 1.0}), [2, 1]),
@@ -193,7 +193,7 @@ RANKINGS = st.one_of(
 ASKED = st.lists(st.sampled_from(WORDS[:7]), min_size=1, max_size=4).map(" ".join)
 
 
-def said_in(talk: Sequence[tuple[str, int, int]]) -> list[Document]:
+def said_in(talk: Sequence[tuple[str, int, int]]) -> list[SearchableText]:
     return [
         message(at, text, session_id=session, created_at=T0 + day * DAY) for at, (text, session, day) in enumerate(talk)
     ]

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from cli import register_commands
 from memory.recall import indexing
-from search_index import Document, IndexBusy
+from search_index import IndexBusy, SearchableText
 from tests.application import an_app, index_key
 from tests.http import append, error, find, good, said
 from tests.knowledge import Talk, digest_of, fact
@@ -158,7 +158,7 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app, client, engine):
     messages = good(client.get("/api/sessions/s/messages"))["items"]
     engine.index.remove(index, message_ids=[message["id"] for message in messages[:2]])
     moment = engine.sessions.now()
-    engine.index.add(index, [Document(9999, 1, "user", moment, "a message nobody wrote")])
+    engine.index.add(index, [SearchableText(9999, 1, "user", moment, "a message nobody wrote")])
     wrong = flask(app, "index", "verify")
     assert wrong.exit_code == 1
     assert "user:ada: 2 missing, 1 surplus of 5 messages" in wrong.output
@@ -192,7 +192,7 @@ def test_anothers_message_in_ones_index_is_not_shown(client, engine):
     (number,) = append(client, "b", [said("Bob's kettle")], user_id="bob")["message_ids"]
     engine.job_queue.run_due()
     index = index_key(engine, "ada")
-    engine.index.add(index, [Document(number, 2, "user", engine.sessions.now(), "Bob's kettle")])
+    engine.index.add(index, [SearchableText(number, 2, "user", engine.sessions.now(), "Bob's kettle")])
     assert contents(client, "kettle", user_id="ada") == ["Ada's kettle"]
 
 

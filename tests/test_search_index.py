@@ -245,10 +245,11 @@ WRITER = """
 import sys
 from datetime import datetime
 from pathlib import Path
-from search_index import Document, SearchIndex
+from search_index import SearchableText, SearchIndex
 index = SearchIndex(Path(sys.argv[1]))
 for first in range(0, 30_000, 3):
-    batch = [Document(i, i % 4, "user", datetime(2026, 1, 1), f"tea word{i} " * 5) for i in range(first, first + 3)]
+    numbers = range(first, first + 3)
+    batch = [SearchableText(i, i % 4, "user", datetime(2026, 1, 1), f"tea word{i} " * 5) for i in numbers]
     print(index.add("ana", batch), *(d.message_id for d in batch), flush=True)
 """
 

@@ -126,11 +126,11 @@ ANOTHER = """
 import sys
 from datetime import datetime
 from pathlib import Path
-from search_index import Document, Query, SearchIndex, UnindexedMessages
+from search_index import SearchableText, Query, SearchIndex, UnindexedMessages
 from search_index.caches import sizes
 from sqlalchemy import create_engine
 index = SearchIndex(create_engine(sys.argv[1]) if "://" in sys.argv[1] else Path(sys.argv[1]))
-waits = [Document(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
+waits = [SearchableText(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
 hits = index.search("ana", index.prepare(Query("secret")), index.generation("ana"), UnindexedMessages.of(waits))
 print(*(hit.message_id for hit in hits), sum(sizes()) > 5, flush=True)
 sys.stdin.readline()

@@ -4,7 +4,7 @@ import gzip
 import zlib
 from datetime import UTC, datetime
 
-from search_index import Document, SearchIndex
+from search_index import SearchableText, SearchIndex
 from tests.traces import traces
 
 
@@ -29,6 +29,6 @@ def test_a_word_is_found_however_it_is_written(tmp_path):
 
 def test_a_word_is_found_by_the_number_an_index_has_for_it(tmp_path):
     index = SearchIndex(tmp_path)
-    index.add("ana", [Document(1, 1, "user", datetime(2026, 5, 1, tzinfo=UTC), "Xylozarquons are rare.")])
+    index.add("ana", [SearchableText(1, 1, "user", datetime(2026, 5, 1, tzinfo=UTC), "Xylozarquons are rare.")])
     assert traces(tmp_path, "Xylozarquon"), "by its stem"
     assert not traces(tmp_path, "Quonarxylo")

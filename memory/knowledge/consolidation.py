@@ -33,7 +33,7 @@ from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbe
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import MONTHS
 from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of, object_of, request_for
-from memory.prompts.prompts import Prompt
+from memory.prompts.prompts import PromptTemplate
 from memory.quoting import block, fact_line, plain_apostrophes
 from models import FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
@@ -254,7 +254,9 @@ def run(engine: Engine, job: Job) -> None:
     log.info("consolidation: %s", dict(counts) or "nothing to invalidate")
 
 
-def _read(engine: Engine, owner_id: int, pairs: Sequence[Pair], prompt: Prompt, repair: Prompt) -> list[Pair]:
+def _read(
+    engine: Engine, owner_id: int, pairs: Sequence[Pair], prompt: PromptTemplate, repair: PromptTemplate
+) -> list[Pair]:
     """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
     with engine.database.write() as tx:
         row, now = lock_owner(tx, owner_id), engine.now()

@@ -37,7 +37,7 @@ from memory.knowledge.summary_update import (
 )
 from memory.llm.mini_model import ParsedAnswer
 from memory.ops import logs
-from memory.prompts.prompts import Prompt
+from memory.prompts.prompts import PromptTemplate
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
 from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
@@ -61,7 +61,7 @@ from models.jobs import Job
 from models.messages import Message
 from models.owners import Caller, Usage
 from models.sections import Sections
-from search_index import Document
+from search_index import SearchableText
 
 log = logging.getLogger(__name__)
 
@@ -175,8 +175,8 @@ class Batch:
     session: Row[Any]
     last: int
     source: SummaryInput
-    prompt: Prompt
-    repair: Prompt
+    prompt: PromptTemplate
+    repair: PromptTemplate
     most: int
     refused: ModelError | None = None
 
@@ -233,7 +233,7 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
             instruction = engine.prompts.find_summary(tx, caller, prompt or engine.settings.summary_prompt)
         else:
             engine.prompts.check(GIVEN, text)
-            instruction = Prompt(GIVEN, 0, text, source="given")
+            instruction = PromptTemplate(GIVEN, 0, text, source="given")
         since = _starting_point(tx, row)
         rows = _read(engine, tx, row.id, row.owner_id, row.tenant)
         batch = _make_batch(engine, tx, rows, instruction, since, BATCH_MESSAGES)
@@ -270,7 +270,7 @@ def _make_batch(
     engine: Engine,
     tx: Transaction,
     rows: Sequence[Row[Any]],
-    prompt: Prompt,
+    prompt: PromptTemplate,
     since: Row[Any] | SummaryRow | None,
     most: int,
 ) -> Batch | None:
@@ -375,7 +375,7 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
     log.info("summary", extra=logs.fields(version=version, through=batch.through, model=answer.model, **outcomes))
     # Once the prompt shows the summary instead of these messages, a turn searches them.
     engine.index.analyse_ahead(
-        Document(message.id, session.id, message.role, message.created_at, message.content, message.name)
+        SearchableText(message.id, session.id, message.role, message.created_at, message.content, message.name)
         for message in batch.source.messages
     )
     return True
@@ -431,8 +431,8 @@ def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
         tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=payload))
 
 
-def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, Prompt]:
-    return {row.name: Prompt(row.name, row.version, row.text, "stored") for row in rows if row.name is not None}
+def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, PromptTemplate]:
+    return {row.name: PromptTemplate(row.name, row.version, row.text, "stored") for row in rows if row.name is not None}
 
 
 def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:

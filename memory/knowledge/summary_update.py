@@ -30,7 +30,7 @@ from memory.llm.mini_model import (
     request_for,
 )
 from memory.llm.thoughts import without_thoughts
-from memory.prompts.prompts import SUMMARY_VARIABLES, Prompt
+from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
 from memory.quoting import GAP, block, fact_line, message_lines, one_line, plain_apostrophes, summary_json
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
@@ -153,10 +153,12 @@ class SummaryInput:
         return request_for("\n\n".join(filter(None, (instruction, self.rules.instruction))), blocks, self.schema)
 
 
-Ask = Callable[[ModelRequest, Prompt, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
+Ask = Callable[[ModelRequest, PromptTemplate, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
 
 
-def update_summary(ask: Ask, prompt: Prompt, repair: Prompt, source: SummaryInput) -> ParsedAnswer[SummaryUpdate]:
+def update_summary(
+    ask: Ask, prompt: PromptTemplate, repair: PromptTemplate, source: SummaryInput
+) -> ParsedAnswer[SummaryUpdate]:
     """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini_model`).
 
     Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.

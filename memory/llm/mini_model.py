@@ -25,7 +25,7 @@ from memory.llm import CancelToken, ChatMessage, ModelEvent, ModelRequest, Strea
 from memory.llm.model_server import ModelServer
 from memory.llm.thoughts import CLOSING_TAG, without_thoughts
 from memory.ops.metrics import Metrics
-from memory.prompts.prompts import Prompt
+from memory.prompts.prompts import PromptTemplate
 from memory.quoting import escape
 from models.owners import Usage
 
@@ -94,7 +94,7 @@ class MiniModel:
         self,
         owner_id: int,
         request: ModelRequest,
-        repair: Prompt | None,
+        repair: PromptTemplate | None,
         read: Callable[[str], T],
         spent: list[Usage] | None = None,
     ) -> ParsedAnswer[T]:

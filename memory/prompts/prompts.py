@@ -53,8 +53,8 @@ _VARIABLES: dict[str, Mapping[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """Named instruction.  `version` counts from 1 for stored ones; 0 is a file's.
+class PromptTemplate:
+    """Version of a named instruction, a Jinja2 template.  `version` counts from 1 for stored ones; 0 is a file's.
 
     `source` is `packaged`, `file`, `stored` or, for a text that is only tried, `given`.
     """
@@ -83,24 +83,24 @@ class Prompts:
     folder: Path
     now: Callable[[], datetime]
 
-    def get(self, caller: Caller, name: str) -> Prompt:
+    def get(self, caller: Caller, name: str) -> PromptTemplate:
         """Return the version in use. Raises NotFound, which lists the prompts there are."""
         with self.database.read() as tx:
             return self.find(tx, caller, name)
 
-    def all(self, caller: Caller) -> list[Prompt]:
+    def all(self, caller: Caller) -> list[PromptTemplate]:
         """Return the version in use of every prompt, by name."""
         with self.database.read() as tx:
             return [self.find(tx, caller, name) for name in self._names(tx, caller)]
 
     @retry_on_conflict
-    def put(self, caller: Caller, name: str, text: str) -> Prompt:
+    def put(self, caller: Caller, name: str, text: str) -> PromptTemplate:
         """Store a new version.  Raises InvalidRequest that says what is wrong with the name or the template."""
         check_name(name, "prompt")
         self.check(name, text)
         with self.database.write() as tx:
             newest = _newest(tx, caller, name)
-            prompt = Prompt(name, newest.version + 1 if newest else 1, text, "stored", self.now())
+            prompt = PromptTemplate(name, newest.version + 1 if newest else 1, text, "stored", self.now())
             values = {"version": prompt.version, "text": text, "created_at": prompt.created_at}
             tx.add(PromptRow(tenant=caller.tenant, name=name, **values))
             return prompt
@@ -129,12 +129,14 @@ class Prompts:
 
     # -- for the engine's own transactions
 
-    def find(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
+    def find(self, tx: Transaction, caller: Caller, name: str) -> PromptTemplate:
         """Like `get`."""
         newest = _newest(tx, caller, name)
         return self.choose(tx, caller, {name: newest} if newest is not None else {}, name)
 
-    def choose(self, tx: Transaction, caller: Caller, stored: Mapping[str, Prompt], *names: str) -> Prompt:
+    def choose(
+        self, tx: Transaction, caller: Caller, stored: Mapping[str, PromptTemplate], *names: str
+    ) -> PromptTemplate:
         """Return the first of these names that is `stored`, in a file or packaged. Raises NotFound as `get` does."""
         for name in names:
             if prompt := stored.get(name) or self._unstored(name):
@@ -142,7 +144,7 @@ class Prompts:
         there = ", ".join(self._names(tx, caller))
         raise NotFound("prompt_not_found", f"There is no prompt {names[-1]!r}. There are: {there}.", param="prompt")
 
-    def find_summary(self, tx: Transaction, caller: Caller, name: str) -> Prompt:
+    def find_summary(self, tx: Transaction, caller: Caller, name: str) -> PromptTemplate:
         """`find` for a summary prompt.  Raises InvalidRequest for a prompt of another purpose."""
         if name in _VARIABLES:
             raise InvalidRequest(
@@ -157,12 +159,12 @@ class Prompts:
         unstored = self._unstored("system") if stored is None else None
         return _system(unstored.text if unstored else stored or "")
 
-    def _unstored(self, name: str) -> Prompt | None:
+    def _unstored(self, name: str) -> PromptTemplate | None:
         """Return the operator's file or the packaged text of this name."""
         file = self.folder / f"{name}.txt"
         if NAME.fullmatch(name) and file.is_file():
-            return Prompt(name, 0, file.read_text(encoding="utf-8"), "file")
-        return Prompt(name, 0, _PACKAGED[name], "packaged") if name in _PACKAGED else None
+            return PromptTemplate(name, 0, file.read_text(encoding="utf-8"), "file")
+        return PromptTemplate(name, 0, _PACKAGED[name], "packaged") if name in _PACKAGED else None
 
     def _names(self, tx: Transaction, caller: Caller) -> list[str]:
         stored = tx.scalars(select(PromptRow.name).where(PromptRow.tenant == caller.tenant).distinct())
@@ -177,10 +179,10 @@ def check_name(name: str, kind: str) -> None:
         raise InvalidRequest(f"bad_{kind}_name", text, param="name")
 
 
-def _newest(tx: Transaction, caller: Caller, name: str) -> Prompt | None:
+def _newest(tx: Transaction, caller: Caller, name: str) -> PromptTemplate | None:
     """Return the newest stored version."""
     row = tx.scalars(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
-    return Prompt(row.name, row.version, row.text, "stored", row.created_at) if row is not None else None
+    return PromptTemplate(row.name, row.version, row.text, "stored", row.created_at) if row is not None else None
 
 
 @lru_cache(maxsize=256)

@@ -32,7 +32,7 @@ from memory.knowledge.facts import count_relevant
 from memory.sessions.messages import INDEXED
 from models import JobRow, MessageRow, OwnerRow
 from models.jobs import Job
-from search_index import NO_INDEX, Document, UnindexedMessages
+from search_index import NO_INDEX, SearchableText, UnindexedMessages
 
 _M = MessageRow.__table__.c
 _INDEXED = and_(*INDEXED)
@@ -66,7 +66,7 @@ _BATCH = (
     .order_by(_M.id)
     .limit(BATCH_MESSAGES)
 )
-_DOCUMENTS = select(*_DOCUMENT).where(_M.id.in_(bindparam("ids", expanding=True)))
+_SEARCHABLE = select(*_DOCUMENT).where(_M.id.in_(bindparam("ids", expanding=True)))
 _ID = cast(_M.id, String)
 _COMMA: Any = literal_column("','")  # a value would be written into the statement's text again each time
 UNINDEXED = select(
@@ -100,9 +100,9 @@ def to_unindexed(tx: Connection, row: Any) -> Unindexed:
     The index was lost if another generation had some of the messages, and no job is there to index them again.
     """
 
-    def load(ids: Sequence[int]) -> list[Document]:
+    def load(ids: Sequence[int]) -> list[SearchableText]:
         pieces = (ids[at : at + LOADED] for at in range(0, len(ids), LOADED))
-        return [Document(*row) for piece in pieces for row in tx.execute(_DOCUMENTS, {"ids": piece})]
+        return [SearchableText(*row) for piece in pieces for row in tx.execute(_SEARCHABLE, {"ids": piece})]
 
     ids, deleted_ids = (list(map(int, joined.split(","))) if joined else [] for joined in (row.unindexed, row.deleted))
     return Unindexed(UnindexedMessages(ids, deleted_ids, load), bool(row.was_indexed and not row.has_index_job))
@@ -136,13 +136,13 @@ def _index_batch(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
     """Index a batch; return how many messages it had, and whether there are more."""
     before, rows = engine.index.generation(owner.index_key), list[Any]()
 
-    def documents() -> Iterator[Document]:
+    def searchable() -> Iterator[SearchableText]:
         """Read the batch after the index has taken its lock, so that a message erased before is not indexed again."""
         with engine.database.read() as tx:
             rows.extend(tx.execute(_BATCH, {"owner": owner.id, "generation": before}))
-        yield from (Document(*columns) for *columns, is_indexed, _ in rows if is_indexed)
+        yield from (SearchableText(*columns) for *columns, is_indexed, _ in rows if is_indexed)
 
-    generation = engine.index.add(owner.index_key, documents())
+    generation = engine.index.add(owner.index_key, searchable())
     noted = [row.id for row in rows if row.is_indexed]
     deleted = [row.id for row in rows if not row.is_indexed]  # replaced, erased or refused messages
     is_erased = any(row.erased_at is not None for row in rows)

@@ -94,7 +94,7 @@ def find_summaries(
         if summary.session_row_id != scope.session_row_id
     }
     limited = prepared._replace(query=replace(prepared.query, limit=limit))
-    hits = index.rank_texts(limited, [summary.document for summary in summaries.values()])
+    hits = index.rank_texts(limited, [summary.searchable for summary in summaries.values()])
     gate = FOREIGN_SUMMARY if prepared.is_foreign else OTHER
     hits = [hit for hit in hits if gate.is_open([hit])]
     rows = {row.id: row for row in tx.execute(_BY_ID, {"sessions": [hit.session_id for hit in hits]})} if hits else {}

@@ -59,7 +59,7 @@ def related_sessions(engine: Engine, caller: Caller, session_id: str, limit: int
     if own is not None and len(summaries) > 1:
         topic = own.text.partition("\n")[0].partition(": ")[2]
         prepared = engine.index.prepare(Query(topic, SUMMARIES, alone=True))
-        hits = engine.index.rank_texts(prepared, [summary.document for summary in summaries.values()])
+        hits = engine.index.rank_texts(prepared, [summary.searchable for summary in summaries.values()])
         near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= SUMMARY_FIT_MIN}
         near.pop(session.id, None)
     with engine.database.read() as tx:

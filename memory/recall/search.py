@@ -30,7 +30,7 @@ from models.jobs import JobRequest
 from models.messages import PASSAGE, Message
 from models.owners import Caller
 from models.sections import Sections
-from search_index import NO_INDEX, Document, Hit, IndexLost, PreparedQuery, Query, SearchIndex
+from search_index import NO_INDEX, Hit, IndexLost, PreparedQuery, Query, SearchableText, SearchIndex
 
 log = logging.getLogger(__name__)
 
@@ -132,8 +132,8 @@ class FactOrSummary(NamedTuple):
     title: str | None
 
     @property
-    def document(self) -> Document:
-        return Document(self.id, self.session_row_id or 0, "", self.created_at, self.text)
+    def searchable(self) -> SearchableText:
+        return SearchableText(self.id, self.session_row_id or 0, "", self.created_at, self.text)
 
 
 def facts_and_summaries(
@@ -268,8 +268,8 @@ def _find_derived(
     with engine.database.connect() as tx:
         found = facts_and_summaries(tx, kind, scope.owner_id, query.session_id, now=now)
         texts = {derived.id: derived for derived in found}
-        documents = [derived.document for derived in found]
-        hits = engine.index.rank_texts(prepared._replace(query=query), documents)
+        searchable = [derived.searchable for derived in found]
+        hits = engine.index.rank_texts(prepared._replace(query=query), searchable)
         best_texts = [texts[hit.message_id] for hit in hits]
         if kind == "summary":
             of_session = replace(query, limit=SUMMARY_RANKED_MAX, alone=False)

@@ -23,7 +23,7 @@ from models import Database, ItemRow, Transaction
 from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.store import ANY_PART, OWN, Delete, Get, Item, ListNamespaces, Namespace, Operation, Put, Search
-from search_index import Document, PreparedQuery, Query, SearchIndex
+from search_index import PreparedQuery, Query, SearchableText, SearchIndex
 
 ERASED_ITEMS_SECONDS = 60.0  # of erased items for one rewriting of the files: programs erase often
 NO_OWNER_ID = 0
@@ -181,12 +181,14 @@ def rank_items(index: SearchIndex, prepared: PreparedQuery, items: Sequence[Item
     """
     by_id = {item.id: item for item in items}
     texts = {item.id: _indexed_text(item, paths) for item in items}
-    documents = [
-        Document(-item_id, -item_id, "", by_id[item_id].updated_at, text[:RANKED_CHARS])  # below the ids of messages
+    searchable = [
+        SearchableText(
+            -item_id, -item_id, "", by_id[item_id].updated_at, text[:RANKED_CHARS]
+        )  # below the ids of messages
         for item_id, text in texts.items()
         if text
     ]
-    hits = index.rank_texts(prepared, documents)
+    hits = index.rank_texts(prepared, searchable)
     scored = [replace(by_id[-hit.message_id], score=hit.score) for hit in hits]
     return [*scored, *(by_id[item_id] for item_id, text in texts.items() if not text)][: prepared.query.limit]
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from memory import tokens
 from memory.llm import ModelRequest, RawChunk, StreamEnd, TextDelta, estimate_prompt
-from memory.llm.builtin.prompt import Prompt
+from memory.llm.builtin.prompt import ParsedPrompt
 from memory.llm.builtin.replies import reply
 from memory.llm.builtin.tasks import answer
 from memory.llm.openai_form import to_chunks
@@ -35,7 +35,7 @@ class BuiltinModel:
         """Yield the reply, in pieces if streamed, or the JSON of the request's schema; then the end."""
         messages = request.messages
         if request.schema is None:
-            text = reply(Prompt.read(messages))
+            text = reply(ParsedPrompt.read(messages))
         else:  # "<" is escaped: the reader takes "<think>" for thoughts, and a person may write it
             value = answer(request.schema, messages[0].content, messages[-1].content)
             text = json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")

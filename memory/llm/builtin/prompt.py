@@ -43,9 +43,10 @@ class PromptLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """Content of a prompt for a reply. recalled: messages of earlier conversations; messages: those of this one.
+class ParsedPrompt:
+    """Prompt for a reply, read again from its messages.
 
+    recalled: messages of earlier conversations; messages: those of this one.
     has_attachments: images or files came with the question.
     """
 

@@ -21,7 +21,7 @@ from memory.llm.builtin.language import (
     remembered,
     terms,
 )
-from memory.llm.builtin.prompt import Prompt, PromptLine
+from memory.llm.builtin.prompt import ParsedPrompt, PromptLine
 from memory.llm.builtin.reading import (
     Origin,
     Statement,
@@ -266,7 +266,7 @@ def _replaces(new: Statement, old: Statement) -> bool:
     return bool(new.mark == "!" and new.key and new.key in (old.key, old.about) and not new.within(old))
 
 
-def record_of(prompt: Prompt) -> Record:
+def record_of(prompt: ParsedPrompt) -> Record:
     """Return the record of a prompt: facts and earlier conversations by day, then this conversation.
 
     Facts of today that no message states come last: they were said elsewhere, or edited.

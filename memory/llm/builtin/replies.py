@@ -12,7 +12,7 @@ from datetime import date
 from itertools import islice
 
 from memory.llm.builtin.language import asks, is_question, is_small_talk, phrases_for, sought, terms
-from memory.llm.builtin.prompt import Prompt, PromptLine
+from memory.llm.builtin.prompt import ParsedPrompt, PromptLine
 from memory.llm.builtin.reading import Origin, Statement, sentences
 from memory.llm.builtin.record import Noted, Record, record_of
 from memory.llm.builtin.tasks import summary
@@ -26,7 +26,7 @@ ENOUGH, ENOUGH_IMPERSONAL = 0.4, 0.55  # of a question's words
 Words = dict[str, str]
 
 
-def reply(prompt: Prompt) -> str:
+def reply(prompt: ParsedPrompt) -> str:
     """Return the reply to a prompt's question, never empty."""
     text = prompt.question
     own = (message.text for message in reversed(prompt.messages) if message.role == "user")
