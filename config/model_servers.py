@@ -46,7 +46,7 @@ class Server:
         return self.origin == Server().origin
 
     @property
-    def is_own(self) -> bool:
+    def is_self_hosted(self) -> bool:
         """Return whether it is the operator's own, as Ollama: it needs no key."""
         return bool(self.url) and not self.key
 

@@ -26,7 +26,7 @@ from search_index.postgres_store import PostgresStore
 from search_index.query import NONE, PreparedQuery, Query, parsed
 from search_index.ranking import (
     BY_MEANING,
-    IN_WINDOWS,
+    SIGNS,
     WORDS,
     Preferences,
     RankingProfile,
@@ -70,6 +70,11 @@ class Hit(NamedTuple):
     fit: float = 0.0
     own: float = 0.0
     near: float = 0.0
+
+    @property
+    def has_sign(self) -> bool:
+        """Return whether a part of the score tells that the message answers the query, whatever its nearness."""
+        return any(self.why.get(name) for name in SIGNS)
 
 
 class SearchIndex:
@@ -341,7 +346,7 @@ class SearchIndex:
         if calibrated is not None and calibrated.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
             vector, content = quantize(calibrated.embedder, [text, self._analysis.content(text)])
-        has_windows = not query.alone and self._profile.uses(*IN_WINDOWS)
+        has_windows = not query.alone and any(feature.looks_around for feature in self._profile.features)
         calibration = calibrated.calibration if calibrated is not None and content else None
         return ScoringContext(
             candidates,

@@ -1,7 +1,7 @@
 """Ranking: how well messages answer a query, by profiles of features.
 
-A feature gives each message a number of 0 or more.  A profile is data: features with their weights.  To add or drop a
-feature is one row of FEATURES and one of CONTEXT.
+A feature gives each message a number of 0 or more.  A profile is data: a table of features.  To add or drop one is a
+row of CONTEXT.
 
 BM25 is as Whoosh's BM25F computes it for one field (whoosh.scoring.bm25, whoosh.searching.Searcher.idf):
 
@@ -214,41 +214,19 @@ def _age(context: ScoringContext) -> Floats:
     return 1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1)
 
 
-FEATURES: Mapping[str, Callable[[ScoringContext], Floats]] = {
-    # It has the words of the question.
-    "words": lambda context: context.bm25,
-    # It says something similar in other words.
-    "meaning": lambda context: context.semantic,
-    # An answer seldom repeats its question: BM25 of the message together with REACH messages on either side.
-    "neighbours": lambda context: context.neighbours,
-    # Its session was about this: BM25 of the whole session.
-    "session": _session,
-    # It was said in a time that the question speaks of, or in the GRACE_DAYS after it.
-    "time": _time,
-    # It was said by who is asked about: the one speaker that the question names, else the role it asks for.
-    "speaker": _speaker,
-    # It tells of what belongs to somebody or something that the question names ("my sister's city").
-    "linked": _linked,
-    # It says something that is seldom said: the idf of its rarest term, whatever the question.
-    "rare": lambda context: context.candidates.rare,
-    # It tells something: the share of its text that is no question.
-    "tells": lambda context: context.candidates.tells,
-    # It is among the nearest in meaning, if they are asked for and hardly any message has the query's words.
-    "nearest": _nearest,
-    # The share of its and the query's distinct words that both have, by their stems.
-    "jaccard": _jaccard,
-    # The cosine of the word counts.
-    "cosine": _cosine,
-    # 1 for what was said now, falling to 0.7 in FUZZY_HOURS.
-    "age": _age,
-}
-
-
 class Feature(NamedTuple):
-    """Feature of a profile, by its name in FEATURES."""
+    """Feature of a profile: what gives each message its number, and the weight of that.
+
+    looks_around: at the messages beside each. by_meaning: it needs vectors. is_sign: a message that has it answers the
+    query, also if it is far from it in meaning.
+    """
 
     name: str
+    values: Callable[[ScoringContext], Floats]
     weight: float = 1.0
+    looks_around: bool = False
+    by_meaning: bool = False
+    is_sign: bool = False
 
 
 @dataclass(frozen=True)
@@ -280,26 +258,46 @@ class RankingProfile:
 
 CONTEXT = RankingProfile(
     (
-        Feature("words"),
-        Feature("meaning"),
-        Feature("neighbours"),
-        Feature("session", 0.5),
-        Feature("time", 1.75),
-        Feature("speaker", 0.65),
-        Feature("linked", 1.5),
-        Feature("rare", 2.0),
-        Feature("tells", 0.9),
-        Feature("nearest", 2.0),
+        # It has the words of the question.
+        Feature("words", lambda context: context.bm25, is_sign=True),
+        # It says something similar in other words.
+        Feature("meaning", lambda context: context.semantic, looks_around=True, by_meaning=True),
+        # An answer seldom repeats its question: BM25 of the message together with REACH messages on either side.
+        Feature("neighbours", lambda context: context.neighbours, looks_around=True, is_sign=True),
+        # Its session was about this: BM25 of the whole session.
+        Feature("session", _session, 0.5),
+        # It was said in a time that the question speaks of, or in the GRACE_DAYS after it.
+        Feature("time", _time, 1.75, is_sign=True),
+        # It was said by who is asked about: the one speaker that the question names, else the role it asks for.
+        Feature("speaker", _speaker, 0.65),
+        # It tells of what belongs to somebody or something that the question names ("my sister's city").
+        Feature("linked", _linked, 1.5, is_sign=True),
+        # It says something that is seldom said: the idf of its rarest term, whatever the question.
+        Feature("rare", lambda context: context.candidates.rare, 2.0),
+        # It tells something: the share of its text that is no question.
+        Feature("tells", lambda context: context.candidates.tells, 0.9),
+        # It is among the nearest in meaning, if they are asked for and hardly any message has the query's words.
+        Feature("nearest", _nearest, 2.0, looks_around=True, by_meaning=True),
     )
 )
-WORDS = RankingProfile((Feature("words"),), "plain")
-# For comparison: a study's formula, with its threshold and its number of hits.
+WORDS = replace(CONTEXT.only("words"), fusion="plain")
 FUZZY = RankingProfile(
-    (Feature("jaccard", 0.4), Feature("cosine", 0.4), Feature("age", 0.2)), "plain", least=0.3, most=5
+    (
+        # The share of its and the query's distinct words that both have, by their stems.
+        Feature("jaccard", _jaccard, 0.4),
+        # The cosine of the word counts.
+        Feature("cosine", _cosine, 0.4),
+        # 1 for what was said now, falling to 0.7 in FUZZY_HOURS.
+        Feature("age", _age, 0.2),
+    ),
+    "plain",
+    least=0.3,
+    most=5,
 )
-IN_WINDOWS = ("meaning", "neighbours", "nearest")  # the features that look at neighbours
-BY_MEANING = ("meaning", "nearest")  # the features that need vectors
+"""For comparison: a study's formula, with its threshold and its number of hits."""
 RANKING_PROFILES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
+BY_MEANING = [feature.name for feature in CONTEXT.features if feature.by_meaning]
+SIGNS = [feature.name for feature in CONTEXT.features if feature.is_sign]
 
 
 class Scores(NamedTuple):
@@ -316,8 +314,9 @@ class Scores(NamedTuple):
 
 def rank(context: ScoringContext, profile: RankingProfile) -> Scores:
     """Score every candidate, of which there has to be one."""
-    names, weights = zip(*profile.features, strict=True)
-    values, factors = np.array([FEATURES[name](context) for name in names]), np.array(weights)
+    names = [feature.name for feature in profile.features]
+    values = np.array([feature.values(context) for feature in profile.features])
+    factors = np.array([feature.weight for feature in profile.features])
     if profile.fusion == "rrf":
         values = np.array(list(map(_reciprocal_ranks, values)))
     elif profile.fusion == "weighted":

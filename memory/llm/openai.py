@@ -38,7 +38,7 @@ from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamE
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.request_form import RequestForm
 from memory.llm.response_parser import parse_completion
-from memory.llm.retries import REQUEST_TRIES, Retries
+from memory.llm.retries import PLAIN_AFTER, Retries
 from memory.llm.thoughts import ThoughtSplitter
 from memory.ops.metrics import Metrics
 from search_index import EmbeddingUnavailable
@@ -314,13 +314,13 @@ class OpenAIModel:
                 continue
             tries += 1
             seconds = time.monotonic() - began_at
-            pause = self._retries.pause(error, tries, seconds, is_own=request.client is None)
+            pause = self._retries.pause(error, tries, seconds, is_client=request.client is not None)
             self._complete(error, request)
             if not began:
                 self._retries.failed(error)
             if began or pause is None:
                 raise error
-            if tries == REQUEST_TRIES - 1 and error.code == "model_failed":  # perhaps at its own calls or JSON
+            if tries == PLAIN_AFTER and error.code == "model_failed":  # perhaps at its own calls or JSON
                 form, is_lesson = replace(form, tools=False, json_mode="text"), False
             yield from _wait(pause, request)
 

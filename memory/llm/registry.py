@@ -125,7 +125,7 @@ class ModelRegistry:
     def share_own_server(self) -> bool:
         """Return whether the main and the mini model are at one server of the operator's own."""
         main, mini = self.provider, self.mini_provider
-        return bool(main and mini and main.server.is_own and main.server.origin == mini.server.origin)
+        return bool(main and mini and main.server.is_self_hosted and main.server.origin == mini.server.origin)
 
     def choose(self, name: str | None, *, main_if_unknown: bool = False) -> LanguageModel:
         """Return the model of this name; the main model for None and MAIN, and where there is no server.

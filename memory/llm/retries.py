@@ -1,7 +1,7 @@
 """Decide after a failure whether a model is asked again, is left alone, or is asked after its fallbacks.
 
-Invariant (tests/model_client/test_client.py): one of our own requests takes at most REQUEST_TRIES.  A client's takes
-one, because clients try again themselves.  Both wait LOADING_SECONDS for a model that its server loads.
+Invariant (tests/model_client/test_client.py): one of our own requests takes at most TRIES_MAX.  A client's takes one,
+because clients try again themselves.  Both wait LOADING_SECONDS for a model that its server loads.
 """
 
 import random
@@ -19,7 +19,9 @@ DOWN_SECONDS = {
 }
 """For so many seconds a model that failed is asked after its fallbacks. Other failures say nothing about the next."""
 
-REQUEST_TRIES = 3
+TRIES_MAX = 3  # of one request
+PLAIN_AFTER = TRIES_MAX - 1  # failed tries; the next goes without tools and JSON mode, where the server may fail
+FAILURES_MAX = 3  # in a row, of any requests, after which a server is left alone for a while
 PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
 BACKOFF_SECONDS_MAX = 1.0
 LOADING_SECONDS = 60.0  # that an answer waits for a model that its server loads; at most half of MODEL_TIMEOUT
@@ -30,7 +32,7 @@ class Retries:
     """Failures of one model, and what they mean for its next requests. Threads may share it.
 
     timeout: seconds of all tries together. backoff: the pause in seconds before the first retry; the second is twice as
-    long. rest: seconds in which a server is left alone that failed REQUEST_TRIES times in a row.
+    long. rest: seconds in which a server is left alone after FAILURES_MAX failures in a row.
     """
 
     timeout: float
@@ -49,22 +51,22 @@ class Retries:
 
     def raise_while_resting(self) -> None:
         """Raise the last error again while the server is left alone, without asking it."""
-        if self._last is not None and self._lasting_failures >= REQUEST_TRIES:
+        if self._last is not None and self._lasting_failures >= FAILURES_MAX:
             left = self._last[0] + self.rest - self.clock()
             if left > 0 and self._last[1].code in LASTING:
                 raise self._last[1].again(left)
 
-    def pause(self, error: ModelError, tries: int, seconds: float, *, is_own: bool) -> float | None:
+    def pause(self, error: ModelError, tries: int, seconds: float, *, is_client: bool) -> float | None:
         """Return how long to wait before another try; None: there is none.
 
-        seconds: since the first try began. is_own: the request is no client's.
+        seconds: since the first try began. is_client: the request is a client's.
         """
         # With jitter, so that callers who failed together do not return together.
         backoff = min(self.backoff * 2 ** (tries - 1), BACKOFF_SECONDS_MAX) * (1 + random.random() / 4)  # nosec B311
         pause = backoff if error.retry_after is None else error.retry_after
         if error.code == "model_loading":
             return pause if seconds + pause < min(LOADING_SECONDS, self.timeout / 2) else None
-        may_help = error.code in PASSING and is_own and tries < REQUEST_TRIES
+        may_help = error.code in PASSING and not is_client and tries < TRIES_MAX
         return pause if may_help and pause <= min(PAUSE_SECONDS_MAX, self.timeout - seconds) else None
 
     def failed(self, error: ModelError) -> None:

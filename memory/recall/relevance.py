@@ -23,7 +23,6 @@ RELEVANT_SHARE = 0.55  # of the best hit's score: beside a clear match, a messag
 WORDS_WEIGHT = 1.5  # of the share of words, where it is added to nearness
 A_WORD = 0.1  # share of the words; a hit with less has none of them
 NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or beside it
-_OF_WORDS = ("words", "neighbours", "time", "linked")
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
 ADDRESS_WORDS_MAX = 2  # before a question, of whom it addresses
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
@@ -109,8 +108,7 @@ def relevant(hits: Sequence[Hit]) -> list[Hit]:
         *(
             hit
             for hit in hits[1:]
-            if hit.score >= RELEVANT_SHARE * hits[0].score
-            and (hit.near >= NEAR_ENOUGH or any(hit.why.get(part) for part in _OF_WORDS))
+            if hit.score >= RELEVANT_SHARE * hits[0].score and (hit.near >= NEAR_ENOUGH or hit.has_sign)
         ),
     ]
 
