@@ -35,7 +35,7 @@ from memory.quoting import normalize
 from memory.users import require_memory
 from models.keys import READ, WRITE
 from models.owners import Caller
-from schemas.fields import USER_ID, USER_ID_CHARS
+from schemas.fields import USER_ID, USER_ID_RULE
 
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
 PAGE_RESOURCES = 50
@@ -209,8 +209,7 @@ def answer(user_id: str | None, space: str | None) -> Response:
         return Response(status=202)
     g.mcp_id = message.id
     if user_id and not USER_ID.fullmatch(user_id):
-        problem = f"A user_id has at most {USER_ID_CHARS} characters, no control characters and no slash before them."
-        raise Refused(mcp.INVALID_REQUEST, f"{problem} Nothing was done.")
+        raise Refused(mcp.INVALID_REQUEST, f"{USER_ID_RULE} Nothing was done.")
     person = caller(user_id, space)  # another's name is 404 in each era
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS

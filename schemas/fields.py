@@ -20,6 +20,10 @@ ID_CHARS = r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}"
 ID = re.compile(rf"(?!\.{{1,2}}\Z){ID_CHARS}")  # clients take "." and ".." in an address for folders
 # Servers and proxies take two slashes in an address for one, so "/ada" would be "ada".
 USER_ID = re.compile(rf"(?!/|\.{{1,2}}\Z)[^\x00-\x1f\x7f\ud800-\udfff]{{1,{USER_ID_CHARS}}}")
+USER_ID_RULE = (
+    f"A user_id has 1 to {USER_ID_CHARS} characters, no control characters and no slash before them, "
+    'and is not "." or "..".'
+)
 
 
 def numbers_by_name(kind: str) -> dict[str, Any]:
@@ -110,7 +114,7 @@ class UserId(Text):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         if text and len(text) <= USER_ID_CHARS and not USER_ID.fullmatch(text):
-            raise ValidationError("Must have no control characters, not begin with a slash, and not be . or ..")
+            raise ValidationError(USER_ID_RULE)
         return text
 
 

@@ -116,7 +116,7 @@ class Analysis:
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
         # A turn asks several times.
-        self.languages_of, self.content = cached(64)(self._languages_of), cached(64)(self._content)
+        self.likely_languages, self.content = cached(64)(self._likely_languages), cached(64)(self._content)
         self.words = cached(2_048)(self._words)  # of facts, which consecutive turns compare
 
     @cached_property
@@ -206,7 +206,7 @@ class Analysis:
         """Return the distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
 
-    def _languages_of(self, text: str) -> Sequence[str]:
+    def _likely_languages(self, text: str) -> Sequence[str]:
         """Return the languages that a text may be in: this one, unless it has more of others' function words.
 
         One such word of another language may be a word of this one.
@@ -228,7 +228,7 @@ class Analysis:
         if self._particles is not None and not text.isascii():
             cut = partial(self._particles.sub, lambda match: match[0] if match.groupdict().get("keep") else " ")
             text = _UNSPACED.sub(lambda run: cut(run[0]), text.translate(SIMPLIFIED))
-        if (languages := self.languages_of(text)) == [self.language]:
+        if (languages := self.likely_languages(text)) == [self.language]:
             return text
         function_words = frozenset[str]().union(*map(self._others.__getitem__, languages))
 
@@ -241,7 +241,7 @@ class Analysis:
 
     def _foreign_languages(self, text: str) -> Sequence[str]:
         """Return the languages that a text may be in, none if it is in that of the analysis."""
-        languages = self.languages_of(text)
+        languages = self.likely_languages(text)
         return () if languages == [self.language] else languages
 
     def forms(self, text: str, asked: str) -> dict[str, list[str]]:

@@ -165,7 +165,7 @@ def test_a_place_is_given_back_however_the_answer_ends(client, model_server, way
 
 
 @pytest.mark.parametrize(
-    "what", ["memory.turn.turn.record", "memory.turn.turn.begin_turn", "api.middleware.log_request"]
+    "what", ["memory.turn.turn.finish_turn", "memory.turn.turn.begin_turn", "api.middleware.log_request"]
 )
 @pytest.mark.parametrize("streaming", [False, True])
 def test_a_place_is_given_back_when_what_nobody_expects_happens(app, client, monkeypatch, what, streaming):

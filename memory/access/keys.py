@@ -32,7 +32,7 @@ from config.parsers import TENANT
 from memory.errors import Forbidden, InvalidRequest, NotFound, space_not_found
 from models import Database, GrantRow, KeyRow, Transaction, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
-from schemas.fields import ID, USER_ID, USER_ID_CHARS
+from schemas.fields import ID, USER_ID, USER_ID_RULE
 
 PREFIX = "recap_"  # people and secret scanners recognise a key by it
 HINT_CHARS = len(PREFIX) + 4  # listings show this beginning of a key
@@ -202,8 +202,7 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
     if not TENANT.fullmatch(tenant):
         problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
     elif user_id is not None and not (USER_ID.fullmatch(user_id) and user_id.isprintable()):
-        problem = f"A user_id is 1 to {USER_ID_CHARS} characters that can be printed, with no slash before them."
-        param = "user_id"
+        problem, param = f"{USER_ID_RULE} That of a key can be printed.", "user_id"
     elif not scopes or not set(scopes) <= SCOPES.keys():
         problem, param = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
     elif len(spaces) > SPACES_MAX or not all(

@@ -204,7 +204,9 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     Grounding([source]).check(FactDraft(text, source.position, without_blocks(content)))
     words, about = frozenset(_words(content)), set(stems(text))
     unknown = [name for name in names_in(text) if not shared([name], words)]
-    nouns_max = len(names_in(text)) / 2 if "de" in ENGLISH.languages_of(text) else 0  # there all nouns look like names
+    nouns_max = (
+        len(names_in(text)) / 2 if "de" in ENGLISH.likely_languages(text) else 0
+    )  # there all nouns look like names
     if len(unknown) > nouns_max:
         raise Ungrounded("it has a name that is not in its sources")
     if any(number not in content for number in text if NUMBER_WORDS.get(number, 1) != 1):  # 三, as words are not split
@@ -341,7 +343,7 @@ def _topics(text: str) -> set[str]:
 
 def _do_negations_agree(text: str, quote: str, content: str) -> bool:
     text, content = plain_apostrophes(text), plain_apostrophes(content)
-    if ENGLISH.languages_of(content) == ["pt"]:
+    if ENGLISH.likely_languages(content) == ["pt"]:
         content = _PORTUGUESE_IN.sub("em", content)
     if NEGATION.search(text):
         return NEGATIVE.search(content) is not None or _OTHER_LETTERS.search(content) is not None

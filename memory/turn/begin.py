@@ -248,7 +248,7 @@ def _begin(
         return turn
     if compacted := compact(tx, turn.session, engine.settings, turn.new_messages):
         turn = turn._replace(session=compacted)
-    turn = turn._replace(turn_id=turns.begin(tx, turn, engine.now(), keyed))
+    turn = turn._replace(turn_id=turns.store_start(tx, turn, engine.now(), keyed))
     is_large = turn.new_messages[-1].tokens > SURE_TO_FIT * engine.settings.context_tokens
     if is_large or request.sent is not None or request.replaces is not None:
         read_session(tx, engine, turn, window)  # raises TooLarge, which rolls the transaction back

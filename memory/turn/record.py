@@ -111,7 +111,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
         session = SessionState._make([*columns, turn.session.index_key])
         place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
         reply_id: int = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
-        turns.finish(tx, turn.turn_id, reply_id, finished, now)
+        turns.store_end(tx, turn.turn_id, reply_id, finished, now)
         shown = finished.started.memory.head_version
         if chosen and (session.head_facts, session.head_version) == (None, shown):
             tx.execute(update(_S).where(_S.c.id == session.id).values(chosen))

@@ -73,9 +73,15 @@ class RecallTools:
 
     def offer(self, request: ModelRequest) -> ModelRequest:
         """Return the request of the next round: with tools, if another round may follow and results would fit."""
-        self._rounds -= 1
         offering = replace(request, tools=self.specs)
-        return offering if self._rounds and self._room(offering) >= SEARCH_TOKENS_MIN else replace(request, tools=())
+        has_tools = not self._is_last_round and self._room(offering) >= SEARCH_TOKENS_MIN
+        self._rounds -= 1
+        return offering if has_tools else replace(request, tools=())
+
+    @property
+    def _is_last_round(self) -> bool:
+        """Return whether the next call of the model is the last one of the turn."""
+        return self._rounds <= 1
 
     def report(self, shown: MemoryReport) -> MemoryReport:
         """Return the report of the shown memory with the model's searches and written facts so far."""
@@ -112,7 +118,7 @@ class RecallTools:
         message = ChatMessage("assistant", text, calls, thoughts=thoughts)
         request = replace(request, messages=(*request.messages, message))
         for call in calls:
-            note = f"\n\n{ANSWER_NOW}" if self._rounds <= 1 and call is calls[-1] else ""
+            note = f"\n\n{ANSWER_NOW}" if self._is_last_round and call is calls[-1] else ""
             room = self._room(request) - tokens.MESSAGE_OVERHEAD - tokens.estimate(note)
             text, report = self.run(call, room)
             result = ChatMessage("tool", text + note, tool_call_id=call.id)

@@ -72,14 +72,14 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
             engine.leases.hold(turn.lease, request.cancel.cancel, lambda tx: turns.save_partial(tx, turn, reply.text))
         prompt = None
         if not turn.bypasses_memory:
-            prompt, problem = fail_open(request, partial(prepare, engine, turn, model, watch))
+            prompt, problem = fail_open(request, partial(prepare_prompt, engine, turn, model, watch))
         prompt = prompt or passthrough_prompt(engine, turn, problem)
         watch.mark("compose")
-        prompt, events = answer(engine, turn, model, prompt, reply)
+        prompt, events = start_reply(engine, turn, model, prompt, reply)
         yield _started(turn, prompt, reply)
         yield from events
         watch.mark("answer")
-        finished = record(engine, turn, prompt, reply)
+        finished = finish_turn(engine, turn, prompt, reply)
         watch.mark("record")
         run_inline_jobs(engine, turn, finished, watch)
     except BaseException as raised:
@@ -97,7 +97,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     yield finished
 
 
-def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
+def prepare_prompt(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
     """Return the prompt with its memory.  Compact the session first if its recent messages do not fit."""
     context = read_context(engine, turn, model)
     if context.dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
@@ -106,7 +106,7 @@ def prepare(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) 
     return build_prompt(engine, turn, context)
 
 
-def answer(
+def start_reply(
     engine: Engine, turn: Turn, model: LanguageModel, prompt: Prompt, reply: Reply
 ) -> tuple[Prompt, Iterator[ReplyEvent]]:
     """Wait for the model's first event; return the prompt that the model accepted, and all events of the reply.
@@ -123,7 +123,7 @@ def answer(
     return prompt, events if first is None else chain([first], events)
 
 
-def record(engine: Engine, turn: Turn, prompt: Prompt, reply: Reply) -> TurnFinished:
+def finish_turn(engine: Engine, turn: Turn, prompt: Prompt, reply: Reply) -> TurnFinished:
     """Store the reply and give the lease back; return the turn's last event.  Raises Conflict if the lease was lost."""
     finished = TurnFinished(
         started=_started(turn, prompt, reply),

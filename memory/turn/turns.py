@@ -55,7 +55,7 @@ def find_keyed(tx: Transaction, request: TurnRequest) -> TurnRow | None:
     return turn
 
 
-def begin(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> int:
+def store_start(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None) -> int:
     """Store the row of a turn that begins, and return its id.
 
     If the turn's last message has a row already, its turn broke off, and the row is used again.
@@ -87,7 +87,7 @@ def save_partial(tx: Transaction, turn: Turn, text: str) -> None:
     tx.execute(_SAVE_PARTIAL, {"turn": turn.turn_id, "token": turn.lease.token, "text": text or None})
 
 
-def finish(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
+def store_end(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinished, now: datetime) -> None:
     """Store how a turn ended."""
     values = {
         "reply_message_id": reply_id,

@@ -135,12 +135,15 @@ def terms(text: str) -> list[str]:
 
 def phrases_for(texts: Iterable[str]) -> dict[str, str]:
     """Return the phrases of the language that the first of the texts is in whose words tell a language."""
-    code = next(filter(None, map(_language_of, texts)), "en")
+    code = next(filter(None, map(_reply_language, texts)), "en")
     return dict(_FILES[code]["phrases"])
 
 
-def _language_of(text: str) -> str:
-    """Return the code of the language whose function words, verbs and greetings a text has most of; "" for none."""
+def _reply_language(text: str) -> str:
+    """Return the code of the one language whose function words, verbs and greetings a text has most of; "" for none.
+
+    A greeting is enough to answer it. To search, `Analysis.likely_languages` wants several function words.
+    """
     if re.search("[\u3041-\u30ff]", text):
         return "ja"
     if 3 * len(re.findall("[\u3400-\u9fff]", text)) > len(re.findall("[A-Za-z]", text)):
