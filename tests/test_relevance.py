@@ -64,7 +64,7 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
     assert {gate_for([], asked(text)) for text in personal} == {PERSONAL}
     assert gate_for([], asked("I need to call her. Where does my sister live?")) == PERSONAL
     assert gate_for([hit(speaker=1.0)], asked("What is it?")) == PERSONAL
-    assert gate_for([], asked("What is it?"), points_back=True) == REFERRING and REFERRING.is_open(
+    assert gate_for([], asked("What is it?"), gated="reference") == REFERRING and REFERRING.is_open(
         [hit(own=0.5, near=0.2)]
     )
     anybody = (

@@ -23,13 +23,12 @@ from memory.languages import analysis_in
 from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.relevance import (
-    BY_MEANING,
-    FOREIGN_WIDEST,
     JUDGED,
-    REFERRING,
+    VAGUE,
     empty_exchanges,
     gate_for,
     relevant,
+    widest_gate,
     without_questions,
 )
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
@@ -41,8 +40,6 @@ from search_index import Hit, PreparedQuery, Query
 QUERY_CHARS = 2000  # of a message that make its query; text that somebody pastes after that is not a question
 UNHELPFUL = 0.5  # factor for the score of a hit that did not help with a similar question
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
-POINTING = ("reference", "implicit")  # kinds of messages that point at earlier ones
-VAGUE = "vague"  # kind of a message without content
 LATEST: Final = "latest"  # kind of a result: how the latest conversations ended
 MISSING: Final = "missing"  # kind of a result: nothing, though the message refers to something
 SPARE = 10  # more hits than the limit, to replace those that are left out
@@ -229,8 +226,7 @@ def _search(
     """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
     gate, scope = None, findings.scope
     if findings.gated is not None and engine.reranker is None:
-        widest = FOREIGN_WIDEST if prepared.is_foreign else REFERRING
-        gate = BY_MEANING if findings.gated == VAGUE else widest
+        gate = widest_gate(findings.gated, is_foreign=prepared.is_foreign)
     spare = SPARE * (1 + flags.unhelpful)
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)
     query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope))
@@ -296,16 +292,14 @@ def _near_enough(
         hits = judged or hits  # what is asked for is shown, whatever the model says
     if gated is None or not hits:
         return hits
-    gate = BY_MEANING
-    if gated != VAGUE:
-        gate = gate_for(
-            hits,
-            prepared.query,
-            points_back=gated in POINTING,
-            is_question=findings.plan.budget_share > UNASKED,
-            is_passage=window[hits[0].message_id].message.is_passage,
-            is_foreign=prepared.is_foreign,
-        )
+    gate = gate_for(
+        hits,
+        prepared.query,
+        gated,
+        is_question=findings.plan.budget_share > UNASKED,
+        is_passage=window[hits[0].message_id].message.is_passage,
+        is_foreign=prepared.is_foreign,
+    )
     return hits if gate.is_open(hits) else []
 
 

@@ -26,6 +26,8 @@ NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or besi
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
 ADDRESS_WORDS_MAX = 2  # before a question, of whom it addresses
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
+POINTING = ("reference", "implicit")  # kinds of messages that point at earlier ones
+VAGUE = "vague"  # kind of a message without content
 _DENIAL = text_pattern(lambda language: language.denials)
 _HOW_TO = text_pattern(lambda language: language.how_tos)
 _SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
@@ -75,23 +77,34 @@ JUDGED = Gate(0.5, 0.7)
 def gate_for(
     hits: Sequence[Hit],
     query: Query,
+    gated: str = "",
     *,
-    points_back: bool = False,
     is_question: bool = True,
     is_passage: bool = False,
     is_foreign: bool = False,
 ) -> Gate:
-    """Return the gate of a message, for whose query these were found; one that names a speaker is about somebody.
+    """Return the gate of a message, for whose query these were found.
 
-    points_back: the message refers to something earlier. One that speaks of the person (`role_meant`) is about them,
-        unless it asks how to do something.
-    is_question: the message asks for something; it counts for times, and in another language than the search.
-    is_passage: the best hit is of a document. Who adds one means to ask about it.
+    The first row that fits decides:
+
+        message                                     gate          in another language than the search
+        of generic words (VAGUE)                    BY_MEANING    BY_MEANING
+        whose best hit is of a document             PERSONAL      FOREIGN_PASSAGE
+        that asks for nothing                                     FOREIGN
+        that points at an earlier one (POINTING)    REFERRING     FOREIGN_PERSONAL
+        about the person or somebody who spoke      PERSONAL      FOREIGN_PERSONAL
+        any other                                   OTHER         FOREIGN_QUESTION
+
+    gated: the kind of the message, or VAGUE.
+    is_question: the message asks for something; else it opens no gate by a time that it names.
     """
-    if query.about is not None:
+    if gated == VAGUE:
+        return BY_MEANING
+    if query.about is not None:  # it speaks of the person or the model (`role_meant`)
         is_personal = _HOW_TO.search(asking(query.text) or query.text) is None
     else:  # in a message about the person, the part `speaker` is of that person or the model, not of who is named
         is_personal = any(hit.why.get("speaker") for hit in hits)
+    points_back = gated in POINTING
     if is_passage:
         gate = FOREIGN_PASSAGE if is_foreign else PERSONAL
     elif is_foreign:
@@ -99,6 +112,11 @@ def gate_for(
     else:
         gate = REFERRING if points_back else PERSONAL if is_personal else OTHER
     return gate._replace(dated=points_back or is_question)  # "I was in Oslo yesterday" asks for nothing of that day
+
+
+def widest_gate(gated: str, *, is_foreign: bool) -> Gate:
+    """Return a gate that is open for all hits for which `gate_for` gives an open one."""
+    return BY_MEANING if gated == VAGUE else FOREIGN_WIDEST if is_foreign else REFERRING
 
 
 def relevant(hits: Sequence[Hit]) -> list[Hit]:
