@@ -15,13 +15,13 @@ import click
 from api.current_request import current_engine
 from cli import Commands
 from memory import tokens
+from memory.engine import Engine
 from memory.errors import SummaryRefused
 from memory.knowledge.grounding import Ungrounded
 from memory.knowledge.summary_update import SummaryInput, read, update_summary
 from memory.languages import analysis_in
 from memory.llm import complete
 from memory.llm.builtin import BuiltinModel
-from memory.llm.mini_model import MiniModel
 from memory.prompts.prompts import PromptTemplate
 from models.facts import Fact
 from models.messages import Message
@@ -53,9 +53,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
         raise click.ClickException(f"{conversation} is no conversation, whose form `--help` shows: {error}") from error
     facts = tuple(data.get("stated_facts") or extract_facts(messages))
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
-    repair = engine.prompts.get(Caller(), "repair")
-    language = engine.settings.search_language
-    results = [compare(prompt, repair, engine.mini, messages, facts, language, every) for prompt in named]
+    results = [compare(engine, prompt, messages, facts, every) for prompt in named]
     click.echo(table(results))
 
 
@@ -93,27 +91,21 @@ def read_messages(data: Any) -> list[Message]:
     return messages
 
 
-def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
-    prompt: PromptTemplate,
-    repair: PromptTemplate,
-    mini: MiniModel,
-    messages: Sequence[Message],
-    stated_facts: Sequence[str],
-    language: str,
-    every: int,
+def compare(
+    engine: Engine, prompt: PromptTemplate, messages: Sequence[Message], stated_facts: Sequence[str], every: int
 ) -> dict[str, object]:
     """Replay `messages` with a prompt, updating the summary every `every` messages; return its column of the table.
 
-    language: of the search, in whose words facts are compared. An update whose answer is refused is skipped, as in a
-    session.  Raises ModelError when the model fails.
+    An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
     """
     summary, refused = Sections(), 0
     spent, facts, unread = list[Usage](), list[Fact](), list[Message]()
+    ask, repair = partial(engine.mini.ask, 0, spent=spent), engine.prompts.get(Caller(), "repair")
     for start in range(0, len(messages), every):
         unread += messages[start : start + every]
         source = SummaryInput(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            update = update_summary(partial(mini.ask, 0, spent=spent), prompt, repair, source).value
+            update = update_summary(ask, prompt, repair, source).value
         except SummaryRefused:
             continue
         grounding = source.grounding()
@@ -124,7 +116,7 @@ def compare(  # noqa: PLR0913 - each is one thing that a comparison needs
             except Ungrounded:
                 refused += 1
         summary, unread = update.sections, []
-    analysis, total = analysis_in(language), sum(spent, Usage(0, 0))
+    analysis, total = analysis_in(engine.settings.search_language), sum(spent, Usage(0, 0))
     held = {fact: _holds(str(summary), fact, analysis) for fact in stated_facts}
     return {
         "": prompt.label,

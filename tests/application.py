@@ -8,11 +8,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+from click.testing import Result
 from flask import Flask
 from sqlalchemy import event, func, select
 from werkzeug.routing import Rule
 
 from app import build_app, engine_of
+from cli import register_commands
 from config import Settings
 from memory.access.owners import get_user
 from memory.engine import Engine
@@ -44,6 +46,12 @@ def an_app(folder: Path, migrated: Path | None = None, **settings: Any) -> Itera
     yield app
     engine_of(app).stop()
     engine_of(app).database.engine.dispose()
+
+
+def run_command(app: Flask, *arguments: object, **more: Any) -> Result:
+    """Run a command of `recap` in the process of the tests, which has all modules loaded."""
+    register_commands(app)
+    return app.test_cli_runner().invoke(args=[str(part) for part in arguments], **more)
 
 
 @contextmanager

@@ -13,8 +13,7 @@ from typing import Any, Protocol, Self
 import httpx2
 
 from benchmarks.serving import ROOT, Server
-from cli import register_commands
-from tests.application import an_app
+from tests.application import an_app, run_command
 
 
 def model_settings(url: str) -> dict[str, str]:
@@ -151,13 +150,9 @@ def execute(server: Server, statement: str) -> None:
 
 
 def command(server: Server, *arguments: str) -> str:
-    """Run a command of `recap` on a server's data, which has to succeed; return its output.
-
-    It runs in the process of the tests, which is another one than the server's and has all modules loaded.
-    """
+    """Run a command of `recap` on a server's data, which has to succeed; return its output."""
     with an_app(server.data_dir) as app:
-        register_commands(app)
-        done = app.test_cli_runner().invoke(args=arguments)
+        done = run_command(app, *arguments)
     assert done.exit_code == 0, done.output
     return done.output
 

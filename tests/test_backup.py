@@ -13,10 +13,9 @@ from click.testing import Result
 from flask import Flask
 
 from app import engine_of, upgrade_schema
-from cli import register_commands
 from memory.ops.backup import DataLock, examine
 from memory.recall import indexing
-from tests.application import execute
+from tests.application import execute, run_command
 from tests.faults.chatters import Chatter
 from tests.http import chat, stored
 from tests.jobs import jobs_done
@@ -29,9 +28,7 @@ def run(make_app):
 
     def run(*command: object, app: Flask | None = None) -> Result:
         mine = app or make_app()
-        if "backup" not in mine.cli.commands:
-            register_commands(mine)
-        result = mine.test_cli_runner().invoke(args=[str(part) for part in command])
+        result = run_command(mine, *command)
         engine_of(mine).database.engine.dispose()
         return result
 

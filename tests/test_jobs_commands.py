@@ -7,10 +7,10 @@ import pytest
 from click.testing import Result
 
 from app import build_app, engine_of
-from cli import register_commands
 from config import Settings
 from memory import jobs as jobs_module
 from models import JobRow
+from tests.application import run_command
 from tests.http import append, read_all, said, summary
 from tests.model_server import Status, at
 
@@ -21,8 +21,7 @@ def run(make_app, model_server):
 
     def invoke(*command: str, **changes: Any) -> Result:
         app = make_app(jobs="worker", **at(model_server), **changes)
-        register_commands(app)
-        return app.test_cli_runner().invoke(args=["jobs", *command])
+        return run_command(app, "jobs", *command)
 
     return invoke
 
@@ -90,7 +89,6 @@ def test_what_a_command_does_not_take_is_refused(run, command):
 @pytest.mark.parametrize("command", [("jobs", "work"), ("jobs", "list"), ("keys", "list"), ("index", "verify")])
 def test_a_command_without_a_database_says_what_to_do(tmp_path, command):
     app = build_app(Settings(data_dir=tmp_path, log_level="error"))
-    register_commands(app)
-    done = app.test_cli_runner().invoke(args=command)
+    done = run_command(app, *command)
     assert done.exit_code == 1 and "recap db upgrade" in done.stderr
     engine_of(app).stop()

@@ -10,13 +10,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from cli import register_commands
 from config import ApiKey
 from memory.access.keys import CACHE_SECONDS, PREFIX, Keys
 from memory.engine import utc_now
 from memory.errors import InvalidRequest
 from models.keys import SCOPES
-from tests.application import statements
+from tests.application import run_command, statements
 from tests.http import append, chat, error, failed, good, said
 from tests.test_auth import METHODS, with_key
 
@@ -280,8 +279,7 @@ def test_a_conversation_without_an_id_is_never_anothers_of_the_same_first_words(
 
 
 def run(app: Flask, *arguments: str) -> Result:
-    register_commands(app)
-    return app.test_cli_runner().invoke(args=["keys", *arguments])
+    return run_command(app, "keys", *arguments)
 
 
 def test_the_command_makes_a_key_shows_it_once_and_revokes_it(app):

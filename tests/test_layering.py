@@ -104,13 +104,16 @@ def test_docstrings_begin_with_a_verb_or_a_noun():
         and (docstring := ast.get_docstring(node))
         and docstring.split()[0] in FIRST_WORDS
     ]
-    assert wrong == []
+    assert wrong == [], "begin these docstrings with a verb (Return, Store) or the noun: see FIRST_WORDS"
 
 
 def test_a_module_imports_few_others():
     counts = {path: len(own_imports(text) - VOCABULARY) for path, text in product() if not path.endswith("__init__.py")}
     many = {path: count for path, count in counts.items() if count > MANY_IMPORTS.get(path, IMPORTS_MAX)}
-    assert many == {}
+    assert many == {}, (
+        f"these import more than {IMPORTS_MAX} own modules, or more than MANY_IMPORTS allows: move what needs the "
+        "others to where they are imported, or split the module"
+    )
 
 
 def test_a_short_module_is_a_decision():
@@ -119,4 +122,7 @@ def test_a_short_module_is_a_decision():
         for path, text in product()
         if len(text.splitlines()) < LINES_MIN and not path.startswith("schemas/") and not path.endswith("__init__.py")
     }
-    assert short <= SHORT
+    assert short <= SHORT, (
+        f"{short - SHORT} have fewer than {LINES_MIN} lines: put each into the module that uses it, or, if a reader "
+        "looks for the noun by this name, list it in SHORT"
+    )

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import stat
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,10 @@ from alembic.script import ScriptDirectory
 from flask_migrate import downgrade, upgrade
 
 from app import add_migrations, build_app, engine_of, upgrade_schema
-from cli import register_commands
 from config import Settings, SettingsError
 from models import Base
 from models.schema import MIGRATIONS, revisions
-from tests.application import an_app, execute
+from tests.application import an_app, execute, run_command
 from tests.http import ask, chat, failed, good
 
 UPGRADE = "recap db upgrade"
@@ -192,15 +192,14 @@ def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence
     assert nowhere in caplog.text and "unable to open database file" in caplog.text
     assert "this account may not open it" in caplog.text
     with an_app(tmp_path / "new?a%20b") as app:  # what stands for something else in an address is a letter of a path
-        register_commands(app)
-        run = app.test_cli_runner().invoke
-        assert f"There is no database {tmp_path}/new?a%20b/recap.db" in run(args=["backup", str(tmp_path / "b")]).output
-        refused = run(args=["keys", "list"])
+        run = partial(run_command, app)
+        assert f"There is no database {tmp_path}/new?a%20b/recap.db" in run("backup", tmp_path / "b").output
+        refused = run("keys", "list")
         assert refused.exit_code == 1 and "Nothing was changed" in refused.output and UPGRADE in refused.output
-        assert f"A new database was made: sqlite:///{tmp_path}" in run(args=["keys", "create"]).stderr, "as README says"
-        assert "new database" not in run(args=["keys", "create"]).stderr
+        assert f"A new database was made: sqlite:///{tmp_path}" in run("keys", "create").stderr, "as README says"
+        assert "new database" not in run("keys", "create").stderr
         assert engine_of(app).health.check().ready
         for command in ("backup", "restore"):
-            done = run(args=[command, str(tmp_path / "b")])
+            done = run(command, tmp_path / "b")
             assert done.exit_code == 0, done.output
     assert stat.S_IMODE((tmp_path / "new?a%20b").stat().st_mode) == 0o700

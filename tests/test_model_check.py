@@ -5,9 +5,8 @@ from cryptography.fernet import Fernet
 from flask import Flask
 
 from app import engine_of
-from cli import register_commands
 from config import FallbackModel
-from tests.application import rows_of
+from tests.application import rows_of, run_command
 from tests.http import good
 from tests.model_server import ModelServer, Status, at
 
@@ -22,8 +21,7 @@ def other():
 
 def told(app: Flask, code: int = 0) -> str:
     """What the command says, in one line."""
-    register_commands(app)
-    result = app.test_cli_runner().invoke(args=["models", "check"])
+    result = run_command(app, "models", "check")
     assert result.exit_code == code, result.output
     return " ".join(result.output.split())
 

@@ -10,19 +10,16 @@ from flask import Flask
 from sqlalchemy import create_engine, select
 
 from app import build_app, engine_of
-from cli import register_commands
 from memory.ops.backup import DataLock
 from models import Base
-from tests.application import an_app, execute
+from tests.application import an_app, execute, run_command
 from tests.conftest import empty
 from tests.http import append, chat, good
 
 
 def run(app: Flask, *command: object) -> Result:
     engine_of(app).stop()
-    if "move-to" not in app.cli.commands:
-        register_commands(app)
-    return app.test_cli_runner().invoke(args=[str(part) for part in command])
+    return run_command(app, *command)
 
 
 def all_rows(url: str) -> dict[str, list[Any]]:

@@ -9,6 +9,7 @@ import secrets
 import ssl
 import threading
 from datetime import timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_network
 from pathlib import Path
@@ -29,11 +30,11 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from app import engine_of
-from cli import register_commands
 from memory.access import oauth_clients
 from memory.access.oauth import LIFETIMES, REPEAT
 from models import GrantRow, TokenRow
 from models.oauth import ACCESS, CODE, REFRESH
+from tests.application import run_command
 from tests.http import append, good, meanwhile, said
 from tests.live import Loopback
 from tests.test_auth import with_key
@@ -432,16 +433,15 @@ def test_a_program_may_end_its_connection(client, key, kind):
 
 
 def test_connections_are_listed_and_ended_where_keys_are(app, client, key):
-    register_commands(app)
-    run = app.test_cli_runner().invoke
+    run = partial(run_command, app, "keys")
     _, tokens = connect(client, key)
     get_code(client, register(client, name="Never came back"), key)
-    listed = run(args=["keys", "list"]).output
+    listed = run("list").output
     assert "connection 1  A program  127.0.0.1  read admin  connected" in listed and "Never came back" not in listed
-    assert "has ended" in run(args=["keys", "disconnect", "1"]).output
+    assert "has ended" in run("disconnect", "1").output
     assert use(client, tokens["access_token"]).status_code == 401
-    assert "There is no connection 1" in run(args=["keys", "disconnect", "1"]).output
-    assert "connection" not in run(args=["keys", "list"]).output.splitlines()[1:]
+    assert "There is no connection 1" in run("disconnect", "1").output
+    assert "connection" not in run("list").output.splitlines()[1:]
 
 
 def test_neither_codes_nor_tokens_nor_keys_are_stored(app, client, key):

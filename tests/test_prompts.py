@@ -9,12 +9,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from cli import register_commands
 from memory.conversation_types import BUILT_IN
 from memory.knowledge.summary_update import SummaryInput
 from memory.llm.mini_model import instruction
 from models.sections import Sections
-from tests.application import soon_over
+from tests.application import run_command, soon_over
 from tests.http import error, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import prompts
@@ -206,8 +205,7 @@ TALK = {
 def compare(app: Flask, tmp_path: Path, talk: str, *options: str) -> Any:
     file = tmp_path / "conversation.json"
     file.write_text(talk)
-    register_commands(app)
-    return app.test_cli_runner().invoke(args=["prompts", "compare", str(file), *options])
+    return run_command(app, "prompts", "compare", file, *options)
 
 
 def test_comparing_with_a_model_that_heeds_the_prompt(model_app, model_server, tmp_path):

@@ -3,14 +3,12 @@
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from cli import register_commands
 from memory.recall import indexing
 from search_index import IndexBusy, SearchableText
-from tests.application import an_app, index_key
+from tests.application import an_app, index_key, run_command
 from tests.http import append, error, find, good, said
 from tests.knowledge import Talk, digest_of, fact
 from tests.traces import traces
@@ -18,11 +16,6 @@ from tests.traces import traces
 
 def contents(client: FlaskClient, q: str, **query: Any) -> list[str]:
     return [result["content"] for result in find(client, q, **query)]
-
-
-def flask(app: Flask, *args: str) -> Any:
-    register_commands(app)
-    return app.test_cli_runner().invoke(args=list(args))
 
 
 def fill(client: FlaskClient, indexed: str) -> None:
@@ -43,7 +36,7 @@ def fill(client: FlaskClient, indexed: str) -> None:
     append(client, "alone", [said("Nobody's kettle is blue.")])
     if indexed == "all":
         engine.job_queue.run_due(["index"])
-        assert flask(client.application, "index", "verify").output.count("wait") == 0
+        assert run_command(client.application, "index", "verify").output.count("wait") == 0
 
 
 @pytest.fixture(scope="module", params=["none", "half", "all"])
@@ -150,7 +143,7 @@ def test_a_search_finds_the_nearest_and_says_how_near_they_are(talk):
 def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app, client, engine):
     append(client, "s", [said(f"Kettle {number}") for number in range(5)], user_id="ada")
     append(client, "alone", [said("Nobody's kettle")])
-    waiting = flask(app, "index", "verify")
+    waiting = run_command(app, "index", "verify")
     assert (waiting.exit_code, "user:ada: 5 of 5 messages wait to be indexed" in waiting.output) == (0, True)
     engine.job_queue.run_due()
 
@@ -159,19 +152,19 @@ def test_verify_tells_what_is_wrong_and_rebuild_mends_it(app, client, engine):
     engine.index.remove(index, message_ids=[message["id"] for message in messages[:2]])
     moment = engine.sessions.now()
     engine.index.add(index, [SearchableText(9999, 1, "user", moment, "a message nobody wrote")])
-    wrong = flask(app, "index", "verify")
+    wrong = run_command(app, "index", "verify")
     assert wrong.exit_code == 1
     assert "user:ada: 2 missing, 1 surplus of 5 messages" in wrong.output
     assert "1 of 2 indexes disagree" in wrong.output
     found = find(client, "a message nobody wrote", user_id="ada")
     assert {one["content"][:6] for one in found} == {"Kettle"}  # what is found is read from the rows
 
-    rebuilt = flask(app, "index", "rebuild")
+    rebuilt = run_command(app, "index", "rebuild")
     assert (rebuilt.exit_code, rebuilt.output.splitlines()) == (
         0,
         ["user:ada: 5 messages", "session:alone: 1 messages", "6 messages indexed."],
     )
-    assert flask(app, "index", "verify").output == "2 indexes agree with the messages.\n"
+    assert run_command(app, "index", "verify").output == "2 indexes agree with the messages.\n"
     assert len(find(client, "kettle", user_id="ada")) == 5
 
 
@@ -182,7 +175,7 @@ def test_rebuild_says_that_another_process_writes_to_the_index(app, client, monk
         raise IndexBusy("another process writes to the index")
 
     monkeypatch.setattr(engine_of(app).index, "drop", busy)
-    rebuilt = flask(app, "index", "rebuild")
+    rebuilt = run_command(app, "index", "rebuild")
     assert (rebuilt.exit_code, rebuilt.exception.args) == (1, (1,)), "a sentence, and no traceback"
     assert "Error: another process writes to the index." in rebuilt.output
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from whoosh.lang.snowball import classes
 
 from app import engine_of
-from cli import register_commands
 from config import Settings, SettingsError
 from memory.languages import analysis_in
 from memory.recall import indexing
@@ -280,7 +279,6 @@ def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app)
     assert (before.indexed, before.waiting) == (2, 0)
 
     german = make_app(search_language="de")
-    register_commands(german)
     (other,) = indexing.verify(engine_of(german))
     assert (other.indexed, other.waiting, other.consistent) == (0, 2, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]  # searched as what waits to be indexed

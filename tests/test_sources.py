@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -15,11 +16,10 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from app import engine_of
-from cli import register_commands
 from memory.transfer.export import SessionRecord
 from memory.transfer.sources import archive
 from memory.transfer.sources.files import SOURCES
-from tests.application import rows_of
+from tests.application import rows_of, run_command
 from tests.http import Body, error, good, read_all
 from tests.http import history as stored
 from tests.knowledge import digest_of, fact
@@ -517,14 +517,10 @@ def test_only_an_import_takes_other_bodies_than_json(client):
 
 def test_the_command_imports_files_and_summarises_what_it_was_asked_to(model_app, model_server, tmp_path):
     app, exam = model_app, "I have an exam tomorrow."
-    register_commands(app)
     for name, document in (("chats.json", [claude_chat(uuid=f"c{number}") for number in range(3)]), ("a.md", MARKDOWN)):
         (tmp_path / name).write_bytes(document if isinstance(document, bytes) else json.dumps(document).encode())
     (tmp_path / "exam.jsonl").write_bytes(lines({"role": "user", "content": exam, "created_at": AT}))
-
-    def run(*arguments: str, **more: Any) -> Any:
-        return app.test_cli_runner().invoke(args=["import", "--user", "ada", *arguments], **more)
-
+    run = partial(run_command, app, "import", "--user", "ada")
     done = run(str(tmp_path / "chats.json"), str(tmp_path / "a.md"))
     assert done.exit_code == 0, done.output
     assert "chats.json (claude): new are 3 sessions, 6 messages." in done.output
@@ -571,7 +567,6 @@ def test_an_export_to_read_has_all_of_a_person_and_its_chats_come_in_again(clien
 
 
 def test_threads_of_langgraph_come_in_from_the_command_line(app, client, tmp_path):
-    register_commands(app)
     said = [HumanMessage("Which tea?", id="m1"), AIMessage("Sencha.", id="m2"), HumanMessage("How hot?", id="m3")]
     file = tmp_path / "checkpoints.sqlite"
     with SqliteSaver.from_conn_string(str(file)) as saver:
@@ -581,7 +576,7 @@ def test_threads_of_langgraph_come_in_from_the_command_line(app, client, tmp_pat
             place: Any = {"configurable": {"thread_id": "tea", "checkpoint_ns": ""}}
             saver.put(place, cast(Any, state), {}, {})
     for created in ("1 sessions, 3 messages", "none"):
-        done = app.test_cli_runner().invoke(args=["import", "--user", "ada", str(file)])
+        done = run_command(app, "import", "--user", "ada", file)
         assert f"checkpoints.sqlite (langgraph): new are {created}." in done.output
     messages = read_all(client, "/api/sessions/tea/messages")
     assert [(one["content"], one["created_at"][14:16]) for one in messages] == [
@@ -628,6 +623,5 @@ def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item, name, 
 def test_no_title_of_a_strangers_file_writes_to_the_terminal_that_names_it(app, tmp_path):
     file = tmp_path / "chats.json"
     file.write_text(json.dumps([tea(), {"title": "\x1b]0;tea\x07 \x1b[2Jcake"}]))
-    register_commands(app)
-    done = app.test_cli_runner().invoke(args=["import", "--user", "ada", str(file)])
+    done = run_command(app, "import", "--user", "ada", file)
     assert "item 1: ]0;tea [2Jcake" in done.output and "\x1b" not in done.output

@@ -1,6 +1,7 @@
 """Spaces: memory that several persons share: who may read and write there, what stays apart, what goes together."""
 
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,8 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from cli import register_commands
-from tests.application import rows_of, statements
+from tests.application import rows_of, run_command, statements
 from tests.http import append, ask, chat, failed, find, good, read_all, said, stored
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, Text, ToolCalls, at, prompts
@@ -157,19 +157,17 @@ def test_a_key_of_the_tenant_acts_in_every_space_and_is_asked_which(app):
 
 @pytest.mark.parametrize("space", ["team", "team:admin", "a b:read", ":read"])
 def test_a_key_with_a_space_of_another_form_is_refused(app, space):
-    register_commands(app)
-    made = app.test_cli_runner().invoke(args=["keys", "create", "--user", "ada", "--space", space])
+    made = run_command(app, "keys", "create", "--user", "ada", "--space", space)
     assert made.exit_code and "NAME:read or NAME:write" in made.output
 
 
 def test_the_command_makes_keys_with_spaces_and_tells_of_them(app):
-    register_commands(app)
-    run = app.test_cli_runner()
-    key = run.invoke(args=["keys", "create", "--user", "ada", "--space", "team:write", "--space", "x:y:read"]).stdout
+    run = partial(run_command, app, "keys")
+    key = run("create", "--user", "ada", "--space", "team:write", "--space", "x:y:read").stdout
     client = with_key(app, key.strip())
     assert good(client.get("/api/me"))["spaces"] == {"team": "write", "x:y": "read"}
-    run.invoke(args=["keys", "create", "--space", "agent:write"])
-    listed = run.invoke(args=["keys", "list"]).stdout
+    run("create", "--space", "agent:write")
+    listed = run("list").stdout
     assert "of ada with team (write), x:y (read) in the tenant default" in listed
     assert "of the space agent (write) in the tenant default" in listed
 
