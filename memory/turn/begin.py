@@ -242,7 +242,7 @@ def _begin(
     if request.summary_prompt is not None:  # raises now for an unknown name; the job would only log it
         with engine.database.orm(tx) as rows:
             engine.prompts.find_summary(rows, request.caller, request.summary_prompt)
-    store = _store_message if not request.is_client else partial(_sync, arrived_at=arrived_at)
+    store = _store_message if not request.is_client else partial(_store_transcript, arrived_at=arrived_at)
     turn = store(tx, engine, taken, keyed)
     if turn.session is None:  # a retry, which was answered before
         return turn
@@ -326,7 +326,9 @@ def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: i
         return turn._replace(session=SessionState.of(row), new_messages=(message,))
 
 
-def _sync(tx: Connection, engine: Engine, taken: _TakenSession, keyed: TurnRow | None, *, arrived_at: datetime) -> Turn:
+def _store_transcript(
+    tx: Connection, engine: Engine, taken: _TakenSession, keyed: TurnRow | None, *, arrived_at: datetime
+) -> Turn:
     """Store the transcript's messages that the session lacks.  For a retry that was answered, return that answer."""
     transcript = taken.turn.request.transcript
     assert transcript is not None
