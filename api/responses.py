@@ -12,7 +12,7 @@ from itertools import dropwhile
 from typing import Any
 
 from flask import Response
-from marshmallow import ValidationError, post_load, validate, validates_schema
+from marshmallow import ValidationError, post_load, validates_schema
 
 from api import client_requests as chat
 from api.blueprint import ApiBlueprint
@@ -38,9 +38,6 @@ _ARGUMENTS = {  # of a call: the field that has them, and its events
 }
 CODEX = "codex"  # it sends store=false with each request, since it keeps its conversations itself
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_IS_NOT_SENT = validate.OneOf(
-    (None, False), error="Recap does not keep this. Send the conversation as `input`, and wait for the answer."
-)
 UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and their defaults
     "conversation": None,
     "instructions": None,
@@ -119,10 +116,13 @@ class ResponseRequest(OpenRequest):
     conversation = _NamedConversation(
         load_default=None, about="The id of the session, or an object with it: input is new."
     )
-    background = fields.Raw(allow_none=True, validate=_IS_NOT_SENT, about="Refused.")
+    background = fields.Boolean(allow_none=True, about="Refused.")
 
     @validates_schema
     def _stored(self, body: dict[str, Any], **_: Any) -> None:
+        if body.get("background"):
+            problem = "Recap does not keep this. Send the conversation as `input`, and wait for the answer."
+            raise ValidationError(problem, "background")
         for name in ("previous_response_id", "conversation"):
             if body[name] is not None and body["store"] is False:
                 problem = "Is not allowed with store=false, which uses no memory. Send the conversation as `input`."
