@@ -24,7 +24,7 @@ from memory.recall.search import SearchScope
 from memory.recall.triggers import role_meant
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.turn.memory_report import MemoryReport, OtherMemory
-from memory.turn.other_memories import FoundOther, Other, find_others, read_others, select_others
+from memory.turn.other_memories import OtherFindings, OtherOwner, find_others, read_others, select_others
 from memory.turn.prefix import Prefix, read_prefix
 from memory.turn.request import ATTACHMENT_TOKENS, Turn
 from models.facts import Fact
@@ -60,7 +60,7 @@ class Context(NamedTuple):
     full_history_tokens: int
     unshown: frozenset[int]
     scope: SearchScope
-    others: Sequence[Other] = ()
+    others: Sequence[OtherOwner] = ()
     facts: tuple[Fact, ...] = ()
     recalled: RecallResult = RecallResult()
     examples: tuple[Example, ...] = ()
@@ -86,12 +86,12 @@ def read_context(
         if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
             prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
             findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, generation, context.prefix.flags)
-            other_rows = read_others(tx, engine, others, context.scope, prepared) if others else ()
+            elsewhere = read_others(tx, engine, others, context.scope, prepared) if others else ()
     if not is_planned:
         return read_context(engine, turn, model, settings)
     if turn.continued_turn is not None:
         return _as_before(context, turn.continued_turn.memory)
-    return _choose_for_message(engine, turn, context._replace(others=others), prepared, findings, other_rows)
+    return _choose_for_message(engine, turn, context._replace(others=others), prepared, findings, elsewhere)
 
 
 def read_session(
@@ -221,7 +221,7 @@ def _choose_for_message(
     context: Context,
     prepared: PreparedRecall,
     findings: Findings,
-    others: Sequence[FoundOther],
+    elsewhere: Sequence[OtherFindings],
 ) -> Context:
     """Return the context with what is selected for the message.  May call the mini model.
 
@@ -234,7 +234,7 @@ def _choose_for_message(
     else:
         recalled = recall.choose_excerpts(engine, findings)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
-    found_elsewhere = select_others(engine, others, question, settings.fact_tokens) if others else ()
+    found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens) if elsewhere else ()
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     visible = {(message.id, message.created_at) for message in context.recent}

@@ -34,7 +34,7 @@ _COLUMNS = _O.id, _O.kind, _O.name, _O.created_at, _O.facts_revision
 TAG_TOKENS = 12  # of the tags around the block of an owner
 
 
-class Other(NamedTuple):
+class OtherOwner(NamedTuple):
     """Other owner whose memory a turn reads. space: its name; None: the person who acts in a space."""
 
     space: str | None
@@ -43,10 +43,12 @@ class Other(NamedTuple):
     facts_revision: int
 
 
-FoundOther = tuple[Other, Sequence[Fact], Findings]  # an owner with the rows that a turn may show, of one snapshot
+OtherFindings = tuple[
+    OtherOwner, Sequence[Fact], Findings
+]  # an owner with the rows that a turn may show, of one snapshot
 
 
-def find_others(engine: Engine, request: TurnRequest) -> list[Other]:
+def find_others(engine: Engine, request: TurnRequest) -> list[OtherOwner]:
     """Return the owners that `request.also` names, in its order, without those whose memory is off or empty.
 
     Call it before the snapshot begins, because it reads the generation of each index.
@@ -60,15 +62,15 @@ def find_others(engine: Engine, request: TurnRequest) -> list[Other]:
         row = rows[kind, name]
         key = index_key(request.caller.tenant, kind, name, row.id, row.created_at)
         space, scope = name if kind == "space" else None, SearchScope(row.id, key)
-        others.append(Other(space, scope, engine.index.generation(key), row.facts_revision))
+        others.append(OtherOwner(space, scope, engine.index.generation(key), row.facts_revision))
     return others
 
 
 def read_others(
-    tx: Connection, engine: Engine, others: Sequence[Other], own: SearchScope, prepared: PreparedRecall
-) -> list[FoundOther]:
+    tx: Connection, engine: Engine, others: Sequence[OtherOwner], own: SearchScope, prepared: PreparedRecall
+) -> list[OtherFindings]:
     """Read what the others may show, in the snapshot of `tx`. own: the scope of the session."""
-    prepared, found = replace(prepared, budget=prepared.budget // len(others)), list[FoundOther]()
+    prepared, found = replace(prepared, budget=prepared.budget // len(others)), list[OtherFindings]()
     for other in others:
         scope = replace(other.scope, visible_texts=own.visible_texts)
         facts = current_facts(engine, tx, scope.owner_id, 0, other.facts_revision)
@@ -77,7 +79,7 @@ def read_others(
 
 
 def select_others(
-    engine: Engine, found: Sequence[FoundOther], question: str, fact_tokens: int
+    engine: Engine, found: Sequence[OtherFindings], question: str, fact_tokens: int
 ) -> tuple[OtherMemory, ...]:
     """Select facts and excerpts of the others for the message.  May call the mini model."""
     budget = fact_tokens // len(found)
