@@ -225,12 +225,16 @@ def test_what_a_space_remembers_is_quoted_in_a_turn_that_reads_it(world, batch):
 
 @batches
 def test_documents_are_quoted_with_all_that_they_say_of_themselves(world, batch):
-    """Attempts in texts, titles and addresses; in the attributes of a page; in the metadata of a PDF."""
+    """Attempts in texts, titles and addresses; some in the attributes of a page and in the metadata of a PDF, whose
+    title and text go the same way."""
     person, planted = f"shelf{batch}", world.planted(batch)
     for n in planted.attempts:
         text, title = planted.marked(n), planted.marked(n, 150)
         body = {"user_id": person, "text": text, "title": title, "uri": title, "media_type": "text/plain"}
         good(world.client.post("/api/documents", json=body))
+    in_files = list(planted.attempts)[::4]  # each file is read in a process of its own
+    for n in in_files:
+        text, title = planted.marked(n), planted.marked(n, 150)
         shown = f"kiwi{n} stands here"
         page = f'<h1 title="{html(text)}">{shown}</h1><img alt="{html(text)}"><p hidden>{html(text)}</p><!-- {n} -->'
         file = pdf([shown], Title=f"of{n} {title}", Author=text, Subject=text)
@@ -247,6 +251,7 @@ def test_documents_are_quoted_with_all_that_they_say_of_themselves(world, batch)
         for n in planted.attempts:
             assert any(line.text.startswith(f"kiwi{n} ") and f"kiwi{n} " in line.name for line in documents)
             assert any(f"melon{n}" in line.text for line in documents)
+        for n in in_files:
             shown = {line.role for line in documents if line.text == f"kiwi{n} stands here"}
             assert shown == {"page 1", "text"}, "of the PDF, and of the page: nothing that it hides"
     assert recalled.chats == recalled.facts == ()
