@@ -41,7 +41,7 @@ def ground(piece: str) -> None:
 
 
 def answer(piece: str) -> None:
-    text = piece * (100_000 // len(piece))
+    text = piece * (50_000 // len(piece))
     digest([text])
     reply(text, [text])
 
