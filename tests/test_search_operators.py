@@ -1,11 +1,8 @@
 """\"Phrases\", -exclusions and prefixes*, in the index and beside it; and which words of a text they found."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine
 
 from search_index import Query, SearchIndex
 from search_index.analysis import ENGLISH
@@ -21,16 +18,11 @@ SAID = {
 }
 
 
-@pytest.fixture(params=["indexed", "waiting", "half"])
-def searched(request: pytest.FixtureRequest, place: Path | Engine):  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("indexed", [[*SAID], [], [1, 3, 5]], ids=["all", "none", "half"])
+def test_operators(place, indexed):
     index, rows = SearchIndex(place), Rows(*(message(number, text) for number, text in SAID.items()))
-    rows.index(index, ids={"indexed": [*SAID], "waiting": [], "half": [1, 3, 5]}[request.param])
-    return lambda text: set(found(index, rows, text, operators=True))
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+    rows.index(index, ids=indexed)
+    for text, expected in (
         ("green tea", {1, 2, 4}),
         ('"green tea"', {1}),
         ('"green tea', {1, 2, 4}),
@@ -46,13 +38,11 @@ def searched(request: pytest.FixtureRequest, place: Path | Engine):  # type: ign
         ("tea-house", {1, 2, 4}),
         ('"" -"" * tea', {1, 2, 4}),
         ('"the of" tea', {1, 2, 4}),
-    ],
-)
-def test_operators(searched, text: str, expected: set[int]) -> None:  # type: ignore[no-untyped-def]
-    assert searched(text) == expected
+    ):
+        assert set(found(index, rows, text, operators=True)) == expected, text
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from('tea green "-*\\ kettle:()'), max_size=30))
 def test_any_text_is_understood_alike_indexed_and_waiting(place, text):
     index, rows = SearchIndex(place), Rows(*(message(n, said) for n, said in SAID.items()))

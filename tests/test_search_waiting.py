@@ -31,12 +31,12 @@ def searched(index: SearchIndex, rows: Rows, **narrowed: Any) -> list[list[Hit]]
     return [search(index, rows, Query(text, limit=30, operators=True, times=times, **narrowed)) for text in TEXTS]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_whatever_others_do_the_same_is_found_as_by_who_never_searched_before(place, tmp_path, seed):
     chance = random.Random(seed)
-    fusion = ["weighted", "rrf"][seed % 2]
+    fusion = ["weighted", "rrf"][seed]
     rows, warm, other = Rows(*seeded(40, seed)), opened(place, fusion), opened(place)
-    for _ in range(12):
+    for _ in range(24 if isinstance(place, Path) else 12):
         chosen = chance.sample(sorted(rows.documents), min(len(rows.documents), chance.randint(1, 12)))
         match chance.choice(["index", "index", "index", "remove", "session", "drop", "say", "edit", "damage"]):
             case "index":
