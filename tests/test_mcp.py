@@ -142,12 +142,6 @@ def over_stdio(data_dir: Path) -> StdioServerParameters:
 
 
 @pytest.mark.slow
-@in_both_eras
-def test_the_sdks_client_works_over_stdio_in_both_eras(tea, engine, mode, version):
-    assert run(Client(over_stdio(engine.settings.data_dir), mode=mode), remember) == version
-
-
-@pytest.mark.slow
 def test_over_stdio_a_new_data_folder_gets_its_schema(tmp_path):
     async def begin(client: Client) -> None:
         added = await client.call_tool("add_memory", {"text": "Likes tea", "quote": "I like tea"})
@@ -284,14 +278,22 @@ def test_a_model_cannot_agree_in_the_persons_place(tea):
 
 @pytest.mark.slow
 @in_both_eras
-def test_over_stdio_the_person_is_asked_in_both_eras(tea, engine, mode, version):
+def test_the_sdks_client_works_over_stdio_in_both_eras_and_the_person_is_asked(tea, engine, mode, version):
+    (refusals, refuse), (agreements, agree) = (form("accept", agree=agree) for agree in (False, True))
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        return await (agree if refusals else refuse)(context, params)
+
+    async def all_of_it(client: Client) -> None:
+        await remember(client)
+        await kept(client)
+        assert everything(tea) == 200
+        await forgotten(client)
+        assert everything(tea) == 404
+
     server = over_stdio(engine.settings.data_dir)
-    asked, answer = form("accept", agree=False)
-    assert run(Client(server, mode=mode, elicitation_callback=answer), kept) == version
-    assert len(asked) == 1 and everything(tea) == 200
-    asked, answer = form("accept", agree=True)
-    run(Client(server, mode=mode, elicitation_callback=answer), forgotten)
-    assert len(asked) == 1 and everything(tea) == 404
+    assert run(Client(server, mode=mode, elicitation_callback=answer), all_of_it) == version
+    assert len(refusals) == len(agreements) == 1
 
 
 # -- what is wrong with a message
