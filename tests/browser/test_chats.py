@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
 from tests.browser.page import ME, box, chat, deed, fits, messages, send, session_shown, state, talk
-from tests.browser.windows import PHONE, USUAL, watch_of
+from tests.browser.windows import PHONE, watch_of
 from tests.http import append, good, said
 from tests.knowledge import digest_of
 from tests.live import Live
@@ -194,7 +194,7 @@ def test_the_search_goes_through_all_chats_and_leads_to_the_words(page, live):
     expect(messages(page).last).to_contain_text("More talk number 120")
 
 
-@pytest.mark.parametrize("page", [USUAL, PHONE], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
 def test_a_search_is_narrowed_to_facts_or_summaries_and_to_a_day(page, live, model_server):
     old = (datetime.now(UTC) - timedelta(days=40)).isoformat()
     append(live.client, "old", [said("The ferry to Saaremaa was late", created_at=old)], user_id=ME)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from app import engine_of
-from tests.browser.windows import PHONE, USUAL, accessibility, watch_of
+from tests.browser.windows import PHONE, accessibility, watch_of
 from tests.test_oauth import query, register
 
 
@@ -40,7 +40,7 @@ def program():
         one.server_close()
 
 
-@pytest.mark.parametrize("page", [USUAL, PHONE.at_night], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
 def test_a_person_connects_a_program(page, live, program):
     address, asked = program
     key = engine_of(live.app).keys.create("default", "ada")[0]

@@ -430,7 +430,7 @@ def test_another_reply_is_given_the_image_again(page, live, model_server, tmp_pa
     assert len(prompts(model_server)) == asked
 
 
-@pytest.mark.parametrize("page", [USUAL, PHONE], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
 def test_a_message_is_left_out_of_replies_and_used_again(page, live, model_server):
     page.goto("/")
     chat(page, model_server, "The gate code is 4711", "Noted.")

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.page import box, fits, messages, talk
-from tests.browser.windows import PHONE, USUAL, watch_of
+from tests.browser.windows import PHONE, watch_of
 
 CODE = 'def area(radius):  # of a circle\n    return 3.14 * radius ** 2\n\nprint("area", area(2))'
 DIFF = "-old line\n+new line"
@@ -155,7 +155,7 @@ def test_no_reply_takes_on_the_looks_of_the_page(page, live):
     assert messages(page).last.locator(".dialog, .notice, .error, .language-dialog").count() == 0
 
 
-@pytest.mark.parametrize("page", [PHONE, USUAL.at_night], indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
 def test_formatted_replies_fit_and_are_accessible(page, live):
     talk(live.client, "all", IN_MANY_LANGUAGES, f"{FORMATTED}\n\n{IN_MANY_LANGUAGES}")
     page.goto("/#/all")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import begin, box, chat, deed, messages, send, session_shown, stored
-from tests.browser.windows import PHONE, USUAL, WIDE, watch_of
+from tests.browser.windows import PHONE, WIDE, watch_of
 from tests.model_server import Dictation, Status, Text
 
 SENDS = 6
@@ -32,7 +32,7 @@ SHOWS_END = """async list => {
 }"""
 
 
-@pytest.mark.parametrize("screen", [PHONE, USUAL, WIDE], ids=str)
+@pytest.mark.parametrize("screen", [PHONE, WIDE], ids=str)
 def test_every_reply_is_in_view_when_it_is_there(serve, browse, screen):
     page = browse(serve(builtin=True), screen)
     page.add_init_script(IN_PIECES)
@@ -107,8 +107,7 @@ def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(page, live,
     expect(thought).to_have_count(0)
 
 
-@pytest.mark.parametrize("stopped", [False, True], ids=["finished", "stopped"])
-@pytest.mark.parametrize("reloads", [False, True], ids=["as it is written", "after a reload"])
+@pytest.mark.parametrize(("stopped", "reloads"), [(True, False), (False, True), (True, True)])
 def test_a_reply_grows_and_can_be_stopped_also_after_a_reload(page, live, model_server, stopped, reloads):
     page.goto("/")
     reply = begin(page, model_server, "Take your time", "Half of it, ")

@@ -8,15 +8,13 @@ from playwright.sync_api import expect
 
 from app import engine_of
 from tests.browser.page import ME, chat, close_settings, fits, messages, open_settings
-from tests.browser.windows import PHONE, USUAL, watch_of
+from tests.browser.windows import PHONE, watch_of
 from tests.http import append, read_all, said
 from tests.model_server import Status
 from tests.processes import eventually
 
-SCREENS = (USUAL, PHONE.at_night)
 
-
-@pytest.mark.parametrize("page", SCREENS, indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
 def test_work_that_failed_is_listed_and_tried_again(page, live, model_server, monkeypatch):
     monkeypatch.setattr("memory.jobs.ATTEMPTS", 1)
     working, model_server.mini.default = model_server.mini.default, lambda body: Status(500)
@@ -39,7 +37,7 @@ def test_work_that_failed_is_listed_and_tried_again(page, live, model_server, mo
     assert [one["summary_version"] for one in read_all(live.client, "/api/sessions", user_id=ME)] == [1]
 
 
-@pytest.mark.parametrize("page", SCREENS, indirect=True, ids=str)
+@pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
 def test_old_chats_become_archives_which_come_back_are_saved_or_deleted(page, live, tmp_path):
     for session, days in (("roof", 400), ("garden", 300), ("today", 0)):
         at = (datetime.now(UTC) - timedelta(days=days)).isoformat()
@@ -82,11 +80,10 @@ def test_old_chats_become_archives_which_come_back_are_saved_or_deleted(page, li
     assert {one["id"] for one in read_all(live.client, "/api/sessions", user_id=ME)} == {"roof", "today"}
 
 
-@pytest.mark.parametrize("screen", [USUAL], ids=str)
-def test_a_persons_own_key_is_offered_no_retention(serve, browse, screen):
+def test_a_persons_own_key_is_offered_no_retention(serve, browse):
     live = serve()
     key, _ = engine_of(live.app).keys.create("default", "ada", scopes=["chat"])
-    page = browse(live, screen)
+    page = browse(live)
     watch_of(page).expect(r"status of 401")
     page.goto("/")
     page.get_by_label("API key").fill(key)
