@@ -386,17 +386,15 @@ def _texts(summary: Any) -> list[str]:
 
 @batches
 def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world, batch):
-    planted, before, queue = (
-        world.planted(batch),
-        world.server.mini.default,
-        engine_of(world.client.application).job_queue,
-    )
+    planted, before = world.planted(batch), world.server.mini.default
     world.server.mini.default = {"patch": []}
-    queue.run_due(["profile"])  # those of other people, if the tests before took longer than a conversation's pause
     good(world.client.post(f"/api/users/{planted.user}/profile/refresh"))
-    queue.run_due(["profile"])
+    engine_of(world.client.application).job_queue.run_due(["profile"])  # also other people's, after a long pause
     world.server.mini.default = before
-    profile, messages = named(blocks_of(world.sent("mini")[-1][-1]["content"]), "profile", "messages")
+    own = f"kiwi{min(planted.attempts)} "
+    asked = [prompt[-1]["content"] for prompt in world.sent("mini")]
+    material = [text for text in asked if "<profile>" in text and own in text][-1]
+    profile, messages = named(blocks_of(material), "profile", "messages")
     assert len(profile.lines) == 1 and messages.lines
     planted.all_quoted([Line(goal) for goal in json.loads(decoded(profile.lines[0]))["goals"]])
     assert all(re.match(r"\[\d+\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d user", decoded(line)) for line in messages.lines)
