@@ -311,7 +311,8 @@ def test_calls_for_everyone_and_of_other_protocols_work_for_a_client_of_a_person
         events = recap.events(words=True, after="0-0-0-0-0", seconds=0)
         assert {event["type"] for event in events} >= {"message.stored"} and events.position
         quiet = recap.with_options(timeout=0.5, retries=0).events(after=events.position, seconds=1)
-        assert list(quiet) == [], "nothing happens for longer than a call may take"
+        types = {event["type"] for event in quiet}  # jobs may report something while nobody says anything
+        assert "message.stored" not in types, "nothing is said for longer than a call may take"
     recap.put_item(["pots"], "a", None)
     assert recap.get_item("pots", "a")["value"] is None
     assert recap.list_namespaces(prefix=["pots"])["namespaces"] == [["pots"]]
