@@ -253,9 +253,10 @@ class Settings(BaseModel):
     """Where the search index is: `whoosh`, in files of each node; `postgres`, in tables of the database, which need
     pgvector and which all nodes share. Both find the same. `auto`: `postgres` where the database is PostgreSQL."""
 
-    search_language: Choice[
-        Literal["da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ro", "ru", "sv"]
-    ] = "en"
+    search_language: Choice[Literal[
+        "ar", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga", "hi", "hu",
+        "hy", "id", "it", "lt", "ne", "nl", "no", "pl", "pt", "ro", "ru", "sr", "sv", "ta", "tr", "yi",
+    ]] = "en"  # fmt: skip
     """The language of messages whose own is not seen, as of short ones. Words of other languages are searched by their
     stems as well. After a change the index is made again."""
 

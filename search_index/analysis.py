@@ -13,16 +13,20 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from itertools import groupby, pairwise
+from statistics import mode
 
-from whoosh.lang import NoStopWords, stemmer_for_language, stopwords_for_language
+from Stemmer import Stemmer
+from whoosh.lang import NoStopWords, stopwords_for_language
 from whoosh.lang.porter2 import stem as porter2
-from whoosh.lang.snowball import classes
 
 from search_index.caches import cached
 from search_index.han import SIMPLIFIED
 
 MAX_TERM = 64  # characters of a term that count: what is longer is a key or a blob
-LANGUAGES = tuple(sorted(classes))  # that Whoosh has a Snowball stemmer for, by ISO 639-1 code
+LANGUAGES = (  # that Snowball has a stemmer for, by ISO 639-1 code
+    "ar", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga", "hi", "hu",
+    "hy", "id", "it", "lt", "ne", "nl", "no", "pl", "pt", "ro", "ru", "sr", "sv", "ta", "tr", "yi",
+)  # fmt: skip
 FOREIGN_WORDS = 2  # of another language's function words, and more than of its own: a text is in that language
 JOINING = frozenset(["da", "de", "nl", "no", "sv"])  # languages that write compounds as one word
 COMPOUND_LETTERS_MIN, PART_LETTERS_MIN = 9, 4  # of a compound, and of each of its two parts
@@ -45,11 +49,15 @@ _IRREGULAR_FORMS = """
 """
 _BASE_OF = {form: base for base, *forms in (line.split() for line in _IRREGULAR_FORMS.split(";")) for form in forms}
 
-# Endings of words in languages that Whoosh has no stemmer for, without accents.
-_ENDINGS = {
+# Endings and beginnings of words in languages that Snowball has no stemmer for, or none that bears folded accents.
+_AFFIXES = {
     "pl": re.compile(
         "(?<=\\w{3})(?:owie|iami|iach|iego|iemu|ami|ach|owi|ego|emu|iem|ymi|imi|iu|ie|ia|io|ow|em|om|ej|ym|im|[aeiouy])$"
-    )
+    ),
+    "uk": re.compile(
+        "(?<=\\w{3})(?:[ое]го|[ое]му|[иі]ми|[оеє]ві|[ая]ми|[ая]х|[иі]х|[иії]й|[иі]м|[оеє]ю|[ії]в|ої|ей|[аяуює]ть|[аеєиіїоуюяьй])$"
+    ),
+    "he": re.compile("^(?:ו?(?:כש|[הבלכמש]ה?)|ו)(?=\\w{3})|(?<=\\w{3})(?:ים|ות|[הת])$"),
 }
 
 # Scripts written without spaces between words, as ranges of characters: Thai to Burmese, Khmer, kana, bopomofo, Han.
@@ -59,6 +67,8 @@ UNSPACED = (
 )
 PAIRED = f"{UNSPACED}\uac00-\ud7a3"  # these and Hangul, whose words have endings that are not told apart here
 PAIR = re.compile(f"[{PAIRED}]{{2}}")
+# A character with the signs written on it, and in Thai and Lao with the vowels that are written before or after it.
+_CHARACTER = re.compile("[\u0e40-\u0e44\u0ec0-\u0ec4]?\\w\\W*[\u0e30\u0e32\u0e45\u0eb0\u0eb2]?|\\W+")
 _PAIRED, _UNSPACED = re.compile(f"[{PAIRED}]+"), re.compile(f"[{UNSPACED}]+")
 # A word: letters and digits, joined by single marks into a compound; C++ and C# keep what tells them from C.
 # Vowel signs of the Indic scripts are marks to Unicode, but parts of their words.
@@ -73,19 +83,43 @@ _ASCII_WRITTEN = re.compile(rf"['._@&-]?{_ASCII_WORD.pattern}")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _CONTRACTION = re.compile(r"'(?:s|d|m|re|ve|ll)$", re.IGNORECASE)
 _JOINT = re.compile(r"['._@&-]")
-_CYRILLIC = re.compile("[\u0400-\u04ff]+")
+# Ranges of letters of scripts that are not Latin, with the languages in them that are known here.
+_SCRIPTS = {
+    "\u0370-\u03ff": ("el",),
+    "\u0400-\u052f": ("ru", "uk"),
+    "\u0530-\u058f": ("hy",),
+    "\u0590-\u05ff": ("he",),
+    "\u0600-\u06ff": ("ar", "fa"),
+    "\u0900-\u097f": ("hi",),
+    "\u0b80-\u0bff": ("ta",),
+    "\uac00-\ud7a3": ("ko",),
+    "^\\W\\d_A-Za-z\u00aa-\u024f\u1e00-\u1eff": (),  # all others
+}
+_SCRIPT = re.compile("|".join(f"([{letters}])" for letters in _SCRIPTS))
+# Letters and accents that only Turkish or Vietnamese has, of the languages in Latin letters.
+_OWN_LETTER = re.compile(
+    "(?P<tr>[\u011e\u011f\u0130\u0131])|(?P<vi>[\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9\u0309\u031b\u0323])"
+)
+_LETTERS = re.compile(f"(?:(?!\\d){_LETTER})+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Accents on Latin letters, and the vowel points that Hebrew and Arabic are read with or without.
-_ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670]+")
+# Accents on Latin and Greek letters, stress and the dots of ё on Cyrillic ones, and what Hebrew, Arabic and Hindi are
+# written with or without: vowel points, the lengthening of a line, the dot of letters for foreign sounds.
+_ACCENTS = re.compile(
+    "(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+|(?<=[\u0400-\u04ff])[\u0300\u0301]|(?<=[Ее])\u0308"
+    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u0640\u064b-\u065f\u0670\u093c]+"
+)
 # Normalising takes the square of the length of a run of accents: a long text goes piece by piece, cut at spaces.
 _CHUNK = 300
 _CHUNKS = re.compile(f".{{1,{_CHUNK - 1}}}\\s|.{{1,{_CHUNK}}}", re.DOTALL)
-# Latin letters that Unicode does not take apart; typographic apostrophes and dashes; invisible characters.
+# Letters that Unicode does not take apart, or that keyboards of Arabic and Persian have two of; digits of other
+# scripts; typographic apostrophes and dashes; invisible characters.
 _VARIANTS = str.maketrans(
     {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ı": "i"}
+    | {"ى": "ي", "ی": "ي", "ک": "ك", "ँ": "ं"}
+    | {digit: str(unicodedata.decimal(digit)) for digit in map(chr, range(0x660, 0xE5A)) if digit.isdecimal()}
     | dict.fromkeys("\u2018\u2019\u02bc\u2032\uff07", "'")
-    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
-    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2212\u200c", "-")  # the last parts endings from words in Persian
+    | dict.fromkeys("\u00ad\u200b\u200d\u2060\ufeff", "")
     | SIMPLIFIED
 )
 
@@ -124,7 +158,8 @@ class Analysis:
         """Function words of other languages, by their codes; made when needed, as most analyses only stem words."""
         more = {code: frozenset(map(self.folded, words)) for code, words in self._idle_words.items() if words}
         return {
-            code: _listed(code) | more.get(code, frozenset()) for code in sorted({*LANGUAGES, *more} - {self.language})
+            code: _listed(code) | more.get(code, frozenset())
+            for code in sorted({*LANGUAGES, *more}.union(*_SCRIPTS.values()) - {self.language})
         }
 
     @cached_property
@@ -160,12 +195,12 @@ class Analysis:
         words = pattern.findall(text)
         for word in words:  # long ones, such as addresses, would fill the cache
             terms += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
-        for run in runs:
+        for run in map(characters, runs):
             if len(run) > 1:
                 terms += map("".join, pairwise(run))
             if len(run) == 1 or singles:
                 terms += run
-        if singles and (self.joins or self._hints & {*words} or (pattern is _WORD and _CYRILLIC.search(text))):
+        if singles and (self.joins or self._hints & {*words} or (pattern is _WORD and _SCRIPT.search(text))):
             languages, own = self._foreign_languages(text), {*terms}
             terms += [stem for word in words for stem in self._stems(word, languages) if stem not in own]
             if not JOINING.isdisjoint(languages or [self.language]):
@@ -179,12 +214,12 @@ class Analysis:
         for word in _written(text):
             forms = (*self.terms(word), *self._stems(self.folded(word), languages))
             if _PAIRED.match(word):
-                plain = word.translate(SIMPLIFIED)
-                spans = [(at, at + size) for at in range(len(word)) for size in (1, 2)]
-                marked = {at for start, end in spans if plain[start:end] in terms for at in range(start, end)}
-                for looked_for, run in groupby(range(len(word)), key=marked.__contains__):
+                plain, written = characters(word.translate(SIMPLIFIED)), characters(word)
+                spans = [(at, at + size) for at in range(len(plain)) for size in (1, 2)]
+                marked = {at for start, end in spans if "".join(plain[start:end]) in terms for at in range(start, end)}
+                for looked_for, run in groupby(range(len(written)), key=marked.__contains__):
                     if looked_for:
-                        words["".join(word[at] for at in run)] = None
+                        words["".join(written[at] for at in run)] = None
             elif any(form in terms or form.startswith(prefixes) for form in forms):
                 words[word] = None
         return list(words)
@@ -209,12 +244,17 @@ class Analysis:
     def _likely_languages(self, text: str) -> Sequence[str]:
         """Return the languages that a text may be in: this one, unless it has more of others' function words.
 
-        One such word of another language may be a word of this one.
+        One such word of another language may be a word of this one.  A script tells more than words; of one whose
+        languages are not known here, or not told apart, there are none.
         """
         words = _written(self.folded(text).replace("'", " "))
         counts = Counter([code for word in words if word in self._foreign for code in self._foreign[word]])
-        if not text.isascii() and 2 * sum(map(bool, map(_CYRILLIC.match, words))) > len(words):
-            return ["ru"]  # the one language here that is written in this script
+        if not text.isascii():
+            letters = filter(None, map(_OWN_LETTER.search, text.split()))
+            counts.update([code for match in letters if (code := match.lastgroup) and code != self.language])
+        if (known := languages_of_script(text)) is not None:
+            most = max((counts[code] for code in known), default=0)
+            return [self.language] if self.language in known else [code for code in known if counts[code] == most]
         most, own = max(counts.values(), default=0), sum(map(self._stop_words.__contains__, words))
         if most < FOREIGN_WORDS or most <= own:
             return [self.language]
@@ -289,7 +329,7 @@ class Analysis:
     def _stemmed(self, code: str, word: str) -> str:
         """Return the stem of a word of another language; "" if it has none."""
         word = word.casefold()[:MAX_TERM]
-        if code == self.language or not word.isalpha() or len(word) == 1 or word in self._others[code]:
+        if code == self.language or not _LETTERS.fullmatch(word) or len(word) == 1 or word in self._others[code]:
             return ""
         return _stemmer(code)(word)
 
@@ -322,16 +362,31 @@ class Analysis:
             return ()
         if self._english:
             word = _BASE_OF.get(word, word)
-        if word.isalpha() and (word.isascii() or not self._english):
+        if (word.isascii() and word.isalpha()) or (not self._english and _LETTERS.fullmatch(word)):
             word = self._stem(word) or word  # accents are folded already, as people leave them out: the stems bear it
         return (word,)
 
 
 def _stemmer(code: str) -> Callable[[str], str]:
     """Return the function that cuts the endings off words of a language."""
-    if code in _ENDINGS:
-        return lambda word: _ENDINGS[code].sub("", word)
-    return porter2 if code == "en" else stemmer_for_language(code)
+    if code in _AFFIXES:
+        return lambda word: _AFFIXES[code].sub("", word)
+    if code not in LANGUAGES:
+        return str
+    return porter2 if code == "en" else lambda word: Stemmer(code).stemWord(word)  # no two threads may share one
+
+
+def characters(run: str) -> list[str]:
+    """Return the characters of a run of an unspaced script, each with the vowels and tones that belong to it."""
+    return _CHARACTER.findall(run)
+
+
+@cached(64)
+def languages_of_script(text: str) -> Sequence[str] | None:
+    """Return the languages known here of the script that most words of a text are in; None if that is Latin."""
+    words = [] if text.isascii() else _written(text)
+    scripts = [match.lastindex or 0 for match in map(_SCRIPT.match, words) if match]
+    return list(_SCRIPTS.values())[mode(scripts) - 1] if 2 * len(scripts) > len(words) else None
 
 
 def _written(text: str) -> list[str]:

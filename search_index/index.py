@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from search_index.analysis import ENGLISH, Analysis
+from search_index.analysis import ENGLISH, Analysis, languages_of_script
 from search_index.arrays import Candidates, IndexedMessage, Ints, SearchableText, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
 from search_index.calibration import CalibratedEmbedder, Nearness, nearness_by_chance
@@ -161,7 +161,8 @@ class SearchIndex:
         """
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
         asked = self._analysis.asked(text)
-        terms, forms, foreign = self._analysis.query_terms(asked), {}, asked != text
+        terms, forms = self._analysis.query_terms(asked), {}
+        foreign = asked != text or self._analysis.likely_languages(text) != [self._analysis.language]
         if foreign or self._analysis.joins:
             found = self._analysis.forms(text, asked)
             terms, forms = list(found), {form: term for term, others in found.items() for form in others}
@@ -335,7 +336,10 @@ class SearchIndex:
         """Return what compares the meaning of a query; None: nothing does, or its service gave no vector."""
         if prepared.query.alone:
             return self._text_embedder
-        return self._query_embedder if self._query_embedder is self._instant_embedder or prepared.content else None
+        if self._query_embedder is self._instant_embedder:
+            # Models that run here are English: they know a language in Latin letters a little, and others not at all.
+            return self._instant_embedder if languages_of_script(prepared.text) is None else None
+        return self._query_embedder if prepared.content else None
 
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""

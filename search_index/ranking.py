@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.analysis import PAIR
+from search_index.analysis import PAIR, characters
 from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, window_sums
 from search_index.embeddings import cosines
 
@@ -128,7 +128,7 @@ def _count_unused(terms: Sequence[str], used: Set[int]) -> int:
     overlaps = {
         at
         for at, (left, right) in enumerate(pairwise(terms))
-        if len(left) == len(right) == 2 and left[1] == right[0] and PAIR.match(left)
+        if PAIR.match(left) and right.startswith(characters(left)[-1])
     }
     across = {at + 1 for at in overlaps if at in used} | {at for at in overlaps if at + 1 in used}
     return len(terms) - len(used | across)
@@ -346,7 +346,7 @@ def is_found(context: ScoringContext, profile: RankingProfile, total: Floats) ->
     if context.has_near:
         return np.ones(len(total), bool)
     has_words = context.nearby if profile.uses("neighbours") else context.own
-    return (has_words > 0) | (_linked(context) > 0)
+    return (has_words > 0) | (_linked(context) > 0) | (_time(context) > 0)
 
 
 def _reciprocal_ranks(values: Floats) -> Floats:

@@ -139,7 +139,7 @@ BAD = [
     ("TAIL_MESSAGES_MIN", "12", "below TAIL_MESSAGES_MAX"),
     ("TAIL_TOKENS_MAX", "99", "greater than or equal to 100"),
     ("SEARCH", "postgres", "name it in DATABASE_URL"),
-    ("SEARCH_LANGUAGE", "tlh", "'da', 'de', 'en'"),
+    ("SEARCH_LANGUAGE", "tlh", "'da', 'de', 'el', 'en'"),
     ("RECALL_TOOL_ROUNDS", "1", "greater than or equal to 2"),
     ("FACT_WEIGHTS", "charm:1", "charm: extra inputs"),
     ("FACT_WEIGHTS", "importance", "importance: input should be a valid number"),

@@ -178,6 +178,13 @@ Ten presente que mi hijo se llama Leo
 Ricordati che lavoro di notte
 请记住我上夜班
 Запомни, что я работаю ночью
+Запам'ятай, що я працюю вночі
+تذكر أن مقاس حذائي كبير
+یادت باشد که شماره کفشم بزرگ است
+याद रखो कि मैं रात में काम करता हूँ
+Ingat bahwa saya bekerja malam
+Hãy nhớ rằng tôi làm việc ban đêm
+จำไว้นะว่าฉันทำงานกลางคืน
 """
 NO_REQUEST = """
 Do you remember that I told you about my boss?

@@ -1,12 +1,12 @@
 """What counts as the same word, in each SEARCH_LANGUAGE; and an index of another language counts as none."""
 
 import unicodedata
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
-from whoosh.lang.snowball import classes
 
 from app import engine_of
 from config import Settings, SettingsError
@@ -146,12 +146,11 @@ def test_any_word_has_a_stem_and_its_accents_may_be_left_out(language, word, end
     assert analysis.terms((word + ending).translate(plain)) == ([term] if term else [])
 
 
-def test_the_languages_are_whooshs_and_the_setting_takes_them_all():
-    assert set(LANGUAGES) == set(classes)
+def test_every_language_has_a_stemmer_and_the_setting_takes_them_all():
     for code in LANGUAGES:
         assert Settings.from_env({"SEARCH_LANGUAGE": code.upper()}, None).search_language == code
     with pytest.raises(SettingsError) as caught:
-        Settings.from_env({"SEARCH_LANGUAGE": "ar"}, None)
+        Settings.from_env({"SEARCH_LANGUAGE": "xx"}, None)
     assert all(code in str(caught.value) for code in LANGUAGES)
 
 
@@ -262,6 +261,127 @@ def test_words_of_another_language_are_found_in_their_other_forms(make_app):
         assert contents(client, "Quando è stato firmato il contratto?")[0] == "Firmato!", "as written"
         assert contents(client, '"Häuser am Hafen"') == texts[:1]
         engine_of(client.application).job_queue.run_due(["index"])
+
+
+# What a person told, and asks in other forms of its words; a greeting, and a request that anybody could make.
+WORLD = {
+    "ar": (
+        *("اشتريت دراجة زرقاء لابنتي من السوق.", "من أين اشتريت الدرّاجة؟"),
+        *("مرحبا، كيف حالك؟", "اكتب قصيدة عن البحر"),
+    ),
+    "el": (
+        *("Αγόρασα ένα μπλε ποδήλατο.", "ΠΟΥ ΕΙΝΑΙ ΤΟ ΠΟΔΗΛΑΤΟ ΜΟΥ;"),
+        *("Καλημέρα!", "Γράψε ένα ποίημα"),
+    ),
+    "fa": (
+        *("دیروز یک دوچرخه‌ی آبی خریدم.", "دوچرخه من چه رنگی است؟"),
+        *("سلام، حالت چطوره؟", "یک شعر درباره دریا بنویس"),
+    ),
+    "he": (
+        *("קניתי אופניים כחולים לבת שלי.", "איפה האופניים?"),
+        *("בוקר טוב!", "כתוב שיר על הים"),
+    ),
+    "hi": (
+        *("मैंने बेटी के लिए नीली साइकिलें बाज़ार से खरीदीं।", "साइकिल किस बाजार से ली?"),
+        *("नमस्ते, कैसे हो?", "समुद्र पर एक कविता लिखो"),
+    ),
+    "id": (
+        *("Saya membeli sepeda biru untuk anak perempuan.", "Apa warna sepeda yang saya beli?"),
+        *("Apa kabar?", "Tulis puisi tentang laut"),
+    ),
+    "ja": (
+        *("娘に青い自転車を買った。", "自転車は何色でしたっけ？"),
+        *("こんにちは、元気ですか？", "海についての詩を書いて"),
+    ),
+    "ko": (
+        *("딸한테 파란 자전거를 사 줬어.", "자전거는 무슨 색이지?"),
+        *("안녕, 잘 지내?", "바다에 대한 시를 써 줘"),
+    ),
+    "pl": (
+        *("Kupiłem córce niebieski rower.", "Jakiego koloru są rowery córki?"),
+        *("Cześć, co słychać?", "Napisz wiersz o morzu"),
+    ),
+    "ru": (
+        *("Я купил племяннику зелёный самокат.", "Какого цвета самокат племянника, зеленого?"),
+        *("Спасибо!", "Напиши стихотворение о море"),
+    ),
+    "th": (
+        *("ซื้อจักรยานสีฟ้าให้ลูกสาว", "จักรยานของลูกสาวสีอะไร"),
+        *("สวัสดี สบายดีไหม", "แต่งกลอนเกี่ยวกับทะเล"),
+    ),
+    "tr": (
+        *("Kızıma mavi bir bisiklet aldım.", "Kızımın bisikleti ne renk?"),
+        *("Merhaba, nasılsın?", "Deniz hakkında bir şiir yaz"),
+    ),
+    "uk": (
+        *("Я купив доньці синій велосипед.", "Якого кольору велосипеди доньки?"),
+        *("Привіт, як справи?", "Напиши вірш про море"),
+    ),
+    "vi": (
+        *("Tôi mua xe đạp màu xanh cho con gái.", "Xe dap cua con gai toi mau gi?"),
+        *("Xin chào, bạn khỏe không?", "Viết một bài thơ về biển"),
+    ),
+}
+
+
+def test_what_was_told_in_any_language_is_recalled_and_nothing_for_greetings_and_requests(make_app):
+    client = make_app().test_client()
+    for code, (told, *_) in WORLD.items():
+        append(client, code, [said(told)], user_id="ida")
+        append(client, f"{code}-2", [said("I had soup for lunch.")], user_id="ida")
+    for _ in range(2):  # waiting, then indexed
+        for told, question, greeting, request in WORLD.values():
+            assert contents(client, question)[0] == told
+            for message, shown in ((question, {told}), (greeting, set()), (request, set())):
+                excerpts = chat(client, message, user_id="ida", temporary=True)["memory"]["excerpts"]
+                assert {one["content"] for excerpt in excerpts for one in excerpt["messages"]} == shown, message
+        engine_of(client.application).job_queue.run_due(["index"])
+
+
+# A reference to the past that names what was told, and a question that names yesterday alone.
+PAST = {
+    "ar": ("ماذا قلت لك عن الدراجة؟", "ماذا كتبت لك أمس؟"),
+    "el": ("Τι σου είχα πει για το ποδήλατο;", "Τι έγραψα χθες;"),
+    "fa": ("درباره دوچرخه چه گفته بودم؟", "دیروز چی نوشتم؟"),
+    "he": ("מה סיפרתי לך על אופניים?", "מה כתבתי אתמול?"),
+    "hi": ("मैंने साइकिल के बारे में क्या बताया था?", None),  # कल is yesterday and tomorrow
+    "id": ("Apa yang pernah saya ceritakan tentang sepeda?", "Apa yang saya tulis kemarin?"),
+    "ko": ("내가 자전거에 대해서 뭐라고 했지?", "내가 어제 뭐라고 썼지?"),
+    "th": ("ฉันเคยเล่าเรื่องจักรยานว่ายังไง", "เมื่อวานฉันเขียนอะไร"),
+    "tr": ("Bisiklet hakkında ne anlatmıştım?", "Dün ne yazmıştım?"),
+    "uk": ("Що я розповідав про велосипед?", "Що я писав учора?"),
+    "vi": ("Tôi đã kể gì về xe đạp?", "Hôm qua tôi đã viết gì?"),
+}
+
+
+@pytest.mark.parametrize("code", PAST)
+def test_references_to_the_past_and_yesterday_are_read(make_app, code):
+    client = make_app().test_client()
+    now = datetime.now(UTC)
+    append(client, "a", [said("Soup for lunch.", created_at=(now - timedelta(days=9)).isoformat())], user_id="ida")
+    told = said(WORLD[code][0], created_at=(now - timedelta(days=1)).isoformat())
+    append(client, "b", [told], user_id="ida")
+    reference, yesterday = PAST[code]
+    for question, reason in ((reference, "refers to the past"), (yesterday, "speaks of")):
+        if question is not None:
+            memory = chat(client, question, user_id="ida", temporary=True)["memory"]
+            assert reason in memory["recall"]["reason"]
+            shown = [one["content"] for excerpt in memory["excerpts"] for one in excerpt["messages"]]
+            assert shown == [WORLD[code][0]]
+
+
+SAME = [
+    *(("عُنْوَانِي", "عنواني"), ("أحمد", "احمد"), ("كتــاب", "كتاب"), ("۴۳", "43"), ("٤٣", "43"), ("كتابي", "کتابی")),
+    *(("ёлка", "елка"), ("за́мок", "замок"), ("Ελλάδα", "ΕΛΛΑΔΑ"), ("Σοφός", "σοφος"), ("İzmir", "izmir")),
+    *(("ağaç", "agac"), ("Nguyễn Huệ", "nguyen hue"), ("ＷＩＦＩ", "wifi"), ("ｶﾞｽ", "ガス"), ("שָׁלוֹם", "שלום")),
+    *(("बाज़ार", "बाजार"), ("माँ", "मां"), ("४३", "43"), ("\u202bשלום\u202c", "שלום")),
+]
+
+
+@pytest.mark.parametrize(("text", "other"), SAME)
+def test_what_people_write_with_or_without_marks_is_the_same_word(text, other):
+    for language in ("en", "ar"):
+        assert analysis_in(language).terms(text) == analysis_in(language).terms(other)
 
 
 @pytest.mark.parametrize(

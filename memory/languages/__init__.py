@@ -17,6 +17,7 @@ LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.g
 
 _LATIN = [language for language in LANGUAGES if language.is_latin]
 
+QUESTION_MARKS = ("?", "？", "؟")
 CLAUSE_END = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "CLAUSE_END",
     "LANGUAGES",
     "MONTHS",
+    "QUESTION_MARKS",
     "SENTENCE_END",
     "Language",
     "TextPattern",
@@ -129,7 +131,7 @@ def _is_form(word: str, other: str) -> bool:
 
 
 ASKS = text_pattern(lambda language: language.asks)  # how a sentence begins that asks for something
-_BEFORE_ASKING = re.compile(r"[,;，]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
+_BEFORE_ASKING = re.compile(r"[,;，،]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
 MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times and language.spaced else {})
 """Numbers of months by their names, in languages with spaces between words."""
 # No sentence ends after "4." in "4. Juli", or after "Dr.".
@@ -144,7 +146,7 @@ def told_and_asked(sentence: str) -> list[str]:
 
     A sentence that does not do both is returned as it is.
     """
-    joints = _BEFORE_ASKING.finditer(sentence) if sentence.rstrip()[-1:] in ("?", "？") else ()
+    joints = _BEFORE_ASKING.finditer(sentence) if sentence.rstrip().endswith(QUESTION_MARKS) else ()
     asking = next((joint for joint in joints if ASKS.search(sentence[joint.end() :])), None)
     return [sentence[: asking.start()], sentence[asking.end() :]] if asking else [sentence]
 

@@ -147,7 +147,7 @@ class Language(_Data):
     @cached_property
     def is_latin(self) -> bool:
         """True where it is written in Latin letters, so that a text in it may be ASCII."""
-        return any(map(str.isascii, self.idle_words))
+        return any(map(str.isascii, self.function_words))
 
     @cached_property
     def generic_verbs(self) -> frozenset[str]:

@@ -274,7 +274,7 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         hits = _near_enough(engine, findings, hits, window)
         if findings.marks:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
-        hits = relevant(hits[: findings.query.query.limit])
+        hits = relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
     return fit_budget(window, hits, budget=findings.budget, window_size=window_size, exclude=exclude)
 

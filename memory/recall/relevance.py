@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from memory.languages import text_pattern, told_and_asked
+from memory.languages import QUESTION_MARKS, text_pattern, told_and_asked
 from memory.recall.excerpts import LocatedMessage
 from memory.recall.triggers import asking, role_meant
 from models.messages import Message
@@ -30,7 +30,7 @@ POINTING = ("reference", "implicit")  # kinds of messages that point at earlier 
 VAGUE = "vague"  # kind of a message without content
 _DENIAL = text_pattern(lambda language: language.denials)
 _HOW_TO = text_pattern(lambda language: language.how_tos)
-_SENTENCE = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+")
+_SENTENCE = re.compile(r"[^.!?。！？؟।\n]++[.!?。！？؟।\s]*+")
 
 
 class Gate(NamedTuple):
@@ -119,14 +119,15 @@ def widest_gate(gated: str, *, is_foreign: bool) -> Gate:
     return BY_MEANING if gated == VAGUE else FOREIGN_WIDEST if is_foreign else REFERRING
 
 
-def relevant(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the best hit, and the other hits that are relevant beside it."""
+def relevant(hits: Sequence[Hit], *, is_foreign: bool = False) -> list[Hit]:
+    """Return the best hit, and the other hits that are relevant beside it: of a foreign message by words alone."""
     return [
         *hits[:1],
         *(
             hit
             for hit in hits[1:]
-            if hit.score >= RELEVANT_SHARE * hits[0].score and (hit.near >= NEAR_ENOUGH or hit.has_sign)
+            if hit.score >= RELEVANT_SHARE * hits[0].score
+            and ((hit.near >= NEAR_ENOUGH and not is_foreign) or hit.has_sign)
         ),
     ]
 
@@ -137,9 +138,9 @@ def relevant(hits: Sequence[Hit]) -> list[Hit]:
 def is_question(message: Message) -> bool:
     """Return whether the message only asks."""
     content = message.content
-    if "?" not in content and "？" not in content:
+    end = max(map(content.rfind, QUESTION_MARKS)) + 1
+    if not end:
         return not content
-    end = max(content.rfind("?"), content.rfind("？")) + 1
     if len(content) - len(content[end:].lstrip()) < QUESTION_SHARE * len(content):
         return False
     asked = sum(len(_asking_part(sentence)) for sentence in _SENTENCE.findall(content))
@@ -148,7 +149,7 @@ def is_question(message: Message) -> bool:
 
 def _asking_part(sentence: str) -> str:
     """Return the part of a sentence that asks; not what it tells before, but for an address ("Hey Recap, ...")."""
-    if sentence.rstrip()[-1:] not in ("?", "？"):
+    if not sentence.rstrip().endswith(QUESTION_MARKS):
         return ""
     *told, asked = told_and_asked(sentence)
     return asked if told and (role_meant(told[0]) is not None or len(told[0].split()) > ADDRESS_WORDS_MAX) else sentence

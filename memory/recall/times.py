@@ -219,7 +219,7 @@ class _Grammar:
         """Return the spans a text speaks of, and where their phrases stand in it."""
         matches = list(self._name.finditer(text))
         if matches and self._code != ENGLISH:
-            written_in = analysis_in(ENGLISH).likely_languages(text)
+            written_in = analysis_in(ENGLISH).likely_languages(text) or [ENGLISH]
             if {self._code, ENGLISH}.isdisjoint(written_in):  # "hier" is yesterday in French, and here in German
                 return
         for match in matches:

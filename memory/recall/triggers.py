@@ -21,6 +21,7 @@ from memory.languages import (
     ASKS,
     LANGUAGES,
     MONTHS,
+    QUESTION_MARKS,
     TextPattern,
     alternatives,
     analysis_in,
@@ -65,7 +66,7 @@ _NO_EMOTICON = re.compile(r"[^\W_xXDPpOoT83]")  # a letter or digit that no emot
 _POSSESSIVE = re.compile(r"^['’]s\b")  # after a time: "yesterday's topic"
 _ANSWER = re.compile(r"\W*(?:\d{1,2}|[a-zA-Z]|option \w|number \d)\W*", re.IGNORECASE)  # to a choice that was offered
 _CLAUSES = re.compile(r"[,;]\s+|\s[–—-]+\s|\s+(?=(?:anyways?|btw)\b)|(?<=anyway)\s+", re.IGNORECASE)
-_ASKING_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+_ASKING_END = re.compile(r"(?<=[.!?…؟।])\s+|(?<=[。！？])|\n+")
 
 
 Kind = Literal[
@@ -224,7 +225,7 @@ def asking(message: str) -> str:
         is_long = len(sentence) > SENTENCE_CHARS and not ASKS.search(sentence)
         clauses = _CLAUSES.split(sentence) if is_long else []
         parts += clauses if any(map(ASKS.search, clauses)) else [sentence]
-    return " ".join(part for part in parts if "?" in part or ASKS.search(part))
+    return " ".join(part for part in parts if any(mark in part for mark in QUESTION_MARKS) or ASKS.search(part))
 
 
 def stands_alone(question: str, analysis: Analysis) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from memory.languages import LANGUAGES, analysis_in, pattern, tables, vocabulary
+from memory.languages import LANGUAGES, QUESTION_MARKS, analysis_in, pattern, tables, vocabulary
 from memory.quoting import plain_apostrophes
 from search_index.analysis import ENGLISH
 from search_index.han import in_both_scripts
@@ -57,7 +57,10 @@ _HINTS = {
 }
 _SMALL_TALK = pattern(lambda language: language.small_talk)
 _PADDING = pattern(lambda language: language.padding)
-_IDLE = vocabulary(lambda language: language.courtesies | language.function_words)
+# Names stay names: Ben and Kim are function words in Turkish.
+_IDLE = frozenset[str]().union(
+    *(known.courtesies | known.function_words for known in LANGUAGES if known.code in _FILES)
+)
 _ASKING = set(ENGLISH.terms(_EN["words"]["asking"]))
 _UNSPACED_ASKING = [word for code in ("zh", "ja") for word in _FILES[code]["words"]["asking"].split()]
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
@@ -113,7 +116,7 @@ def is_question(sentence: str) -> bool:
     """Return whether a sentence asks, with its question mark or without."""
     bare = correct_spelling(sentence).rstrip("\"'”’)*_ 。.!！")
     match = _ASKS["question"].match(bare) or _ASKS["asking abroad"].match(sentence)
-    return bare.endswith(("?", "？")) or match is not None
+    return bare.endswith(QUESTION_MARKS) or match is not None
 
 
 def is_small_talk(text: str) -> bool:
@@ -136,7 +139,7 @@ def terms(text: str) -> list[str]:
 def phrases_for(texts: Iterable[str]) -> dict[str, str]:
     """Return the phrases of the language that the first of the texts is in whose words tell a language."""
     code = next(filter(None, map(_reply_language, texts)), "en")
-    return dict(_FILES[code]["phrases"])
+    return dict(_FILES.get(code, _EN)["phrases"])
 
 
 def _reply_language(text: str) -> str:
