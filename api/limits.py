@@ -91,11 +91,11 @@ class RateLimiter:
         """
         address = _network(request.remote_addr)
         sent = hash((address, *keys))  # so that no key stays in memory
-        if sent not in self._accepted and not self._own.test(WRONG_KEYS, address):
+        may_try = sent in self._accepted or self._own.test(WRONG_KEYS, address)
+        if not may_try and (opens_at := _reset_at(self._own, WRONG_KEYS, address)) is not None:
             if "X-Forwarded-For" in request.headers and not self._behind_known_proxies:
                 text = "all who come through a proxy count as one address, and are turned away: set TRUSTED_PROXIES"
                 log.warning(text)
-            opens_at = self._own.get_window_stats(WRONG_KEYS, address).reset_time
             text = "Too many wrong API keys came from this address. Nothing was done. Check the key, and send"
             raise _reached("too_many_wrong_keys", text, opens_at)
         try:
@@ -115,7 +115,18 @@ class RateLimiter:
 def _opens_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, counted_as: str) -> float | None:
     if counter.hit(limit, "recap", counted_as):
         return None
-    return counter.get_window_stats(limit, "recap", counted_as).reset_time
+    return _reset_at(counter, limit, "recap", counted_as)
+
+
+def _reset_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, *counted_as: str) -> float | None:
+    """Return the time.time() at which a limit that was reached opens again; None, and open it, if it is open."""
+    reset_time: float = counter.get_window_stats(limit, *counted_as).reset_time
+    if reset_time - time.time() <= limit.get_expiry():
+        return reset_time
+    counter.clear(
+        limit, *counted_as
+    )  # the clock was put back, and the limit would stay reached until it is there again
+    return None
 
 
 def _reached(code: str, text: str, opens_at: float) -> LimitReached:

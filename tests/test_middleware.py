@@ -2,6 +2,7 @@
 
 import io
 import logging
+import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -114,6 +115,22 @@ def test_a_storage_that_was_away_is_asked_again_after_a_while(make_app, monkeypa
     for _ in range(2):
         good(client.get("/api/sessions"))
     error(client.get("/api/sessions"), 429)
+
+
+def test_a_limit_that_was_reached_opens_when_the_clock_is_put_back(make_app, monkeypatch):
+    """Its end lies a day ahead then."""
+    client = make_app(api_keys=KEYS, rate_limit="2 per minute").test_client()
+    ada, guesser = bearer(ADA), from_address("203.0.113.7", **bearer("a-key-that-is-nobodys"))
+    for _ in range(2):
+        good(client.get("/api/sessions", headers=ada))
+    for _ in range(20):
+        error(client.get("/api/sessions", **guesser), 401)
+    failed(client.get("/api/sessions", headers=ada), 429, "rate_limit_exceeded")
+    failed(client.get("/api/sessions", **guesser), 429, "too_many_wrong_keys")
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() - 86_400)
+    good(client.get("/api/sessions", headers=ada))
+    error(client.get("/api/sessions", **guesser), 401)
 
 
 def test_an_address_that_tries_keys_is_turned_away_with_any_key(make_app):
