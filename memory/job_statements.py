@@ -141,6 +141,9 @@ DELETE_DONE = delete(JobRow.__table__).where(*_IS_LEASED, _J.revision == bindpar
 PUT_BACK = update(JobRow.__table__).where(*_IS_LEASED).values(round=_NEXT_ROUND).returning(_J.run_at)
 PUT_BACK_EXPIRED = PUT_BACK.where(_J.lease_until <= bindparam("now"))
 FIND_ABANDONED = select(*_CLAIMED).where(_J.kind == bindparam("of_kind"), _J.state == "running", _IS_FREE)
+_AHEAD = _J.state == "pending", _J.updated_at > bindparam("in_future", type_=DateTime())
+COUNT_AHEAD = select(func.count()).where(*_AHEAD)
+MAKE_DUE = update(JobRow.__table__).where(*_AHEAD)
 SHORTEN_LEASES = update(JobRow.__table__).where(
     _J.state == "running", _J.lease_until > bindparam("latest", type_=DateTime())
 )

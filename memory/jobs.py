@@ -30,9 +30,11 @@ from memory.events import tell
 from memory.job_statements import (
     CLAIM_NAMED,
     CLAIM_NEXT,
+    COUNT_AHEAD,
     DELETE_DONE,
     ENQUEUE,
     FIND_ABANDONED,
+    MAKE_DUE,
     NOTE_TAKEN,
     PUT_BACK,
     PUT_BACK_EXPIRED,
@@ -241,10 +243,12 @@ class JobQueue:
         """Start a due job of each kind; return the seconds until the next one is due, or the table is looked at."""
         now, last_time = self._now(), self._last_time
         self._last_time = now
-        clock_set_back = last_time is not None and now < last_time
+        clock_set_back = last_time is None or now < last_time  # at the start: perhaps while nothing ran
+        if clock_set_back:
+            self._make_due(now)
         if clock_set_back or time.monotonic() >= self._next_poll:
             self._poll()
-        for kind in self._take_due(now if not clock_set_back else None):
+        for kind in self._take_due(now):
             job, next_due = self._claim(CLAIM_NEXT, {"of_kind": kind})
             self._note_due(kind, next_due)
             if job is not None:
@@ -255,10 +259,20 @@ class JobQueue:
             waits = [(due - now).total_seconds() for kind, due in self._due.items() if self._free[kind] > 0]
         return max(0.0, min([self._next_poll - time.monotonic(), *waits]))
 
-    def _take_due(self, now: datetime | None) -> list[str]:
-        """Return the kinds that have a due job and a free worker, as long as none is enqueued. now: None for all."""
+    def _make_due(self, now: datetime) -> None:
+        """Make the jobs due that were enqueued before the clock was put back; their time may be years ahead."""
+        times = {"in_future": now + CLOCK_SECONDS}
+        with self._database.read() as tx:
+            count = tx.scalar(COUNT_AHEAD, times)
+        if count:
+            log.warning("the clock was put back: jobs are due now", extra=logs.fields(jobs=count))
+            with self._database.write(durable=False) as tx:
+                tx.execute(MAKE_DUE.values(run_at=now, updated_at=now), times)
+
+    def _take_due(self, now: datetime) -> list[str]:
+        """Return the kinds that have a due job and a free worker, as long as none is enqueued."""
         with self._lock:
-            kinds = [kind for kind, due in self._due.items() if self._free[kind] > 0 and (now is None or due <= now)]
+            kinds = [kind for kind, due in self._due.items() if self._free[kind] > 0 and due <= now]
             for kind in kinds:
                 del self._due[kind]
         return kinds if not self._stopping else []

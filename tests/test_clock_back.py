@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 
 from tests.http import chat, good, read_all
 from tests.jobs import Bench
+from tests.processes import eventually
 
 AHEAD = datetime(2026, 5, 20, 15, 0, tzinfo=UTC)
 RIGHT = AHEAD - timedelta(days=3)  # Sunday the 17th
@@ -62,3 +63,20 @@ def test_what_was_said_is_found_by_its_words_and_by_the_time_it_was_said_at(benc
     late = {"after": "2026-05-20T00:00:00Z", "before": "2026-05-21T00:00:00Z"}
     assert found(bench.client, "lighthouse", **early) == ["The lighthouse was painted white."]
     assert found(bench.client, "lighthouse", **late) == ["The lighthouse was painted red."]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_jobs_that_were_enqueued_before_are_all_done_soon(bench, is_restarted):
+    """Those that take erased words out of the index would wait until the clock is there again."""
+    engine = bench.process(bench.app) if is_restarted else bench.engine
+    if not is_restarted:
+        engine.start()
+        bench.enqueue("first")
+        assert eventually(lambda: bench.done == ["first"])
+    for key in "abc":
+        bench.enqueue(key, delay=30.0)
+    bench.clock.now = RIGHT
+    if is_restarted:
+        engine.start()
+    assert eventually(lambda: set("abc") <= set(bench.done))
+    engine.stop()
