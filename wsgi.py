@@ -20,7 +20,7 @@ if _command is not None:
 
 # A server, by gunicorn or `flask run`, starts with the schema that it needs or not at all; `recap db upgrade` starts.
 if _command is None or _command.command is run_command:
-    _report = engine_of(app).health.check()
+    _report = engine_of(app).health.check(begins_jobs=True)
     engine_of(app).database.close()  # no connection outlives a fork
     if not _report.migrated:
         sys.exit(f"Recap does not start. The database can't be used: {_report.database}.")

@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 from app import engine_of
 from tests.application import execute, rows_of
 from tests.http import answering, append, ask, chat, error, failed, good, jobs, said, stored, stream
+from tests.jobs import jobs_done
 from tests.knowledge import digest_of
 from tests.model_server import Status, Text, ToolCalls, at
 from tests.openai import post, talk
@@ -70,7 +71,7 @@ def test_days_that_are_over_are_deleted(make_app, model_server):
         model_server.main.queue(HUNDRED)
         chat(client, "I live in Lyon.", user_id=whose, session_id=whose)
     execute(file, "INSERT INTO spending SELECT owner_id, '2020-01-01', 5 FROM spending")
-    engine_of(app).job_queue.run_due(["summary"])
+    jobs_done(client, "index")
     assert execute(file, "SELECT count(DISTINCT owner_id), count(*) FROM spending") == [(2, 2)]
     assert today(app, "ada") >= 100
 

@@ -130,6 +130,15 @@ def test_the_salt_is_for_its_owners_eyes(tmp_path):
     assert len(path.read_bytes()) == 32
 
 
+def test_a_salt_that_a_full_disk_left_empty_is_made_again(tmp_path):
+    """Each process would take one of its own, and `recap logs hash` find nobody's lines."""
+    (tmp_path / logs.SALT_FILE).touch()
+    name = logs.Pseudonym("user", "default", "ada")
+    first, second = (logs.Pseudonymizer.of(tmp_path).hash(name) for _ in range(2))
+    assert first == second
+    assert [path.name for path in tmp_path.iterdir()] == [logs.SALT_FILE]
+
+
 # -- errors
 
 

@@ -354,7 +354,6 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         through, now = advanced.summary_through, engine.now()
         insert_version(tx, session.id, version, sections, through, now, author="model", **of_answer)
         engine.mini.budgets.add_usage(tx, session.owner_id, spent)
-        engine.mini.budgets.forget_past_days(tx, session.owner_id)
         if batch.refused is not None:
             ids, reason = [message.id for message in batch.source.messages], reason_of(batch.refused)
             mark_refused(tx, ids, batch.refused.code, reason, engine.now())

@@ -14,12 +14,14 @@ Invariants:
 import contextlib
 import hmac
 import logging
+import os
 import secrets
 import sys
 import traceback
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Self
 
 import structlog
@@ -82,12 +84,15 @@ class Pseudonymizer:
         """Use the installation's salt. Make it if there is none, for this process alone where it can't be kept."""
         path = data_dir / SALT_FILE
         with contextlib.suppress(OSError):
-            with contextlib.suppress(FileExistsError):
-                path.touch(0o600, exist_ok=False)
-                path.write_bytes(secrets.token_bytes(SALT_BYTES))
-            salt = path.read_bytes()
-            if len(salt) == SALT_BYTES:  # else another process is writing it, or the disk is full
-                return cls(salt)
+            if path.is_file() and not path.stat().st_size:  # an earlier version left it so on a full disk
+                path.unlink()
+            if not path.exists():
+                with NamedTemporaryFile(dir=data_dir, prefix=f".{SALT_FILE}.") as new:  # of mode 600
+                    new.write(secrets.token_bytes(SALT_BYTES))
+                    new.flush()
+                    with contextlib.suppress(FileExistsError):  # another process was first
+                        os.link(new.name, path)
+            return cls(path.read_bytes())
         return cls(secrets.token_bytes(SALT_BYTES))
 
     def hash(self, pseudonym: Pseudonym) -> str:

@@ -153,6 +153,7 @@ def _index_batch(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
     with engine.database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
         count_relevant(tx, Ranking.of(engine), noted)
         tx.execute(_NOTE, {"noted": noted, "deleted": deleted, "generation": generation})
+        engine.budgets.forget_past_days(tx, owner.id)  # here because this runs for each owner who has taken turns
     replaced = before not in (generation, NO_INDEX)  # it was damaged: its messages are to be indexed again
     return len(noted), len(rows) == BATCH_MESSAGES or replaced
 
