@@ -75,7 +75,10 @@ RESTORE = "Stop Recap and bring back a backup with `recap restore FILE`; docs/op
 DAMAGED = f"damaged. {RESTORE}"
 _NEW = "For a new database move the file and its log (-wal) away, as far as they are there, and run"
 _PUT_BACK = "Put the file back, or stop Recap and bring back a backup with `recap restore FILE`"
-_RESTART = "If this lasts, restart Recap with SIGTERM: it then writes what it holds into the database"
+_RESTART = (
+    "If this lasts, restart Recap with SIGTERM: it then writes what it holds into the database. If no process of Recap "
+    "runs, what the log had is lost: put the log back, or delete the -shm file to go on without it"
+)
 
 
 # For each fault: the error's code, its message around the consequence and what to do at the end, and its short form for

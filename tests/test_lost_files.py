@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from app import engine_of
+from app import engine_of, upgrade_schema
 from memory.ops.backup import back_up
 from models import Database
 from models.database_faults import DatabaseLost
+from tests.application import an_app
 from tests.faults.chatters import Chatter, stored_once
 from tests.http import ask, chat
 from tests.processes import Api, eventually, migrated_server
@@ -102,6 +103,19 @@ def test_without_its_log_a_database_goes_on_when_all_processes_have_let_the_log_
         assert client.get("/health/ready").status_code == 200
         chat(client, "After.", session_id="s")
     assert words(file) == ["Before.", "Before.", "After.", "After."]
+
+
+def test_a_log_that_was_lost_while_nothing_ran_stops_a_start_until_the_operator_decides(tmp_path, migrated, caplog):
+    """As after kill -9, which leaves the log's index too."""
+    file = Path(shutil.copy(migrated, tmp_path / "recap.db"))
+    beside(file, "-shm").write_bytes(bytes(32768))
+    with an_app(tmp_path) as app:
+        with pytest.raises(SystemExit):
+            upgrade_schema(app)
+        assert "delete the -shm file to go on without it" in caplog.text
+        beside(file, "-shm").unlink()
+        upgrade_schema(app)
+        assert engine_of(app).health.check().ready
 
 
 @pytest.mark.parametrize(("lose", "end"), [(away, ""), (moved_back, ""), (Path.unlink, "-wal"), (Path.unlink, "-shm")])
