@@ -118,7 +118,8 @@ class Deliveries:
             events, _ = read_events(tx, which, after, upto, types=row.types or (), words=row.words)
         if events and row.failing_since is not None:
             last_try = datetime.fromisoformat(row.deliveries[0]["at"])
-            if self._now() < last_try + min(PAUSE_MAX, (last_try - row.failing_since) / 2):
+            pause = min(PAUSE_MAX, (last_try - row.failing_since) / 2)
+            if last_try <= self._now() < last_try + pause:  # a try that is to come was before the clock was put back
                 raise DeliveryFailed(row.id, "it fails, and is tried again later")
         for event in events:
             delivery = self.deliver(row, event, job.owner_id)

@@ -1,5 +1,6 @@
 """Faults of a database: which one is behind an error, and what people are told of it, such as that the disk is full."""
 
+import errno
 import os
 import sqlite3
 from enum import StrEnum
@@ -48,6 +49,8 @@ def fault_of(error: BaseException) -> DatabaseFault | None:
     """Return the fault behind an error of SQLAlchemy or of a driver; None when the statement itself was wrong."""
     if isinstance(error, DatabaseLost):
         return error.fault
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):  # of a file beside the database
+        return DatabaseFault.FULL
     if isinstance(error, PoolTimeout):
         return DatabaseFault.UNAVAILABLE
     original = error.orig if isinstance(error, DBAPIError) else error

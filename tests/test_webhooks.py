@@ -253,6 +253,21 @@ def test_many_events_are_delivered_each_once(app, client, receiver):
         assert receiver.of(f"u{number}") == list(range(120 * number + 1, 120 * number + 121))
 
 
+def test_a_pause_ends_when_the_clock_is_put_back(app, client, receiver):
+    make(client, receiver)
+    receiver.status = 503
+    append(client, "tea", [said("One")], **ADA)
+    deliver(app)
+    engine = engine_of(app)
+    with engine.database.write() as tx:  # the last tries were tomorrow
+        row = tx.scalars(select(WebhookRow)).one()
+        row.failing_since = engine.now() + timedelta(days=1)
+        row.deliveries = [{**one, "at": (engine.now() + timedelta(days=1.1)).isoformat()} for one in row.deliveries]
+    receiver.status = 204
+    deliver(app)
+    assert receiver.of("ada")[-1] == 1 and webhook(client)["failing_since"] is None
+
+
 def test_a_webhook_that_fails_for_long_is_disabled_and_enabled_it_gets_everything(app, client, receiver):
     make(client, receiver)
     receiver.status = 503

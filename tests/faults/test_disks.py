@@ -114,6 +114,9 @@ def test_a_full_disk_refuses_clearly_loses_nothing_and_goes_on_when_there_is_spa
         assert ready.status_code == 503 and "no restart" in ready.json()["data_dir"]
         passed = api.http.post("/v1/chat/completions", json={"model": "m", "messages": PASSED_ON, "user": "bob"})
         assert passed.json()["choices"][0]["message"]["content"] == "All right."
+        imported = {"params": {"user_id": "ada"}, "content": b"[" + bytes(10_000_000)}  # it waits in a file of its own
+        answer = api.http.post("/api/import", headers={"Content-Type": "application/octet-stream"}, **imported)
+        assert "Free some space" in refusal(answer, "disk_full")
 
         disk.free()
         answers += [chat(api, words) for words in refused]  # each with the key it had
