@@ -68,7 +68,9 @@ class MemoryVersions(Paged, MemoryId):
 
 
 class NewMemory(Input):
-    text = fields.Text(required=True, validate=_TEXT, about="One short statement, such as `Is allergic to walnuts`.")
+    text = fields.Text(
+        required=True, validate=_TEXT, about="One short statement, such as `The user is allergic to walnuts`."
+    )
     quote = fields.Text(required=True, validate=_TEXT, about="The person's own words that the text rests on.")
     category = fields.Text(load_default="other", validate=CATEGORY, about=_CATEGORY)
     importance = fields.integer(1, 5, load_default=3, about="5: needed in nearly every conversation.")

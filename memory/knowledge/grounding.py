@@ -7,9 +7,10 @@ A proposal is refused unless
                  wrong, it is the newest such message that has the quote
     quote        it stands in the source letter by letter (white space, typographic marks and a final stop may differ),
                  as whole words, outside of pasted blocks of a prompt; and it says something, or is the whole message
-    numbers      the person said each one, in the source or elsewhere about the same thing; dates may be worked out
-                 from words like "tomorrow", and years from the time of the message
-    negations    a "not" in the fact has a reason in the source, and the fact does not state what the source denies
+    numbers      the person said each one, in the source or elsewhere about the same thing, or the fact counts names or
+                 figures; dates may be worked out from words like "tomorrow", and from a day and the time of the message
+    negations    a "not" in the fact has a reason in the source, or stood in a known fact about something that the
+                 source does not name; and the fact does not state what the source denies
     names        one of its names, if it has any, stands somewhere in what was shown
 
 A link of a fact is refused unless the person named both of its ends, one of them in the fact's quote.
@@ -47,6 +48,7 @@ MULTIPLIERS: dict[str, int] = table(lambda language: language.multipliers)
 ONE = pattern(lambda language: language.one)
 DATE = pattern(lambda language: language.dates)
 RELATIVE_TIME = pattern(lambda language: language.relative_times)
+QUARTERS = pattern(lambda language: language.quarters)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
@@ -56,9 +58,12 @@ _ENDLESS = re.compile(r"[^\w\s]{99,}")  # marks and accents without end, which w
 _EDGES = " .!\"'"  # models add them to quotes
 _TYPOGRAPHIC = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
 _DIGITS = re.compile(
-    r"(\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\s?(k|m|thousand|million|千|万|萬)(?![^\W\d_]))?", re.I
+    r"(\d+[.,]\d{1,2}(?=\s?(?:k|m|thousand|million)\b)|\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?!\d)|\d+)(?:\s?(k|m|thousand|million|千|万|萬)(?![^\W\d_]))?",
+    re.I,
 )
+_DECIMAL = re.compile(r"\d+[.,]\d{1,2}")
 _AFTERNOON = re.compile(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
+_CLOCK = re.compile(r"\b\d{1,2}[:.](?:00|15|30|45)\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
 _SKIPPED = frozenset(["a", "an", "the", "that", "to", "really", "very", "even", "actually", "any", "much", "currently"])
@@ -109,7 +114,7 @@ class Grounding:
             raise Ungrounded("its quote says nothing by itself")
         if not self._are_numbers_known(draft.text, source, content):
             raise Ungrounded("it has a number that was not said")
-        if not _do_negations_agree(draft.text, draft.quote, content):
+        if not (_do_negations_agree(draft.text, draft.quote, content) or self._denies_as_before(draft.text, content)):
             raise Ungrounded("its source says the opposite")
         if not self._are_names_known(draft.text, content):
             raise Ungrounded("it has a name that was not said")
@@ -164,12 +169,22 @@ class Grounding:
     def _are_numbers_known(self, text: str, source: Message, content: str) -> bool:
         numbers = numbers_in(_without_dates_worked_out(text, source, content))
         allowed = _forms(content) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
+        allowed |= {str(len(names_in(text))), str(len(_figures(text)))}  # "two children, Leo and Mia"
         missing = [forms for forms in numbers if not forms & allowed]
         if not missing:
             return True
         about = _topics(text)
         elsewhere = set[str]().union(*(_forms(other) for other in self._statements if about & _topics(other)))
         return all(forms & elsewhere for forms in missing)
+
+    def _denies_as_before(self, text: str, content: str) -> bool:
+        """Return whether the text denies only what known statements deny, and the source does not speak of.
+
+        So a correction keeps the rest of the fact that it corrects.
+        """
+        denied = _denied_words(text)
+        known = set[str]().union(*map(_denied_words, self._statements))
+        return bool(denied) and denied <= known and denied.isdisjoint(stems(content))
 
     def _are_names_known(self, text: str, content: str) -> bool:
         names = names_in(text)
@@ -295,11 +310,20 @@ def _is_telling(quote: str, content: str) -> bool:
 
 def _without_dates_worked_out(text: str, source: Message, content: str) -> str:
     """Remove dates that may be worked out from words like "tomorrow", or from the time of the message."""
+    if QUARTERS.search(content):  # "half past seven"
+        text = _CLOCK.sub(" ", text)
     if RELATIVE_TIME.search(content):
         return DATE.sub(" ", text)
-    day = source.created_at
+    day, said = source.created_at, _forms(content)
     of_that_day = {str(number) for number in (day.year, day.month, day.day)}
-    return DATE.sub(lambda date: " " if _forms(date.group()) <= of_that_day else date.group(), text)
+    months = {str((day.month + step - 1) % 12 + 1) for step in (-1, 0, 1)}
+    years = {str(day.year + step) for step in (-1, 0, 1)}
+
+    def is_worked_out(date: str) -> bool:
+        forms = _forms(date)
+        return forms <= of_that_day or (not said.isdisjoint(forms) and forms <= said | months | years)  # "on the 5th"
+
+    return DATE.sub(lambda date: " " if is_worked_out(date.group()) else date.group(), text)
 
 
 def numbers_in(text: str) -> list[set[str]]:
@@ -328,8 +352,12 @@ def _figures(text: str) -> list[set[str]]:
     afternoon = _AFTERNOON.search(text) is not None
     numbers = []
     for digits, unit in _DIGITS.findall(text):
-        value = int(re.sub(r"\D", "", digits)[:18])
-        forms = {value, value * MULTIPLIERS.get(unit.lower(), 1)}
+        multiplier = MULTIPLIERS.get(unit.lower(), 1)
+        if unit and _DECIMAL.fullmatch(digits):  # 1.2k
+            value = round(float(digits.replace(",", ".")) * multiplier)
+        else:
+            value = int(re.sub(r"\D", "", digits)[:18])
+        forms = {value, value * multiplier}
         if afternoon and value <= 24:
             forms |= {value + 12, value - 12}
         if value:  # else it is the minutes of a full hour, or nothing
@@ -355,6 +383,12 @@ def _do_negations_agree(text: str, quote: str, content: str) -> bool:
     spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
     own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
     return NEGATIVE.search(own) is not None or not _denied(text, near)
+
+
+def _denied_words(text: str) -> set[str]:
+    """Return the first content word after each "not"."""
+    text = plain_apostrophes(text)
+    return {word for negation in NEGATION.finditer(text) for word in stems(text[negation.end() :])[:1]}
 
 
 def _denied(text: str, content: str) -> bool:

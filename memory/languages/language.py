@@ -127,6 +127,7 @@ class Language(_Data):
     one: Pattern = ""  # what may stand for one
     negations: Pattern = ""
     negatives: Pattern = ""  # what says "not" without a negation: "hates", "vegan"
+    quarters: Pattern = ""  # parts of an hour: "half past"
     dates: Pattern = ""
     relative_times: Pattern = ""  # what a date may have been worked out from
 

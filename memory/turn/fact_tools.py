@@ -93,7 +93,7 @@ class _Remember(FactArguments):
     """
 
     text: Words = Field(
-        description="One short statement, in the person's words and language, as `Is allergic to walnuts`."
+        description="One short statement, in the person's words and language, as `The user is allergic to walnuts`."
     )
     category: Category = ""
     importance: Annotated[Annotated[int, Field(ge=1, le=5)] | None, integer_schema(5)] = None
