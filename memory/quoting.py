@@ -17,6 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -195,14 +196,24 @@ def owner_block(space: str | None, blocks: Iterable[str]) -> str:
     return tagged("person", lines) if space is None else tagged("space", lines, name=space)
 
 
+def excerpt_blocks(excerpts: Iterable[Excerpt], room: int, page: str = "") -> tuple[list[str], int]:
+    """Return the blocks of the first excerpts that fit into `room` tokens, and the room left.
+
+    The oldest comes first, since a model reads that the later of two statements holds.  page: see `excerpt_block`.
+    """
+    kept = [(excerpt.updated_at, excerpt_block(excerpt, page)) for excerpt in excerpts]
+    blocks, room = tokens.fit_budget(room, (text for _, text in kept))
+    return [text for _, text in sorted(kept[: len(blocks)], key=itemgetter(0))], room
+
+
 def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
-    """Return an excerpt as a block that names the day of its last message, and where it stands.
+    """Return an excerpt as a block that names the day of what it shows, and where it stands.
 
     A document stands where it is from; without that, or where that is very long, at its address in Recap.
     page: the address of Recap's page; with it the block also links to the message there.
     """
     messages, gist = excerpt.messages, excerpt.gist
-    updated = (messages[-1].created_at if messages or gist is None else gist.updated_at).date()
+    updated = excerpt.updated_at.date()
     gist_lines = list(map(escape, gist.lines)) if gist is not None else []
     lines = [*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)]
     if excerpt.is_document:

@@ -162,6 +162,11 @@ class Excerpt:
     gist: Gist | None = None
 
     @property
+    def updated_at(self) -> datetime:
+        """Return the time of its last message or, with a gist, when its session was last talked in."""
+        return self.gist.updated_at if self.gist is not None else self.messages[-1].created_at
+
+    @property
     def is_document(self) -> bool:
         """Return whether it is of a document, whose id and title stand in place of the session's."""
         return bool(self.messages) and self.messages[0].is_passage

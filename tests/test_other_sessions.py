@@ -68,7 +68,7 @@ def test_a_reference_without_content_shows_how_the_latest_conversations_ended(pa
     assert NOTES[LATEST] in text and "Bob" not in text
     assert "Topic: Repairing the oven\nOpen questions: Is it the &lt;door&gt; switch?\n...\n2024" not in text
     assert 'uri="recap://sessions/kitchen/messages/' in text and "Topic: Repairing the mast" in text
-    assert text.index("door&gt;") < text.index("A Neff.") < text.index("the mast") < text.index("the hedge")
+    assert text.index("the hedge") < text.index("the mast") < text.index("door&gt;") < text.index("A Neff.")
     shown = [one["summary"] and one["summary"]["text"] for one in answer["memory"]["excerpts"]]
     assert shown == [
         "Topic: Repairing the oven\nOpen questions: Is it the <door> switch?",

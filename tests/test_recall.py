@@ -198,6 +198,15 @@ def search(client: FlaskClient, q: str, **query: Any) -> dict[str, float]:
 # -- how much of the past
 
 
+def test_the_prompt_shows_excerpts_by_their_time_and_the_reply_lists_the_best_first(client, model_server):
+    append(client, "later", [on(day(3, 9), "The fitters come on 12 May.")], user_id="ada")
+    append(client, "first", [on(day(3, 5), "The kitchen fitters come on 3 May.")], user_id="ada")
+    append(client, "last", [on(day(3, 14), "The kitchen fitters come on 14 May.")], user_id="ada")
+    answer = chat(client, "When do the kitchen fitters come?", temporary=True, user_id="ada")
+    assert recalled(answer)[-1] == ["The fitters come on 12 May."]
+    assert [re.search("on (.*) May", block)[1] for block in blocks(model_server)] == ["3", "12", "14"]
+
+
 def talk(count: int, about: dict[int, str]) -> list[dict[str, Any]]:
     """A conversation of `count` messages about nothing, but for those `about` something, by position."""
     roles = ("user", "assistant")

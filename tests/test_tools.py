@@ -151,7 +151,7 @@ def test_recent_chats_are_those_of_the_time_asked_for(client, model_server):
     model_server.main.queue(ToolCalls(tuple((RECENT, arguments) for arguments in asked)), "There.")
     answer = chat(client, "And?", session_id="s", user_id="ann", recall="tools", timezone="Europe/Tallinn")
     every, one_day, latest, none = told(bodies(model_server)[-1])
-    assert re.findall("day (.*)[.]", every) == ["12", "11", "10"]
+    assert re.findall("day (.*)[.]", every) == ["10", "11", "12"]
     assert re.findall("day (.*)[.]", one_day) == ["10"]
     assert re.findall("day (.*)[.]", latest) == ["12"]
     assert none == "Nothing found."

@@ -18,7 +18,7 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
-from memory.quoting import block, excerpt_block, fact_line, owner_block
+from memory.quoting import block, excerpt_blocks, fact_line, owner_block
 from memory.recall import recall
 from memory.recall.recall import LATEST, MISSING, Findings, PreparedRecall
 from memory.recall.search import SearchScope
@@ -98,9 +98,9 @@ def quote_others(others: Sequence[OtherMemory], room: int) -> tuple[list[str], t
     blocks, kept = list[str](), list[OtherMemory]()
     for other in others:
         lines, left = tokens.fit_budget(room - TAG_TOKENS, map(fact_line, other.facts))
-        excerpt_blocks, left = tokens.fit_budget(left, map(excerpt_block, other.excerpts))
-        if lines or excerpt_blocks:
-            blocks.append(owner_block(other.space, [*excerpt_blocks, block("facts", lines)]))
-            kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(excerpt_blocks)]))
+        chats, left = excerpt_blocks(other.excerpts, left)
+        if lines or chats:
+            blocks.append(owner_block(other.space, [*chats, block("facts", lines)]))
+            kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(chats)]))
             room = left
     return blocks, tuple(kept), room

@@ -19,7 +19,7 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.llm import ChatMessage, ModelRequest
-from memory.quoting import block, example_lines, excerpt_block, fact_line, format_time, tagged, to_prompt_message
+from memory.quoting import block, example_lines, excerpt_blocks, fact_line, format_time, tagged, to_prompt_message
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, text_of, unmodified
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context
@@ -129,8 +129,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     room = most - tokens.estimate(prefix.text) if most else settings.context_tokens - context.tokens
     room -= FRAME_TOKENS
     fact_lines, room = tokens.fit_budget(room, map(fact_line, context.facts))
-    blocks = (excerpt_block(excerpt, settings.public_url) for excerpt in recalled.excerpts)
-    excerpt_blocks, room = tokens.fit_budget(room, blocks)
+    chats, room = excerpt_blocks(recalled.excerpts, room, settings.public_url)
     other_blocks, others, room = (
         quote_others(context.found_elsewhere, room) if context.found_elsewhere else ([], (), room)
     )
@@ -138,7 +137,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     room = min(room, settings.example_tokens)
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]
     example_texts, _ = tokens.fit_budget(room, [answers[example] for example in fitting])
-    facts, excerpts = context.facts[: len(fact_lines)], recalled.excerpts[: len(excerpt_blocks)]
+    facts, excerpts = context.facts[: len(fact_lines)], recalled.excerpts[: len(chats)]
     examples = tuple(fitting[: len(example_texts)])
 
     notes = [NOTES.get(recalled.kind, "") if excerpts or (recalled.kind == MISSING and always) else ""]
@@ -146,7 +145,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
         notes.append(DOCUMENTS)
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
     example_block = block("examples", [manner, *example_texts]) if examples else ""
-    lines = list(filter(None, [*notes, *excerpt_blocks, block("facts", fact_lines), *other_blocks, example_block]))
+    lines = list(filter(None, [*notes, *chats, block("facts", fact_lines), *other_blocks, example_block]))
     quoted = ""
     if lines or always:
         warning = () if prefix.is_explained or not lines else (QUOTED,)

@@ -22,7 +22,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationError, Val
 from memory import tokens
 from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
-from memory.quoting import block, escape, excerpt_block, normalize, one_line, owner_block
+from memory.quoting import block, escape, excerpt_blocks, normalize, one_line, owner_block
 from memory.recall.recall import QUERY_CHARS, search_now
 from memory.recall.times import time_ranges
 from memory.transcripts.transcript import tool_names
@@ -165,7 +165,7 @@ class RecallTools:
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
             excerpts = search_now(self._engine, scope, query, budget - TAG_TOKENS)
-            shown, room = tokens.fit_budget(room - TAG_TOKENS, (excerpt_block(found, page) for found in excerpts))
+            shown, room = excerpt_blocks(excerpts, room - TAG_TOKENS, page)
             blocks += shown if other is None else [owner_block(other.space, shown)] if shown else []
             count += len(shown)
         return block("memory", blocks), count
