@@ -7,10 +7,11 @@ message never repeats a secret.
 import ipaddress
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from importlib.util import find_spec
 from typing import Literal, cast
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import limits
 import limits.errors
@@ -155,6 +156,19 @@ def networks(raw: str) -> tuple[Network, ...]:
         return tuple(map(ipaddress.ip_network, names(raw)))
     except ValueError as error:
         raise ValueError(f"it takes networks as 10.1.0.0/16,127.0.0.1 ({error})") from None
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return the time zone called `name`, such as Europe/Tallinn. Raises ValueError for another."""
+    if name.upper() in ("UTC", "ETC/UTC"):  # known without a database
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        hint = 'use a name like "Europe/Tallinn" or "UTC"'
+        if not available_timezones():
+            hint = "this machine has no time zone database, so only UTC is known; install tzdata"
+        raise ValueError(f"There is no time zone called {name[:60]!r}: {hint}") from None
 
 
 def host(raw: str) -> str:

@@ -7,12 +7,22 @@ docs/development.md names the files.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, tzinfo
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import quote
 
-from pydantic import AfterValidator, AliasGenerator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasGenerator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+)
 
 from config import environment, parsers
 from config.environment import SettingsError
@@ -260,6 +270,9 @@ class Settings(BaseModel):
     """The language of messages whose own is not seen, as of short ones. Words of other languages are searched by their
     stems as well. After a change the index is made again."""
 
+    timezone: Annotated[InstanceOf[tzinfo], _from_text(parsers.zone_of)] = UTC
+    """The zone in which people's days begin whose program names none, as `Europe/Tallinn`."""
+
     ranking: Choice[Literal["context", "words", "fuzzy"]] = "context"
     """How search results are ranked: `context` by words, meaning, surrounding messages and who said what; `words` by
     BM25; `fuzzy` for comparison."""
@@ -393,6 +406,10 @@ class Settings(BaseModel):
     def uses_builtin_model(self) -> bool:
         """Return whether the built-in model answers, because neither a key nor an address is set."""
         return not (self.openai_api_key or self.openai_base_url)
+
+    def zone(self, name: str | None) -> tzinfo:
+        """Return the time zone of this name; without one, that of people whose program names none."""
+        return parsers.zone_of(name) if name else self.timezone
 
     @property
     def servers(self) -> Servers:

@@ -15,7 +15,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from memory import tokens
 from models.facts import Fact
-from models.messages import Excerpt, Message
+from models.messages import Excerpt, Message, in_zone
 from models.sections import Sections
 from search_index.caches import ByteLRU
 
@@ -196,24 +196,25 @@ def owner_block(space: str | None, blocks: Iterable[str]) -> str:
     return tagged("person", lines) if space is None else tagged("space", lines, name=space)
 
 
-def excerpt_blocks(excerpts: Iterable[Excerpt], room: int, page: str = "") -> tuple[list[str], int]:
+def excerpt_blocks(excerpts: Iterable[Excerpt], room: int, zone: tzinfo, page: str = "") -> tuple[list[str], int]:
     """Return the blocks of the first excerpts that fit into `room` tokens, and the room left.
 
-    The oldest comes first, since a model reads that the later of two statements holds.  page: see `excerpt_block`.
+    The oldest comes first, since a model reads that the later of two statements holds.
+    zone, page: see `excerpt_block`.
     """
-    kept = [(excerpt.updated_at, excerpt_block(excerpt, page)) for excerpt in excerpts]
+    kept = [(excerpt.updated_at, excerpt_block(excerpt, page, zone)) for excerpt in excerpts]
     blocks, room = tokens.fit_budget(room, (text for _, text in kept))
     return [text for _, text in sorted(kept[: len(blocks)], key=itemgetter(0))], room
 
 
-def excerpt_block(excerpt: Excerpt, page: str = "") -> str:
+def excerpt_block(excerpt: Excerpt, page: str = "", zone: tzinfo = UTC) -> str:
     """Return an excerpt as a block that names the day of what it shows, and where it stands.
 
     A document stands where it is from; without that, or where that is very long, at its address in Recap.
-    page: the address of Recap's page; with it the block also links to the message there.
+    page: the address of Recap's page; with it the block also links to the message there. zone: of its times.
     """
-    messages, gist = excerpt.messages, excerpt.gist
-    updated = excerpt.updated_at.date()
+    messages, gist = in_zone(excerpt.messages, zone), excerpt.gist
+    updated = excerpt.updated_at.astimezone(zone).date()
     gist_lines = list(map(escape, gist.lines)) if gist is not None else []
     lines = [*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)]
     if excerpt.is_document:
@@ -233,7 +234,7 @@ def addresses(excerpt: Excerpt, page: str = "") -> dict[str, str]:
 
 
 def format_time(time: datetime) -> str:
-    """Return a time as models see it: UTC, to the minute."""
+    """Return a time as models see it, to the minute."""
     return time.strftime("%Y-%m-%d %H:%M")
 
 

@@ -1,8 +1,8 @@
 """Store messages, and hold them as values."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, text
@@ -143,6 +143,13 @@ class Gist:
     updated_at: datetime
     lines: tuple[str, ...]
     in_full: bool = False
+
+
+def in_zone(messages: Sequence[Message], zone: tzinfo) -> Sequence[Message]:
+    """Return the messages with their times in a zone, in which their days begin."""
+    if zone is UTC:
+        return messages
+    return tuple(message._replace(created_at=message.created_at.astimezone(zone)) for message in messages)
 
 
 @dataclass(frozen=True)

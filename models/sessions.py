@@ -59,6 +59,8 @@ class SessionRow(Base):
     head_type: Mapped[str | None] = mapped_column(String(64))  # of conversation, as it was then
     head_at: Mapped[datetime | None]  # when they were chosen, and with them the documents of long-term memory
 
+    timezone: Mapped[str | None] = mapped_column(String(64))  # of the person, as the last turn said that named one
+
     lease_token: Mapped[str | None] = mapped_column(String(64))
     lease_until: Mapped[datetime | None]
     stop_token: Mapped[str | None] = mapped_column(String(64))  # the lease whose turn is to end now
@@ -83,6 +85,7 @@ class SessionState(NamedTuple):
     owner_id: int
     system_prompt: str | None
     remember: bool
+    timezone: str | None
     type: str | None
     recognised_type: str | None
     message_count: int

@@ -1,7 +1,6 @@
 """Chat: a message to answer, and the reply."""
 
 from collections.abc import Mapping
-from datetime import UTC
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load, validate
@@ -95,7 +94,11 @@ class Question(CallerQuery):
     message: fields.Field[Any] = MessageText(required=True, about='Its text, or {"role": "user", "content": "..."}.')
     user_id = fields.UserId(**OPTIONAL)
     space = fields.SpaceName(**OPTIONAL)
-    timezone = fields.TimeZone(load_default=UTC, about='The zone of words like "yesterday". The default is UTC.')
+    timezone = fields.TimeZone(
+        load_default=None,
+        about="The zone in which the person's days begin: of words like `yesterday`, and of the times that models see. "
+        "Later turns of the session keep it. The default is the setting TIMEZONE.",
+    )
     spaces = fields.Items(
         fields.SpaceName(),
         SPACES_READ_MAX,

@@ -1,11 +1,12 @@
 """Every kind of field: marshmallow's, and our own, which bound and check what they load; limits that nouns share."""
 
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from marshmallow import ValidationError, fields, validate
+
+from config.parsers import zone_of
 
 MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
@@ -151,7 +152,7 @@ class TimeZone(Text):
         try:
             return zone_of(super()._deserialize(value, attr, data, **kwargs)[:UNKNOWN_CHARS])
         except ValueError as error:
-            raise ValidationError(str(error)) from None
+            raise ValidationError(f"{error}.") from None
 
 
 def number(least: int = 0, most: int = INT64_MAX, **options: Any) -> Integer:
@@ -199,19 +200,5 @@ EXPECTED_VERSION = integer(
     0, INT32_MAX, load_default=None, attribute="expected", about="409 if it is not the newest version."
 )
 AS_OF = UtcDateTime(load_default=None, about="List what was true at this time, not what is true now.")
-
-
-def zone_of(name: str) -> tzinfo:
-    """Return the time zone called `name`, such as Europe/Tallinn. Raises ValueError, with a sentence, for another."""
-    if name.upper() in ("UTC", "ETC/UTC"):  # known without a database
-        return UTC
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        hint = 'use a name like "Europe/Tallinn" or "UTC".'
-        if not available_timezones():
-            hint = "this machine has no time zone database, so only UTC is known. Install tzdata."
-        raise ValueError(f"There is no time zone called {name[:60]!r}: {hint}") from None
-
 
 Field = fields.Field

@@ -6,6 +6,7 @@ from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -77,6 +78,7 @@ GOOD: dict[str, tuple[str, Any]] = {
     "OPENAI_EMBEDDING_MODEL": ("nomic-embed-text", "nomic-embed-text"),
     "SEARCH": ("Whoosh", "whoosh"),
     "SEARCH_LANGUAGE": ("DE", "de"),
+    "TIMEZONE": ("Europe/Tallinn", ZoneInfo("Europe/Tallinn")),
     "RANKING": ("words", "words"),
     "FUSION": ("rrf", "rrf"),
     "RECALL_TOKENS": ("0", 0),
@@ -140,6 +142,7 @@ BAD = [
     ("TAIL_TOKENS_MAX", "99", "greater than or equal to 100"),
     ("SEARCH", "postgres", "name it in DATABASE_URL"),
     ("SEARCH_LANGUAGE", "tlh", "'da', 'de', 'el', 'en'"),
+    ("TIMEZONE", "Europe/Atlantis", "there is no time zone called"),
     ("RECALL_TOOL_ROUNDS", "1", "greater than or equal to 2"),
     ("FACT_WEIGHTS", "charm:1", "charm: extra inputs"),
     ("FACT_WEIGHTS", "importance", "importance: input should be a valid number"),

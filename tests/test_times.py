@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from config.parsers import zone_of
 from memory.recall.times import TimeRange, time_ranges
-from schemas.fields import zone_of
 
 TALLINN, NEW_YORK = ZoneInfo("Europe/Tallinn"), ZoneInfo("America/New_York")
 ZONES = [TALLINN, NEW_YORK, ZoneInfo("UTC")]

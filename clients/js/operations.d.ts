@@ -1101,9 +1101,9 @@ export interface WrittenSentence {
 }
 export declare class Operations {
   /** Send a message and get the reply. */
-  chat(message: string | Record<string, any>, options?: { space?: string | null; timezone?: string; spaces?: string[] | null; person?: boolean | null; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Promise<ChatReply>;
+  chat(message: string | Record<string, any>, options?: { space?: string | null; timezone?: string | null; spaces?: string[] | null; person?: boolean | null; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Promise<ChatReply>;
   /** Send a message and get the reply. */
-  stream(message: string | Record<string, any>, options?: { space?: string | null; timezone?: string; spaces?: string[] | null; person?: boolean | null; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Stream;
+  stream(message: string | Record<string, any>, options?: { space?: string | null; timezone?: string | null; spaces?: string[] | null; person?: boolean | null; history?: Said[]; session_id?: string | null; name?: string | null; recall?: "auto" | "always" | "tools" | "off" | null; model?: string | null; remember?: boolean; prompt?: string | null; system_prompt?: string | null; temporary?: boolean; replaces?: number | null; user_id?: string; idempotency_key?: string }): Stream;
   /** List sessions, newest first. */
   sessions(options?: { space?: string | null; q?: string | null; pinned?: boolean | null; archived?: boolean | null; before?: string | null; after?: string | null; except_user_id?: string | null; user_id?: string }): AsyncGenerator<Session>;
   /** Create an empty session. */
@@ -1191,7 +1191,7 @@ export declare class Operations {
   /** Search a person's past messages, or one session's. */
   search(q: string, options?: { space?: string | null; session_id?: string | null; after?: string | null; before?: string | null; role?: "user" | "assistant" | "system" | "tool" | null; kind?: "message" | "document" | "summary" | "fact"; limit?: number; window?: number; timezone?: string; user_id?: string }): Promise<SearchResults>;
   /** Get what a prompt for a message would show of the memory. */
-  recall(message: string, options?: { space?: string | null; timezone?: string; spaces?: string[] | null; person?: boolean | null; history?: Said[]; session_id?: string | null; tokens?: number; recall?: "auto" | "always" | "off" | null; user_id?: string }): Promise<RecallBlock>;
+  recall(message: string, options?: { space?: string | null; timezone?: string | null; spaces?: string[] | null; person?: boolean | null; history?: Said[]; session_id?: string | null; tokens?: number; recall?: "auto" | "always" | "off" | null; user_id?: string }): Promise<RecallBlock>;
   /** Mark a recalled excerpt as not helpful. */
   addUnhelpful(session_id: string, message_id: number, hits: number[], options?: { space?: string | null; user_id?: string }): Promise<Unhelpful>;
   /** List the excerpts that a person marked as not helpful, newest first. */

@@ -58,7 +58,7 @@ from models import (
 )
 from models.facts import Fact
 from models.jobs import Job
-from models.messages import Message
+from models.messages import Message, in_zone
 from models.owners import Caller, Usage
 from models.sections import Sections
 from search_index import SearchableText
@@ -127,7 +127,17 @@ _NEW_FACTS = or_(
 )
 _READ = (
     select(
-        *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.message_count, _S.lease_until),
+        *(
+            _S.id,
+            _S.public_id,
+            _S.owner_id,
+            _S.tenant,
+            _S.title,
+            _S.type,
+            _S.message_count,
+            _S.lease_until,
+            _S.timezone,
+        ),
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
         FIRST_MESSAGE.label("first_message"),
         _NEW_FACTS.label("has_new_facts"),
@@ -290,7 +300,9 @@ def _make_batch(
     text = " ".join(message.content for message in messages)
     source = SummaryInput(
         rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
-        tuple(messages),
+        in_zone(
+            messages, engine.settings.zone(session.timezone)
+        ),  # so that "tomorrow" is counted from the person's own day
         Ranking.of(engine).prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
         [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
         links=engine.settings.links == "on",

@@ -19,7 +19,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Text, and_, bindparam, case, exists, literal_column, or_, select, update
+from sqlalchemy import Connection, Text, and_, bindparam, case, exists, func, literal_column, or_, select, update
 
 from memory import tokens
 from memory.access.owners import find_session, get_session, lock_session
@@ -80,6 +80,7 @@ _TAKE = (
         lease_until=bindparam("until"),
         message_count=_S.c.message_count + bindparam("new"),
         tokens=_S.c.tokens + bindparam("size"),
+        timezone=func.coalesce(bindparam("zone", type_=_S.c.timezone.type), _S.c.timezone),
         updated_at=case(
             (and_(bindparam("new") == 1, _S.c.updated_at < bindparam("now")), bindparam("now")), else_=_S.c.updated_at
         ),
@@ -206,6 +207,7 @@ def _take_session(
         "new": int(appends),
         "size": values["tokens"] if appends else 0,
         "content": values["content"],
+        "zone": str(request.timezone) if request.timezone is not None else None,
     }
     if row_id is not None:
         row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()

@@ -208,7 +208,7 @@ def _prepare_recall(engine: Engine, turn: Turn, model: LanguageModel | None, set
         request.message,
         turn.session.index_key,
         engine.now(),
-        request.timezone,
+        turn.zone(settings),
         mode="off" if turn.continued_turn is not None else mode,
         budget=settings.recall_tokens,
     )

@@ -10,6 +10,7 @@ Invariants:
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import tzinfo
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select, tuple_
@@ -93,12 +94,17 @@ def select_others(
     return tuple(shown)
 
 
-def quote_others(others: Sequence[OtherMemory], room: int) -> tuple[list[str], tuple[OtherMemory, ...], int]:
-    """Return the blocks of the others that fit into `room` tokens, the memory that they show, and the room left."""
+def quote_others(
+    others: Sequence[OtherMemory], room: int, zone: tzinfo
+) -> tuple[list[str], tuple[OtherMemory, ...], int]:
+    """Return the blocks of the others that fit into `room` tokens, the memory that they show, and the room left.
+
+    zone: in which the person's days begin.
+    """
     blocks, kept = list[str](), list[OtherMemory]()
     for other in others:
         lines, left = tokens.fit_budget(room - TAG_TOKENS, map(fact_line, other.facts))
-        chats, left = excerpt_blocks(other.excerpts, left)
+        chats, left = excerpt_blocks(other.excerpts, left, zone)
         if lines or chats:
             blocks.append(owner_block(other.space, [*chats, block("facts", lines)]))
             kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(chats)]))

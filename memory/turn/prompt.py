@@ -129,9 +129,10 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     room = most - tokens.estimate(prefix.text) if most else settings.context_tokens - context.tokens
     room -= FRAME_TOKENS
     fact_lines, room = tokens.fit_budget(room, map(fact_line, context.facts))
-    chats, room = excerpt_blocks(recalled.excerpts, room, settings.public_url)
+    zone = turn.zone(settings)
+    chats, room = excerpt_blocks(recalled.excerpts, room, zone, settings.public_url)
     other_blocks, others, room = (
-        quote_others(context.found_elsewhere, room) if context.found_elsewhere else ([], (), room)
+        quote_others(context.found_elsewhere, room, zone) if context.found_elsewhere else ([], (), room)
     )
     answers = {example: example_lines(example.lines()) for example in context.examples}
     room = min(room, settings.example_tokens)
@@ -149,7 +150,8 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     quoted = ""
     if lines or always:
         warning = () if prefix.is_explained or not lines else (QUOTED,)
-        quoted = tagged("memory", [*warning, *lines], now=f"{format_time(now)} UTC, {now:%A}")
+        local = now.astimezone(zone)
+        quoted = tagged("memory", [*warning, *lines], now=f"{format_time(local)} {zone}, {local:%A}")
     question = turn.new_messages[0].content
     scored = Ranking.of(engine).scored(prefix.facts, question, now) if prefix.facts else ()
     return quoted, MemoryReport(

@@ -3,9 +3,10 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any, Literal, NamedTuple, Self
 
+from config import Settings
 from memory import tokens
 from memory.errors import ModelError
 from memory.leases import Lease
@@ -30,7 +31,7 @@ class TurnRequest:
     recall: the mode; None: the setting RECALL. model: its name; None: the main model.
     remember: False: no fact is taken from the turn, and no other session recalls it.
     summary_prompt: the name of the prompt for this turn's summary.
-    timezone: in which the person's days begin.
+    timezone: in which the person's days begin; None: the session's, or the setting TIMEZONE.
     temporary: memory is read, and nothing is stored. history: its earlier messages, which only the caller has.
     replaces: the id of the user message of this session that this one replaces, with all messages after it.
     on_disconnect: finish the reply when the reader leaves, or interrupt it and store what was written until then.
@@ -53,7 +54,7 @@ class TurnRequest:
     summary_prompt: str | None = None
     system_prompt: str | None = None
     stream: bool = False
-    timezone: tzinfo = UTC
+    timezone: tzinfo | None = None
     temporary: bool = False
     history: tuple[MessageDraft, ...] = ()
     idempotency_key: str | None = None
@@ -136,6 +137,10 @@ class Turn(NamedTuple):
     is_appended: bool = False
     is_new_session: bool = False
     earlier_answer: "TurnFinished | None" = None
+
+    def zone(self, settings: Settings) -> tzinfo:
+        """Return the zone in which the person's days begin: of the request, the session, or the settings."""
+        return self.request.timezone or settings.zone(self.session.timezone if self.session is not None else None)
 
     @property
     def bypasses_memory(self) -> bool:

@@ -42,7 +42,7 @@ ANSWER_NOW = "That was the last call: answer the person now, in words."
 TAG_TOKENS = 8  # of the tags around the excerpts
 SEARCH_TOKENS_MIN = 100  # with less room a search could bring nothing
 _SHOWN_CHARS = 80  # of a model's own text in an error
-_FROM_PROMPT = re.compile(r" UTC\b.*")
+_FROM_PROMPT = re.compile(r" ([A-Z][\w/+-]*)(?:, \w+)?$")  # the zone and the weekday
 
 
 class RecallTools:
@@ -60,7 +60,7 @@ class RecallTools:
         self._engine = engine
         self._scope, self._others = context.scope, context.others
         self._settings = settings
-        self._zone = zone = turn.request.timezone
+        self._zone = zone = turn.zone(settings)
         self._rounds = settings.recall_tool_rounds
         self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self._arguments = ARGUMENTS if self.facts is None else {**ARGUMENTS, **fact_tools.ARGUMENTS}
@@ -165,7 +165,7 @@ class RecallTools:
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
             excerpts = search_now(self._engine, scope, query, budget - TAG_TOKENS)
-            shown, room = excerpt_blocks(excerpts, room - TAG_TOKENS, page)
+            shown, room = excerpt_blocks(excerpts, room - TAG_TOKENS, self._zone, page)
             blocks += shown if other is None else [owner_block(other.space, shown)] if shown else []
             count += len(shown)
         return block("memory", blocks), count
@@ -198,7 +198,7 @@ def _in_utc(bound: str, value: object, info: ValidationInfo) -> datetime | None:
     if text.lower() == "now":
         return now
     try:
-        moment = datetime.fromisoformat(_FROM_PROMPT.sub("+00:00", text))
+        moment = datetime.fromisoformat(_FROM_PROMPT.sub(lambda zone: "+00:00" if zone[1] == "UTC" else "", text))
     except ValueError:
         if not (ranges := time_ranges(text, now, zone)):
             raise ValueError("write it as 2026-05-12T09:30") from None

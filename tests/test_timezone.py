@@ -1,0 +1,71 @@
+"""Models see times in the person's zone: in the prompt, in excerpts, and where they work out dates for a summary."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from app import engine_of
+from tests.http import append, chat
+from tests.model_server import ToolCalls, prompts
+from tests.recall import talker
+
+SATURDAY_EVENING = datetime(2026, 11, 29, 1, 30, tzinfo=UTC)  # in New York, where it is 20:30
+NEW_YORK = "America/New_York"
+
+
+@pytest.fixture
+def start(make_app, model_server, monkeypatch):
+    """Start an application in which it is Saturday evening in New York."""
+
+    def start(**settings):
+        return talker(make_app, model_server, monkeypatch, SATURDAY_EVENING, **settings)
+
+    return start
+
+
+def now_in_prompt(model_server):
+    return prompts(model_server)[-1][-1]["content"].partition('<memory now="')[2].partition('"')[0]
+
+
+def test_the_model_sees_the_present_in_the_persons_zone(start, model_server):
+    client = start()
+    chat(client, "Which day is it?", session_id="s", user_id="ada", timezone=NEW_YORK)
+    assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday"
+    chat(client, "And tomorrow?", session_id="s", user_id="ada")
+    assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday", "the session keeps the zone"
+    chat(client, "Which day is it?", session_id="other", user_id="ada")
+    assert now_in_prompt(model_server) == "2026-11-29 01:30 UTC, Sunday"
+
+
+def test_a_setting_names_the_zone_of_people_whose_program_names_none(start, model_server):
+    client = start(timezone="Asia/Tokyo")
+    chat(client, "Which day is it?", session_id="s", user_id="ada")
+    assert now_in_prompt(model_server) == "2026-11-29 10:30 Asia/Tokyo, Sunday"
+
+
+def test_excerpts_have_the_times_of_the_persons_zone(start, model_server):
+    client = start()
+    said = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-20T02:00:00Z"}
+    append(client, "old", [said], user_id="ada")
+    chat(client, "When did I say that the zeppelin landed?", session_id="s", user_id="ada", timezone=NEW_YORK)
+    prompt = prompts(model_server)[-1][-1]["content"]
+    assert 'updated_at="2026-11-19"' in prompt and "21:00 user: The zeppelin landed." in prompt
+
+
+def test_dates_of_a_summary_are_counted_from_the_persons_day(start, model_server):
+    client = start()
+    chat(client, "My exam is tomorrow.", session_id="s", user_id="ada", timezone=NEW_YORK)
+    engine_of(client.application).job_queue.run_due(["summary"])
+    assert "2026-11-28 20:30 user: My exam is tomorrow." in prompts(model_server, "mini")[-1][-1]["content"]
+
+
+def test_a_model_may_copy_the_present_into_a_search(start, model_server):
+    """As it stands in the prompt, in the person's zone."""
+    client = start()
+    said = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-28T23:00:00Z"}  # 18:00
+    append(client, "old", [said], user_id="ada")
+    times = {"after": "2026-11-28 17:30 America/New_York, Saturday", "before": "2026-11-28 20:30 America/New_York"}
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "zeppelin", **times}),)), "It landed.")
+    answer = chat(client, "What landed?", session_id="s", user_id="ada", timezone=NEW_YORK, recall="tools")
+    (call,) = answer["memory"]["recall"]["calls"]
+    assert call["error"] is None and call["excerpts"] == 1
