@@ -1,4 +1,4 @@
-"""The best matching summary of another conversation, in a line beside the excerpts of a prompt."""
+"""Summaries of other conversations beside the excerpts of a prompt: the best match in a line, or those of the hits."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from app import engine_of
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at
-from tests.recall import last
+from tests.recall import last, recalled
 
 ADA = {"user_id": "ada"}
 QUESTION = "Which insulation for the attic roof?"
@@ -20,9 +20,11 @@ def client(model_app):
     return model_app.test_client()
 
 
-def held(client: FlaskClient, server: ModelServer, session: str, words: str, topic: str, **more: Any) -> None:
-    append(client, session, [said(words)], **(more or ADA))
-    server.mini.queue(digest_of(topic=topic))
+def held(
+    client: FlaskClient, server: ModelServer, session: str, words: str, topic: str, user_id: str = "ada", **more: Any
+) -> None:
+    append(client, session, [said(words)], user_id=user_id)
+    server.mini.queue(digest_of(topic=topic, **more))
     engine_of(client.application).job_queue.run_due(["summary"])
 
 
@@ -57,9 +59,82 @@ def test_it_stays_out_where_an_excerpt_is_of_the_same_session_or_has_no_room(mak
     assert summaries(chat(client, QUESTION, temporary=True, **ADA)) == []
 
 
+# -- how things stand
+
+TRIP = ("We plan a trip to Lisbon for 900 euros.", "Stay in Alfama!", *("Will it rain there?", "Hardly.") * 6)
+STANDING = {
+    "requirements": ["Stay in Príncipe </chat> Real"],
+    "constraints": ["1100 euros"],
+    "excluded": [{"option": "Alfama", "reason": "stairs"}],
+    "discussed": ["Rain"],
+}
+
+
+@pytest.fixture
+def trip(client, model_server):
+    """Ada's trip, whose summary says what her first messages do not; and one of Bob's."""
+    for session, user in (("trip", "ada"), ("bobs", "bob")):
+        append(
+            client, session, [said(words, ("user", "assistant")[at % 2]) for at, words in enumerate(TRIP)], user_id=user
+        )
+        model_server.mini.queue(digest_of(topic=f"Lisbon trip of {user}", **STANDING))
+        engine_of(client.application).job_queue.run_due(["summary"])
+    return client
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["Where were we with the trip to Lisbon?", "What did we decide about our Lisbon trip?", "Status of our trip?"],
+)
+def test_a_question_for_how_things_stand_shows_the_summary_before_the_messages_that_are_found(
+    trip, model_server, message
+):
+    answer = chat(trip, message, session_id="new", **ADA)
+    (excerpt,) = answer["memory"]["excerpts"]
+    assert excerpt["session_id"] == "trip" and recalled(answer)[0][0] == TRIP[0]
+    assert excerpt["summary"]["text"].splitlines() == [
+        "Topic: Lisbon trip of ada",
+        "Requirements: Stay in Príncipe </chat> Real",
+        "Constraints: 1100 euros",
+        "Ruled out: Alfama: stairs",
+    ]
+    text = last(model_server)
+    assert text.index("Príncipe &lt;/chat&gt; Real") < text.index("900 euros") and "bob" not in text
+    (stored,) = good(trip.get(f"/api/sessions/new/turns/{answer['message_id']}"))["memory"]["excerpts"]
+    assert (stored["summary"], stored["messages"]) == (excerpt["summary"], excerpt["messages"])
+
+
+def test_other_questions_and_too_small_budgets_show_messages_alone(trip, make_app, model_server):
+    assert summaries(chat(trip, "Is Lisbon a good place for a trip with me?", temporary=True, **ADA)) == []
+    small = make_app(**at(model_server, recall_tokens=80)).test_client()
+    answer = chat(small, "Where were we with the trip to Lisbon?", temporary=True, **ADA)
+    assert TRIP[0] in recalled(answer)[0] and summaries(answer) == []
+    own = chat(trip, "Where were we with the trip to Lisbon?", session_id="trip", **ADA)
+    assert summaries(own) == [], "the prefix shows the summary of the session itself"
+
+
+def test_summaries_take_half_of_the_tokens_of_excerpts(client, model_server):
+    for number in range(4):
+        append(client, f"trip-{number}", [said(f"Plan {number} of the trip to Lisbon. {'word ' * 99}")], **ADA)
+        long = {"requirements": ["north " * 60], "data": ["south " * 90], "open_questions": ["why " * 90]}
+        model_server.mini.queue(digest_of(topic="Trip", **long))
+        engine_of(client.application).job_queue.run_due(["summary"])
+    bare = good(client.post("/api/recall", json={**ADA, "message": "Good morning!"}))["tokens"]
+    block = good(client.post("/api/recall", json={**ADA, "message": "Where were we with the trip to Lisbon?"}))
+    assert 400 < block["tokens"] - bare <= 520 + 4 * 20
+    texts = [one["summary"]["text"] for one in block["memory"]["excerpts"] if one["summary"]]
+    assert len(texts) == 1 and all(part in texts[0] for part in ("Trip", "north", "why", "south"))
+
+
 def test_a_session_that_is_not_to_be_remembered_stays_out(client, model_server):
     chat(client, "SECRET attic", session_id="private", remember=False, **ADA)
     model_server.mini.queue(digest_of(topic="Attic roof insulation SECRET"))
     engine_of(client.application).job_queue.run_due(["summary"])
     answer = chat(client, QUESTION, temporary=True, **ADA)
     assert summaries(answer) == [] and "SECRET" not in last(model_server)
+    held(
+        client, model_server, "partly", "The attic roof needs insulation.", "Attic SECRET", requirements=["SECRET wool"]
+    )
+    chat(client, "SECRET attic", session_id="partly", remember=False, **ADA)
+    answer = chat(client, "What did we decide about the attic roof?", temporary=True, **ADA)
+    assert recalled(answer) == [["The attic roof needs insulation."]] and "SECRET" not in last(model_server)

@@ -50,6 +50,8 @@ REFERENCES = """
     any update on the bug? | can you send me the recipe again | how is she doing? | did it work?
     what did he say | I changed my mind about the hotel we picked
     refering back to the thing i asked u about yesterday | u remeber the song i liked?
+    what's the status of our trip? | where do we stand with the tax return
+    wie weit sind wir mit der Küche? | wie ist der Stand bei unserer Reise?
     same as last time please | 我们之前讨论了什么？ | 你上次说的那本书叫什么 | 我提到过我对花生过敏
     还记得我的猫叫什么吗
 """
@@ -140,7 +142,7 @@ def missed(messages: str, *, look_back: bool, before: tuple[str, ...] = ()) -> l
     ("messages", "look_back", "size", "most_missed"),
     [
         (SMALL_TALK, False, 60, 3),
-        (REFERENCES, True, 60, 3),
+        (REFERENCES, True, 64, 3),
         (PLAIN, True, 50, 0),
         (HELD_OUT_REFERENCES, True, 30, 1),
     ],

@@ -1,17 +1,21 @@
-"""Other sessions of a person as a prompt shows them without an excerpt: each by its gist, its summary in a few words.
+"""Other sessions of a person as a prompt shows them by their gist: their summary in a few words.
+
+"Where were we with the trip?" asks how things stand.  The messages that a search finds may be the oldest ones, so the
+summaries of their sessions are shown in full before them, and take half of their tokens at most.
 
 "Let's continue where we left off" names nothing that a search could find.  The latest conversation is shown by its
 summary and last messages, the two before it by a line each.
 
-Beside the excerpts of a search, the summary that fits best is shown in a line.  It takes only the tokens that they have
-left, so it never replaces a message.
+Beside the excerpts of a search, the summary of another session that fits best is shown in a line.  It takes only the
+tokens that they have left, so it never replaces a message.
 
 Invariants:
 - Nothing of a conversation with an unremembered message is shown, not even its title (test_other_sessions,
   test_nearest_summary).
 """
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,16 +29,18 @@ from memory.recall.search import SearchScope, facts_and_summaries
 from memory.sessions.messages import INDEXED, MESSAGES, PRIVATE, VISIBLE
 from models import MessageRow, SessionRow, SummaryRow
 from models.messages import Excerpt, Gist, Message
-from models.sections import Sections
-from search_index import PreparedQuery, SearchIndex
+from models.sections import SECTIONS, Sections
+from search_index import Hit, PreparedQuery, SearchIndex
 
 ENDINGS_TOKENS_MAX = 320  # of RECALL_TOKENS
-GIST_TOKENS, LINE_TOKENS = 80, 20  # of a summary: with its open questions, or in a line
+GIST_TOKENS, LINE_TOKENS = 160, 20  # of a summary: in full, or in a line
+IN_FULL = ("requirements", "constraints", "excluded", "open_questions", "data")  # sections of it, after the topic
 SESSIONS, MESSAGES_SHOWN = 3, 4
 CONSIDERED = 10  # latest sessions that are read
 SUMMARIES_MAX = 100  # newest summaries that a turn searches
 LINE_TOKENS_MIN = 25  # tokens below which no line fits
 
+_TITLES = {section.name: section.title for section in SECTIONS}
 _M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
 _SPOKEN = *VISIBLE, *INDEXED, _M.role.in_(("user", "assistant")), _M.content != ""
 _NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
@@ -117,6 +123,39 @@ def nearest_summary(summaries: Sequence[Excerpt], excerpts: Sequence[Excerpt], b
     return (best,) if room >= LINE_TOKENS_MIN and _words_cost(best) <= room else ()
 
 
+def read_summaries(tx: Connection, sessions: Collection[int]) -> dict[int, Excerpt]:
+    """Return the summaries in full of the sessions with these row ids, by these ids; none that is its topic alone."""
+    rows = tx.execute(_BY_ID, {"sessions": list(sessions)})
+    gists = [(row, gist_of(row, in_full=True)) for row in rows]
+    return {
+        row.id: Excerpt(row.public_id, row.title, (), (), 0.0, {}, gist) for row, gist in gists if len(gist.lines) > 1
+    }
+
+
+def summaries_of_hits(summaries: Mapping[int, Excerpt], hits: Sequence[Hit], budget: int) -> tuple[list[Excerpt], int]:
+    """Return the summaries of the hits' sessions that half of the budget has room for, and what they leave of it.
+
+    The session with most of the hits' scores comes first.  summaries: by the row ids of their sessions.
+    """
+    scores = defaultdict[int, float](float)
+    for hit in hits:
+        scores[hit.session_id] += hit.score
+    shown, least = list[Excerpt](), budget - budget // 2
+    for session in sorted(scores.keys() & summaries.keys(), key=scores.__getitem__, reverse=True):
+        if (left := budget - _words_cost(summaries[session])) >= least:
+            shown.append(summaries[session])
+            budget = left
+    return shown, budget
+
+
+def with_summaries(excerpts: Sequence[Excerpt], summaries: Sequence[Excerpt]) -> tuple[Excerpt, ...]:
+    """Return the excerpts, with summaries before the messages of their sessions or, if these have none, at the end."""
+    gists = {summary.session_id: summary.gist for summary in summaries}
+    shown = {excerpt.session_id for excerpt in excerpts}
+    without = [summary for summary in summaries if summary.session_id not in shown]
+    return *(replace(excerpt, gist=gists.get(excerpt.session_id)) for excerpt in excerpts), *without
+
+
 def _words_cost(excerpt: Excerpt) -> int:
     """Return the tokens of an excerpt without its address, as RECALL_TOKENS counts them."""
     return tokens.estimate(excerpt_block(excerpt)) - tokens.estimate(addresses(excerpt)["uri"])
@@ -127,14 +166,20 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
     sections = Sections.from_dict(row.sections) if row.sections else Sections()
     title, topic = one_line(row.title), one_line(sections.topic)
     if in_full:
-        questions = "; ".join(sections.open_questions)
-        lines = [f"Topic: {topic or title}", f"Open questions: {questions}" if questions else ""]
-        size = GIST_TOKENS // 2
+        values = [(_TITLES[name], getattr(sections, name)) for name in IN_FULL]
+        lines = [
+            f"Topic: {topic or title}",
+            *(f"{name}: {'; '.join(map(str, value))}" for name, value in values if value),
+        ]
+        room = GIST_TOKENS
     else:
         lines = [f"Topic: {title}: {topic}" if title and topic and title != topic else f"Topic: {topic or title}"]
-        size = LINE_TOKENS
-    clipped = tuple(tokens.truncate(line, size) for line in lines if line)
-    return Gist(row.id, row.summary_id, row.updated_at, clipped, in_full)
+        room = LINE_TOKENS
+    clipped = dict[str, str]()
+    for number, line in enumerate(sorted(lines, key=len)):  # short lines leave their room to longer ones
+        clipped[line] = tokens.truncate(line, room // (len(lines) - number))
+        room -= tokens.estimate(clipped[line])
+    return Gist(row.id, row.summary_id, row.updated_at, tuple(map(clipped.__getitem__, lines)), in_full)
 
 
 def read_gists(tx: Connection, stored: Sequence[tuple[int, int | None, bool]]) -> dict[int, tuple[Gist, str, str]]:

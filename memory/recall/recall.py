@@ -24,6 +24,7 @@ from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.relevance import (
     JUDGED,
+    POINTING,
     VAGUE,
     empty_exchanges,
     gate_for,
@@ -84,6 +85,7 @@ class Findings(NamedTuple):
     gated: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`), or
     the mini model says that one helps. None: the best hits are shown, as in mode `always`.
     marks: marks of unhelpful excerpts that have some of the hits. summaries, endings: of other conversations.
+    of_hits: summaries of other sessions that have hits, by the row ids of these, if the message points at earlier ones.
     """
 
     plan: SearchPlan
@@ -94,6 +96,7 @@ class Findings(NamedTuple):
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
     summaries: Sequence[Excerpt] = ()
+    of_hits: Mapping[int, Excerpt] = {}
     endings: tuple[Excerpt, ...] = ()
 
 
@@ -167,7 +170,10 @@ def search_in_snapshot(
     if findings.query is not None and flags.summaries and not by_session:
         limit += 1  # so that one is of a session without an excerpt
         summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
-        return findings._replace(summaries=summaries)
+        findings = findings._replace(summaries=summaries)
+        sessions = {hit.session_id for hit in findings.matches.hits} - {scope.session_row_id}
+        if sessions and final.kind in POINTING:
+            return findings._replace(of_hits=other_sessions.read_summaries(tx, sessions))
     return findings
 
 
@@ -276,7 +282,9 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
         hits = relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
-    return fit_budget(window, hits, budget=findings.budget, window_size=window_size, exclude=exclude)
+    summaries, budget = other_sessions.summaries_of_hits(findings.of_hits, hits, findings.budget)
+    excerpts = fit_budget(window, hits, budget=budget, window_size=window_size, exclude=exclude)
+    return other_sessions.with_summaries(excerpts, summaries)
 
 
 def _near_enough(
