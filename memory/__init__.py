@@ -12,11 +12,10 @@ passages    the text of documents, cut into parts and stored
 turn        one turn, from a message to its reply: begin, context, prompt, answer, record
 transcripts    the lists of messages that programs send with each request
 message_versions, hidden_messages    messages in the place of others, and messages that no prompt shows
-forgetting  what goes with messages that are erased or replaced
 recall      find earlier messages, decide whether to look for them, feed the search index
 feedback    what a person thinks of a reply, and what it changes
 examples    good answers to show
-knowledge   facts, summaries and the profile
+knowledge   facts, summaries and the profile; what goes with messages that are erased, replaced or forgotten
 instructions, job_listing, webhooks    named texts beside the system prompt; the list of jobs; addresses told of events
 engine      the parts below, built once for a process; what stands above are functions over it
 sessions    threads of messages, and which of them a prompt shows word for word

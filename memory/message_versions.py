@@ -27,8 +27,8 @@ from config import Settings
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import NotFound
-from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history, move_source
+from memory.knowledge.forgetting import forget_messages
 from memory.knowledge.summaries import use_newest_left
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import append

@@ -160,7 +160,7 @@ def test_the_built_in_model_forgets_and_keeps_out(app):
     assert [one["text"] for one in facts] == ["Lives in Oslo"]
     summary = good(client.get("/api/sessions/s/summary"))["latest"]["sections"]
     assert "walnuts" not in json.dumps(summary)
-    assert good(client.get("/api/sessions/s"))["title"] == "Lives in Oslo"
+    assert good(client.get("/api/sessions/s"))["title"] == "I live in Oslo."
     assert "stays in this chat alone" in say("Please don't remember this: my pin is 4711.")
     jobs_done(client, "summary", "index")
     assert "4711" not in json.dumps(good(client.get("/api/sessions/s/summary"))["latest"]["sections"])

@@ -24,9 +24,9 @@ from memory.access.owners import find_owner, get_session, get_user
 from memory.engine import Engine
 from memory.errors import NotFound, RecapError
 from memory.events import KEPT, tell
-from memory.forgetting import forget_messages
 from memory.knowledge import facts, overview
 from memory.knowledge.fact_writes import delete_with_history
+from memory.knowledge.forgetting import forget_messages
 from memory.store import item_rows
 from memory.store.store import item_not_found
 from memory.users import count_of

@@ -13,21 +13,19 @@ Invariants:
 from collections import Counter
 from datetime import datetime
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import or_, select, update
 
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.erasing import erasing
 from memory.erasing.erasing import DATABASE_FILES, SEARCH_INDEX, Receipt, receipt_of, vacuum_job
 from memory.errors import NotFound
-from memory.forgetting import forget_messages
 from memory.knowledge.fact_writes import delete_with_history
-from memory.knowledge.summaries import use_newest_left
-from memory.sessions.compaction import use_newest_summary
-from memory.sessions.messages import ERASED, skip_unread, tombstone
-from memory.sessions.titles import title_taken_anew
+from memory.knowledge.forgetting import forget_messages
+from memory.knowledge.summaries import summarised_without
+from memory.sessions.messages import ERASED, tombstone
 from memory.users import count_of
-from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, TurnRow
+from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, Transaction, TurnRow
 from models.jobs import JobRequest
 from models.owners import Caller
 
@@ -68,21 +66,11 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     delete_with_history(tx, facts, now)
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id == message.id), now)
     erased["turns"] = _empty_turn(tx, message)
-    summaries = _made_from(tx, row, message)
     if not message.branch:
         row.tokens -= message.tokens
         row.head_tokens -= message.tokens if message.position <= row.head_through else 0
-    with title_taken_anew(tx, row):
+    with summarised_without(engine, tx, row, [message]) as summaries:
         _empty(message, now)
-        for version in summaries:
-            tx.delete(version)
-        tx.flush()
-        versions = {version.version for version in summaries}
-        if row.summary_version in versions:
-            use_newest_left(tx, row, now, author="erasure")
-    if row.head_version in versions:
-        use_newest_summary(tx, row, engine.settings)
-    row.summary_through = skip_unread(tx, row, row.summary_through)
     erased["summaries"] = len(summaries)
     erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
     tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # an error may quote the message
@@ -110,26 +98,3 @@ def _empty_turn(tx: Transaction, message: MessageRow) -> int:
         return 0
     turn.memory = None
     return 1
-
-
-def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[SummaryRow]:
-    """Return the summary versions that may repeat the message."""
-    branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
-    begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
-    query = select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
-    tainted: dict[int | None, SummaryRow] = {}
-    previous: int | None = None
-    for version in tx.scalars(query):
-        # A branch's versions also cover messages before the place where the branch was cut off.
-        is_older = not message.branch or version.branch < message.branch
-        is_beneath = version.branch and is_older and message.position < begins.get(version.branch, 0)
-        may_have_read = message.refused is None or version.created_at < message.refused.at
-        is_on_path = version.branch == message.branch or is_beneath
-        covers = may_have_read and version.through >= message.position and is_on_path
-        # A person's summary stays on the current branch when the messages that it covered are replaced.
-        first_edit = previous is None and version.author == "person" and message.branch
-        parent = version.restores if version.author in ("rollback", "replacement", "erasure") else previous
-        if covers or first_edit or parent in tainted:
-            tainted[version.version] = version
-        previous = version.version
-    return list(tainted.values())

@@ -31,7 +31,7 @@ from memory.knowledge.rule_set import rules_of
 from memory.llm.mini_model import INTEGER, TEXT, CutOff, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.paging import Page
 from memory.quoting import block, escape, message_lines, one_line, profile_line
-from memory.sessions.messages import MESSAGES, QUOTABLE
+from memory.sessions.messages import INDEXED, MESSAGES
 from memory.store import item_rows
 from models import FactRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
@@ -195,7 +195,7 @@ def run(engine: Engine, job: Job) -> bool:
         engine.mini.budgets.check(tx, owner.id)
         tenant = Caller(owner.tenant)
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
-        read = MessageRow.id.in_(sources), *QUOTABLE
+        read = MessageRow.id.in_(sources), *INDEXED
         messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
         rules = rules_of(tx, owner.id, owner.tenant)
         if rules.review:
@@ -291,9 +291,10 @@ def _bad_schema(reason: str) -> InvalidRequest:
 
 
 def _new_facts(owner: OwnerRow) -> Any:
-    """Return a query for facts that no update of the profile has read, with the messages they were taken from."""
-    new = FactRow.id > owner.profile_through, FactRow.source_message_id.is_not(None), FactRow.owner_id == owner.id
-    return select(FactRow.id, FactRow.source_message_id).where(*IN_ALL_SESSIONS, *new).order_by(FactRow.id)
+    """Return a query for facts that no update of the profile has read, with their messages, which it may read."""
+    new = FactRow.id > owner.profile_through, FactRow.owner_id == owner.id
+    query = select(FactRow.id, FactRow.source_message_id).join(MessageRow, MessageRow.id == FactRow.source_message_id)
+    return query.where(*IN_ALL_SESSIONS, *new, *INDEXED).order_by(FactRow.id)
 
 
 def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: Profile, now: datetime) -> None:
@@ -307,8 +308,8 @@ def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: 
 def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
     """Return the ids of the next messages, of BATCH_TOKENS at most or one, and of the last fact taken from them."""
     sources, through, room = set[int](), 0, BATCH_TOKENS
-    query = _new_facts(owner).join(MessageRow, MessageRow.id == FactRow.source_message_id)
-    for fact_id, source, size in tx.execute(query.add_columns(MessageRow.tokens).limit(BATCH_FACTS_MAX)):
+    query = _new_facts(owner).add_columns(MessageRow.tokens).limit(BATCH_FACTS_MAX)
+    for fact_id, source, size in tx.execute(query):
         room -= size if source not in sources else 0
         if sources and room < 0:
             break

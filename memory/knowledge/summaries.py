@@ -1,11 +1,12 @@
 """Read, edit and ask for the structured summaries of sessions; every version of one is kept."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, insert, select
+from sqlalchemy import ColumnElement, bindparam, func, insert, select
 
 from memory import tokens
 from memory.access.owners import get_session
@@ -18,11 +19,12 @@ from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import skip_unread
 from memory.sessions.summary_schedule import summary_state
-from memory.sessions.titles import name_after
+from memory.sessions.titles import name_after, title_taken_anew
 from models import (
     IS_NEWEST_SUMMARY,
     FactRow,
     JobRow,
+    MessageRow,
     SessionRow,
     SummaryRow,
     Transaction,
@@ -191,6 +193,51 @@ def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str
         add_version(tx, row, sections, newest.through, now, author=author, restores=newest.version)
     else:
         row.summary_through = newest.through
+
+
+@contextmanager
+def summarised_without(
+    engine: Engine, tx: Transaction, row: SessionRow, messages: Collection[MessageRow]
+) -> Iterator[Collection[SummaryRow]]:
+    """Erase the versions of a session's summary that may repeat these messages, which go within; yield the versions.
+
+    The newest version without them is used again, and the title, if it came from what goes, is taken anew. The caller
+    asks for the job that continues the summary.
+    """
+    gone = {version.version: version for message in messages for version in _made_from(tx, row, message)}
+    with title_taken_anew(tx, row):
+        yield gone.values()
+        for version in gone.values():
+            tx.delete(version)
+        tx.flush()
+        if row.summary_version in gone:
+            use_newest_left(tx, row, engine.now(), author="erasure")
+    if row.head_version in gone:
+        use_newest_summary(tx, row, engine.settings)
+    row.summary_through = skip_unread(tx, row, row.summary_through)
+
+
+def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[SummaryRow]:
+    """Return the summary versions that may repeat the message."""
+    branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
+    begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
+    query = select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
+    tainted: dict[int | None, SummaryRow] = {}
+    previous: int | None = None
+    for version in tx.scalars(query):
+        # A branch's versions also cover messages before the place where the branch was cut off.
+        is_older = not message.branch or version.branch < message.branch
+        is_beneath = version.branch and is_older and message.position < begins.get(version.branch, 0)
+        may_have_read = message.refused is None or version.created_at < message.refused.at
+        is_on_path = version.branch == message.branch or is_beneath
+        covers = may_have_read and version.through >= message.position and is_on_path
+        # A person's summary stays on the current branch when the messages that it covered are replaced.
+        first_edit = previous is None and version.author == "person" and message.branch
+        parent = version.restores if version.author in ("rollback", "replacement", "erasure") else previous
+        if covers or first_edit or parent in tainted:
+            tainted[version.version] = version
+        previous = version.version
+    return list(tainted.values())
 
 
 def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:

@@ -11,7 +11,7 @@ Invariants:
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -24,8 +24,9 @@ from memory.engine import Engine
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope, supersession_chain
-from memory.knowledge.fact_writes import add_proposed, delete_with_history, schedule_end
+from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope
+from memory.knowledge.fact_writes import add_proposed, schedule_end
+from memory.knowledge.forgetting import forget_asked
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
 from memory.knowledge.summaries import insert_version, replace_texts
 from memory.knowledge.summary_update import (
@@ -39,7 +40,7 @@ from memory.llm.mini_model import ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import PromptTemplate
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, keep_out, without_kept_out
+from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, without_kept_out
 from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.sessions.titles import FIRST_MESSAGE, title_after
@@ -354,7 +355,7 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
     with engine.database.write(durable=False) as tx:  # after a power cut the job runs once more
         if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
             lock_owner(tx, session.owner_id)
-        advanced = tx.execute(_ADVANCE, _changes_of(batch, result, forgotten)).first()
+        advanced = tx.execute(_ADVANCE, _changes_of(batch, result)).first()
         if advanced is None:
             log.info("the session changed while its summary was being updated; doing it again")
             return False
@@ -370,10 +371,10 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
             ids, reason = [message.id for message in batch.source.messages], reason_of(batch.refused)
             mark_refused(tx, ids, batch.refused.code, reason, engine.now())
             engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
-        if forgotten:
-            _forget(engine, tx, batch, forgotten)
-        if corrected or forgotten:  # a true prefix matters more than a stable one
+        if corrected:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
+        if forgotten:  # this version goes too: it may repeat what the person asks to forget
+            forget_asked(engine, tx, Caller(session.tenant), forgotten, batch.source.requests_to_forget)
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)
             overview.enqueue_update(engine, tx, owner)
@@ -392,10 +393,9 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
     return True
 
 
-def _changes_of(batch: Batch, result: SummaryUpdate, forgotten: Collection[int]) -> dict[str, Any]:
+def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
     """Return the parameters of _ADVANCE."""
     session, source = batch.session, batch.source
-    old_topic = source.previous.topic if forgotten else None
     return {
         "session": session.id,
         "since": session.summary_version,
@@ -403,7 +403,7 @@ def _changes_of(batch: Batch, result: SummaryUpdate, forgotten: Collection[int])
         "count": len(source.messages),
         "last": batch.through,
         "old_title": session.title,
-        "new_title": title_after(session.title, session.first_message, result.sections.topic, old_topic),
+        "new_title": title_after(session.title, session.first_message, result.sections.topic),
         "named": result.type if source.types and result.type in (*source.types, "") else None,
     }
 
@@ -420,18 +420,6 @@ def _store_facts(
     counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, engine.now())
     schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
     return counts, corrected
-
-
-def _forget(engine: Engine, tx: Transaction, batch: Batch, fact_ids: Collection[int]) -> None:
-    """Delete facts that the person asks to forget, and keep out of memory the messages that say them and ask for it."""
-    owner_id, now = batch.session.owner_id, engine.now()
-    chain = supersession_chain(tx, fact_ids)
-    rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain), FactRow.owner_id == owner_id)).all()
-    profile.remove_values(tx, owner_id, rows, now)
-    sources = (row.source_message_id for row in rows if row.source_message_id is not None)
-    keep_out(tx, [*batch.source.requests_to_forget, *sources])
-    delete_with_history(tx, [row.id for row in rows], now)
-    engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, batch.session.id), summarise=False)
 
 
 def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:

@@ -5,14 +5,15 @@ fact, index or other chat has it, nor its reply (tests/test_memory_requests.py).
 says which facts they mean.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
-from sqlalchemy import or_, select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import aliased
 
 from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, text_pattern
 from memory.quoting import one_line, own_words
-from models import REVISED, MessageRow, Transaction
+from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import FactDraft
 from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message
 
@@ -75,19 +76,28 @@ def without_kept_out(messages: Iterable[Message]) -> list[Message]:
     ]
 
 
-def keep_out(tx: Transaction, message_ids: Collection[int]) -> None:
-    """Keep stored messages, and the replies to them, out of memory; the caller asks for the index job."""
-    request = aliased(MessageRow)
-    is_reply = select(request.id).where(
-        request.id.in_(message_ids),
-        request.session_id == MessageRow.session_id,
-        request.branch == MessageRow.branch,
-        request.position == MessageRow.position - 1,
-        MessageRow.role == "assistant",
-    )
-    for row in tx.scalars(select(MessageRow).where(or_(MessageRow.id.in_(message_ids), is_reply.exists()))):
-        row.extra = {**(row.extra or {}), **KEPT_OUT}
-        row.indexed_in = row.indexed_in and REVISED
+def exchanges(tx: Transaction, message_ids: Collection[int]) -> Sequence[MessageRow]:
+    """Return messages of a person with the replies to them, in order."""
+    asked, other = aliased(MessageRow), aliased(MessageRow)
+    of_session = asked.session_id == MessageRow.session_id, asked.branch == MessageRow.branch
+    until = select(other.id).where(other.session_id == asked.session_id, other.branch == asked.branch)
+    until = until.where(other.role == "user", other.position.between(asked.position + 1, MessageRow.position))
+    replies = asked.id.in_(message_ids), asked.position <= MessageRow.position, ~until.exists()
+    query = select(MessageRow).join(asked, and_(*of_session)).where(*replies)
+    return tx.scalars(query.order_by(MessageRow.session_id, MessageRow.position)).unique().all()
+
+
+def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> None:
+    """Keep exchanges of a session out of memory, and hide them but for the newest while its last reply is to come."""
+    last = messages[-1]
+    is_answered = last.role == "user" or (last.role == "assistant" and "tool_calls" not in (last.extra or {}))
+    is_open = last.position == row.message_count and (not is_answered or (row.lease_until or now) > now)
+    question = max((message.position for message in messages if message.role == "user"), default=0)
+    for message in messages:
+        message.extra = {**(message.extra or {}), **KEPT_OUT}
+        message.indexed_in = message.indexed_in and REVISED
+        if not (is_open and message.position >= question):
+            message.hidden_at = message.hidden_at or now
 
 
 def _ends(text: str) -> str:

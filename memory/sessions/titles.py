@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import select
 
-from memory.sessions.messages import QUOTABLE, title_from
+from memory.sessions.messages import INDEXED, title_from
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 
 _TOPIC = SummaryRow.sections["topic"].as_string()
@@ -17,7 +17,7 @@ _TOPIC = SummaryRow.sections["topic"].as_string()
 
 FIRST_MESSAGE = (
     select(MessageRow.content)
-    .where(MessageRow.session_id == SessionRow.id, *QUOTABLE, MessageRow.role == "user")
+    .where(MessageRow.session_id == SessionRow.id, *INDEXED, MessageRow.role == "user")
     .order_by(MessageRow.position)
     .limit(1)
     .correlate(SessionRow.__table__)
@@ -26,14 +26,9 @@ FIRST_MESSAGE = (
 """The person's first words in a session."""
 
 
-def title_after(title: str, first_message: str | None, topic: str, forgotten_topic: str | None = None) -> str:
-    """Return the title after a summary with this topic: the topic where only the first message gave one.
-
-    forgotten_topic: of the summary before, if words of it are to be forgotten. A title that it gave goes with it.
-    """
-    if not _is_taken_from(title, first_message, forgotten_topic):
-        return title
-    return title_from(topic) if topic or forgotten_topic is not None else title
+def title_after(title: str, first_message: str | None, topic: str) -> str:
+    """Return the title after a summary with this topic: the topic where only the first message gave one."""
+    return title_from(topic) if topic and _is_taken_from(title, first_message) else title
 
 
 def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:
@@ -46,7 +41,7 @@ def name_after(tx: Transaction, row: SessionRow, topic: str) -> None:
 def title_taken_anew(tx: Transaction, row: SessionRow) -> Iterator[None]:
     """Take the title anew from what is left, if it was taken from words that change within.
 
-    Within, messages or summaries of the session are replaced or erased, or messages refused or accepted.
+    Within, messages or summaries of the session are replaced or erased, or messages refused, accepted or kept out.
     """
     topics = select(_TOPIC).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
     is_taken = _is_taken_from(row.title, _first_message(tx, row), *tx.scalars(topics))

@@ -22,11 +22,12 @@ from memory.errors import RecapError
 from memory.knowledge import facts
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
+from memory.knowledge.forgetting import forget_asked
 from memory.knowledge.grounding import Ungrounded, contains_quote, strip_framing, words_of
 from memory.languages import content_terms, shared
 from memory.llm import Tool
 from memory.quoting import escape, one_line, own_words
-from memory.sessions.memory_requests import keep_out, requests_to_forget
+from memory.sessions.memory_requests import requests_to_forget
 from memory.turn.memory_report import WrittenFact
 from memory.turn.request import Turn
 from models import MessageRow, SessionRow, Transaction, retry_on_conflict
@@ -193,7 +194,7 @@ class FactTools:
         return written, "Written."
 
     def _forget(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
-        """Forget a fact as summaries do: keep its message, and the message that asks for it, out of memory."""
+        """Forget a fact, with the messages that state it and ask for it, as a summary does."""
         requests = requests_to_forget(own_words(source.content))
         if not requests:
             raise ToolError("the person's newest message asks to forget nothing.")
@@ -202,9 +203,7 @@ class FactTools:
         if fact not in self._named(known, requests):
             raise ToolError("the person asks to forget something else; forget no more than they name.")
         caller = self._turn.request.caller
-        facts.forget(self._engine, tx, caller, [fact.id])
-        keep_out(tx, [source.id, *filter(None, [fact.source_message_id])])
-        self._engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
+        forget_asked(self._engine, tx, caller, [fact.id], [source.id])
         again = {name: getattr(fact, name) for name in ("text", "category", "importance", "pinned")}
         again |= {"expires_at": fact.expires_at.isoformat()} if fact.expires_at is not None else {}
         owner = {name: value for name in ("user_id", "space") if (value := getattr(caller, name)) is not None}

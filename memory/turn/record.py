@@ -23,8 +23,8 @@ from memory.errors import (
     TooLarge,
     database_failed,
 )
-from memory.forgetting import refuse_messages
 from memory.hidden_messages import accept_messages
+from memory.knowledge.forgetting import refuse_messages
 from memory.leases import RELEASE_TIMEOUT_SECONDS
 from memory.llm.openai_form import to_openai
 from memory.ops import logs

@@ -1,12 +1,18 @@
-"""Remove from long-term memory what was made from erased or refused messages, and from forgotten facts.
+"""Remove from memory what was made from messages that are erased, refused or asked to be forgotten.
 
-Invariant: no document, and no earlier version of one, says what rests on these messages, alone or with others. A
-profile loses those values, an instruction those versions, an overview those sentences; any other document goes whole.
-A value goes too if it names a message that is no source of its document: an import may have renamed the session
-(test_erasing, test_profile, test_overview).
+What a person asks to forget, in words or through a model's tool, is forgotten as if its messages had been erased, but
+for their words: they stay stored, kept out of memory and hidden from their own session's prompts.
+
+Invariants:
+- Once the jobs have run, no summary, title, document or prompt has what was made of these messages, or their words
+  (test_forgetting).
+- No document, and no earlier version of one, says what rests on these messages, alone or with others. A
+  profile loses those values, an instruction those versions, an overview those sentences; any other document goes whole.
+  A value goes too if it names a message that is no source of its document: an import may have renamed the session
+  (test_erasing, test_profile, test_overview).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from datetime import datetime
@@ -16,14 +22,20 @@ from typing import Any
 from sqlalchemy import Select, or_, select
 
 from memory import instructions
+from memory.access.owners import lock_session
+from memory.engine import Engine
 from memory.errors import ModelError
-from memory.knowledge import overview
+from memory.knowledge import facts, overview
+from memory.knowledge.fact_reads import supersession_chain
 from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
+from memory.knowledge.summaries import summarised_without
+from memory.sessions.memory_requests import exchanges, keep_out
 from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
+from models.owners import Caller
 from models.store import Namespace, Source
 
 
@@ -73,3 +85,26 @@ def refuse_messages(tx: Transaction, ids: Collection[int], error: ModelError, no
     mark_refused(tx, ids, error.code, reason_of(error), now)
     delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))), now, "refused")
     forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
+
+
+def forget_asked(
+    engine: Engine, tx: Transaction, caller: Caller, fact_ids: Collection[int], requests: Collection[int]
+) -> None:
+    """Forget facts that messages of these ids, the `requests`, ask to forget.
+
+    What rests on the messages that stated them goes too. These, the requests, and the replies to both are kept out.
+    """
+    chain = supersession_chain(tx, fact_ids)
+    sources = tx.scalars(select(FactRow.source_message_id).where(FactRow.id.in_(chain))).all()
+    facts.forget(engine, tx, caller, fact_ids)
+    by_session: dict[int, list[MessageRow]] = defaultdict(list)
+    for message in exchanges(tx, {*filter(None, sources), *requests}):
+        by_session[message.session_id].append(message)
+    locked = ((lock_session(tx, session_id), messages) for session_id, messages in sorted(by_session.items()))
+    sessions = [(row, messages) for row, messages in locked if row is not None]
+    for row, messages in sessions:
+        forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_([one.id for one in messages])), engine.now())
+        with summarised_without(engine, tx, row, messages):
+            keep_out(row, messages, engine.now())
+    for row, _ in sessions:
+        engine.sessions.enqueue_follow_ups(tx, row)
