@@ -16,6 +16,7 @@ from config import SettingsError
 from memory.access.owners import get_session
 from memory.engine import utc_now
 from memory.errors import Conflict
+from memory.knowledge.fact_reads import find_corrections
 from memory.recall import indexing
 from memory.sessions.refused_messages import mark_refused
 from models import JobRow, for_update
@@ -25,6 +26,7 @@ from models.store import Get, Put, Search
 from search_index import SearchIndex
 from search_index.postgres_tables import SIZED, TABLES
 from tests.http import append, ask, chat, failed, good, read_all, said, stream, streamed_text
+from tests.knowledge import Talk
 from tests.test_stop import speaking, stop
 
 pytestmark = pytest.mark.slow
@@ -94,6 +96,16 @@ def test_references_summaries_and_related_conversations_are_read_as_on_sqlite(no
     assert found and "SECRET" not in str(found)
     related = good(client.get("/api/sessions/roof/related?user_id=ada"))["items"]
     assert [one["session_id"] for one in related] == ["costs"]
+
+
+def test_what_was_corrected_is_read_as_on_sqlite(nodes, model_server):
+    talk = Talk(nodes[0], model_server, "home", "ada")
+    talk.hear("I live in Tartu, near the bridge.")
+    talk.hear(*(said("Hm.", "assistant") for _ in range(6)), "I live in Riga.")
+    (fact,) = talk.facts()
+    with engine_of(nodes[1]).database.connect() as tx:
+        corrections = find_corrections(tx, 1, [1, fact["source_message_id"]], utc_now())
+    assert [(message, [one.id for one in facts]) for message, facts in corrections.items()] == [(1, [fact["id"]])]
 
 
 def test_a_refused_message_is_left_out_on_every_node(nodes):

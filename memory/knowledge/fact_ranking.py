@@ -1,7 +1,7 @@
 """Prioritise facts: choose those that a prompt shows, and say why. Nothing here reads the database."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Self
@@ -43,19 +43,34 @@ class Ranking:
         return self.prioritise(facts, "", budget // 2, now)
 
     def for_message(
-        self, facts: Sequence[Fact], message: str, budget: int, now: datetime, *, is_personal: bool = True
+        self,
+        facts: Sequence[Fact],
+        message: str,
+        budget: int,
+        now: datetime,
+        *,
+        is_personal: bool = True,
+        first: Collection[int] = (),
     ) -> tuple[Fact, ...]:
         """Return the most relevant of the facts outside the prefix, best first, after the pinned ones.
 
-        is_personal: without it, only facts that share words with the message or are near it.
+        is_personal: without it, only facts that share words with the message or are near it. first: ids of those that
+        come before all others, whatever the message.
         """
         query = self._words(message) if facts else frozenset()
         ranked = [
             (fact, self._score(fact, query, like, now))
             for fact, like in zip(facts, self._near(facts, message), strict=True)
-            if fact.pinned or is_personal or like >= NEARNESS_MIN or not query.isdisjoint(self._words(fact.text))
+            if fact.pinned
+            or is_personal
+            or fact.id in first
+            or like >= NEARNESS_MIN
+            or not query.isdisjoint(self._words(fact.text))
         ]
-        ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].relevance, pair[1].total, pair[0].id), reverse=True)
+        ranked.sort(
+            key=lambda pair: (pair[0].id in first, pair[0].pinned, pair[1].relevance, pair[1].total, pair[0].id),
+            reverse=True,
+        )
         return _within(budget - budget // 2, ranked)
 
     def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:

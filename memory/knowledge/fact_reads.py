@@ -1,20 +1,23 @@
 """Read facts, and keep those that are valid for a session in the process, until one of them changes.
 
 Invariants:
+- A correction is shown only if its source is neither hidden, kept out nor refused [test_corrected].
 - What is kept is used only under the revision that the same transaction reads of the owner, and until the first of
   the facts ends, so a change, an erasure or a roll-back in any process shows at once [test_current_facts].
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, not_, or_, select
 
 from memory.engine import Engine
-from models import FactRow, OwnerRow, SessionRow, Transaction
+from memory.sessions.messages import INDEXED, VISIBLE
+from models import FactRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.facts import Fact
 
 CURRENT_FACTS_MAX = 500  # facts of one session and its person that are read at once, the most important first
@@ -64,6 +67,46 @@ def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: Co
         step = set(tx.scalars(select(FactRow.id).where(FactRow.superseded_by.in_(step), *conditions))) - chain
         chain = chain | step
     return chain
+
+
+# -- what holds in place of what was said
+
+CORRECTED = FactRow.owner_id == bindparam("owner"), FactRow.valid_to.is_not(None), FactRow.superseded_by.is_not(None)
+"""True of an owner's facts in whose place another one was put."""
+
+_SUPERSEDED = (
+    select(FactRow.source_message_id, FactRow.superseded_by, not_(FactRow.merged).label("is_corrected"))
+    .where(FactRow.source_message_id.in_(bindparam("messages", expanding=True)), *CORRECTED)
+    .cte("superseded", recursive=True)
+)
+_CHAIN = _SUPERSEDED.union(
+    select(
+        _SUPERSEDED.c.source_message_id, FactRow.superseded_by, or_(_SUPERSEDED.c.is_corrected, not_(FactRow.merged))
+    )
+    .join(_SUPERSEDED, FactRow.id == _SUPERSEDED.c.superseded_by)
+    .where(*CORRECTED)
+)
+_CORRECTIONS = (
+    FACTS.add_columns(_CHAIN.c.source_message_id)
+    .join(_CHAIN, FactRow.id == _CHAIN.c.superseded_by)
+    .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
+    .where(_CHAIN.c.is_corrected, valid_at(None), FactRow.owner_id == bindparam("owner"))
+    .where(or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED)))
+    .order_by(FactRow.id)
+)
+
+
+def find_corrections(
+    tx: Connection, owner_id: int, messages: Collection[int], now: datetime
+) -> Mapping[int, Collection[Fact]]:
+    """Return the owner's facts that hold now in place of facts of these messages, by the ids of the messages.
+
+    A fact that was only merged with others that say the same is not corrected.
+    """
+    corrections = defaultdict[int, list[Fact]](list)
+    for *values, message_id in tx.execute(_CORRECTIONS, {"owner": owner_id, "messages": list(messages), NOW.key: now}):
+        corrections[message_id].append(Fact(*values))
+    return corrections
 
 
 # -- what is valid for a session

@@ -10,7 +10,7 @@ Invariants:
 - No message is recalled that the prompt shows anyway (test_recall).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import compress
@@ -19,6 +19,7 @@ from typing import Final, Literal, NamedTuple
 from sqlalchemy import Connection
 
 from memory.engine import Engine
+from memory.knowledge.fact_reads import find_corrections
 from memory.languages import analysis_in
 from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
@@ -35,6 +36,7 @@ from memory.recall.relevance import (
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
 from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
+from models.facts import Fact
 from models.messages import Excerpt
 from search_index import Hit, PreparedQuery, Query
 
@@ -50,6 +52,7 @@ SPARE = 10  # more hits than the limit, to replace those that are left out
 class RecallResult:
     """Excerpts that a turn shows, best first, and why these or why none.
 
+    corrections: facts that hold now in place of what the excerpts say.
     kind: that of the plan, unless recall is "off", the session is "session_only", the model is "asked" to search by
     itself, or LATEST or MISSING says what became of the plan. "": what fits stands in another memory.
     """
@@ -58,6 +61,7 @@ class RecallResult:
     mode: str = "auto"
     reason: str = ""
     kind: Kind | Literal[""] = ""
+    corrections: Sequence[Fact] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class Findings(NamedTuple):
     gated: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`), or
     the mini model says that one helps. None: the best hits are shown, as in mode `always`.
     marks: marks of unhelpful excerpts that have some of the hits. summaries, endings: of other conversations.
+    corrections: facts that hold in place of what messages of the window say, by the ids of these.
     of_hits: summaries of other sessions that have hits, by the row ids of these, if the message points at earlier ones.
     """
 
@@ -95,6 +100,7 @@ class Findings(NamedTuple):
     query: PreparedQuery | None = None
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
+    corrections: Mapping[int, Collection[Fact]] = {}
     summaries: Sequence[Excerpt] = ()
     of_hits: Mapping[int, Excerpt] = {}
     endings: tuple[Excerpt, ...] = ()
@@ -160,6 +166,8 @@ def search_in_snapshot(
     if final.text and recall.query is not None and not findings.matches.hits:
         prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
         findings = _search(engine, tx, findings, prepared, generation, flags)
+    if flags.corrected and (found := findings.matches.window):
+        findings = findings._replace(corrections=find_corrections(tx, scope.owner_id, found, engine.now()))
     if final.latest:
         budget, page = min(recall.budget, other_sessions.ENDINGS_TOKENS_MAX), engine.settings.public_url
         if by_session:
@@ -167,14 +175,7 @@ def search_in_snapshot(
         else:
             endings = other_sessions.latest_endings(tx, scope, budget, page, final.latest)
         return findings._replace(endings=endings)
-    if findings.query is not None and flags.summaries and not by_session:
-        limit += 1  # so that one is of a session without an excerpt
-        summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
-        findings = findings._replace(summaries=summaries)
-        sessions = {hit.session_id for hit in findings.matches.hits} - {scope.session_row_id}
-        if sessions and final.kind in POINTING:
-            return findings._replace(of_hits=other_sessions.read_summaries(tx, sessions))
-    return findings
+    return _find_summaries(engine, tx, findings) if flags.summaries and not by_session else findings
 
 
 def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
@@ -200,7 +201,9 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
         reason += f"; {WORDS_ALONE}"
     if findings.matches.left_out:
         reason += f"; {findings.matches.left_out:,} older messages are still being indexed and were not searched"
-    return RecallResult(excerpts, reason=reason, kind=kind)
+    shown = [message.id for excerpt in excerpts for message in excerpt.messages]
+    corrections = {fact.id: fact for message_id in shown for fact in findings.corrections.get(message_id, ())}
+    return RecallResult(excerpts, reason=reason, kind=kind, corrections=tuple(corrections.values()))
 
 
 def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) -> tuple[Excerpt, ...]:
@@ -249,6 +252,18 @@ def _search(
     hit_ids = [hit.message_id for hit in matches.hits]
     marks = marks_on(tx, scope.owner_id, hit_ids) if flags.unhelpful and hit_ids else ()
     return findings._replace(query=prepared, matches=matches, marks=marks)
+
+
+def _find_summaries(engine: Engine, tx: Connection, findings: Findings) -> Findings:
+    """Add the summaries of other sessions that fit the query, and those of the hits if the message points at them."""
+    scope, hits = findings.scope, findings.matches.hits
+    if findings.query is not None:
+        limit = engine.settings.recall_limit + 1  # so that one is of a session without an excerpt
+        summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
+        findings = findings._replace(summaries=summaries)
+        if findings.plan.kind in POINTING and (sessions := {hit.session_id for hit in hits} - {scope.session_row_id}):
+            findings = findings._replace(of_hits=other_sessions.read_summaries(tx, sessions))
+    return findings
 
 
 def _find_latest(engine: Engine, tx: Connection, scope: SearchScope, spans: Spans, limit: int) -> Matches:

@@ -78,12 +78,14 @@ class SearchResult(NamedTuple):
 class SearchFlags(NamedTuple):
     """Kinds of rows that an owner may have; a kind that is False is not searched.
 
+    corrected: facts in whose place others were put.
     unindexed: messages that the index does not have; None: not read yet.
     """
 
     links: bool = True
     unhelpful: bool = True
     summaries: bool = True
+    corrected: bool = True
     unindexed: Unindexed | None = None
 
 

@@ -238,12 +238,19 @@ def _choose_for_message(
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     visible = {(message.id, message.created_at) for message in context.recent}
+    in_prefix = {fact.id for fact in prefix.facts}
+    corrections = {
+        fact.id: fact for fact in recalled.corrections if fact.id not in in_prefix and not prefix.profile.states(fact)
+    }
+    others = {fact.id: fact for fact in prefix.other_facts} | corrections
     # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
-    unseen = [fact for fact in prefix.other_facts if (fact.source_message_id, fact.valid_from) not in visible]
+    unseen = [fact for fact in others.values() if (fact.source_message_id, fact.valid_from) not in visible]
     facts: tuple[Fact, ...] = ()
     if unseen:
         is_personal, budget = role_meant(question) is not None, settings.fact_tokens
-        facts = Ranking.of(engine).for_message(unseen, question, budget, engine.now(), is_personal=is_personal)
+        facts = Ranking.of(engine).for_message(
+            unseen, question, budget, engine.now(), is_personal=is_personal, first=corrections
+        )
     examples: tuple[Example, ...] = ()
     if (
         settings.example_tokens

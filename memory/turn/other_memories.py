@@ -88,7 +88,11 @@ def select_others(
     for other, facts, findings in found:
         result = recall.choose_excerpts(engine, findings)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
-        fitting = ranking.for_message(facts, question, budget, engine.now(), is_personal=is_personal)
+        corrections = {fact.id: fact for fact in result.corrections}
+        unseen = [*({fact.id: fact for fact in facts} | corrections).values()]
+        fitting = ranking.for_message(
+            unseen, question, budget, engine.now(), is_personal=is_personal, first=corrections
+        )
         if fitting or excerpts:
             shown.append(OtherMemory(other.scope.owner_id, other.space, fitting, excerpts))
     return tuple(shown)

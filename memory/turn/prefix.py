@@ -21,7 +21,7 @@ from memory.access.owners import OWNER_AND_TENANT
 from memory.engine import Engine
 from memory.knowledge import overview, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import NOW, current_facts, in_scope, valid_at
+from memory.knowledge.fact_reads import CORRECTED, NOW, current_facts, in_scope, valid_at
 from memory.knowledge.graph import LINKED
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
@@ -86,6 +86,7 @@ _PREFIX = (
         exists(examples.OF_BOTH).label("examples"),
         exists(unhelpful.OF_OWNER).label("unhelpful"),
         exists(_OTHER_SUMMARIES).label("summaries"),
+        exists(select(FactRow.id).where(*CORRECTED)).label("corrected"),
         exists(UNSHOWN).label("unshown"),
     )
     .select_from(select(literal(1)).subquery())  # at least one row
@@ -205,7 +206,7 @@ def read_prefix(
         settings=of_type.settings,
         summary_state=summary_state(session, first.state),
         is_failing=first.error is not None,
-        flags=SearchFlags(first.links, first.unhelpful, first.summaries, to_unindexed(tx, first)),
+        flags=SearchFlags(first.links, first.unhelpful, first.summaries, first.corrected, to_unindexed(tx, first)),
         has_examples=first.examples,
         has_unshown=first.unshown,
     )

@@ -1,0 +1,112 @@
+"""Excerpts that no longer hold: the prompt shows beside them the fact that holds now."""
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from app import engine_of
+from memory.knowledge.fact_reads import find_corrections
+from tests.application import statements
+from tests.http import append, chat, good, said
+from tests.knowledge import Talk, fact
+from tests.knowledge import digest_of as digest
+from tests.model_server import ModelServer
+from tests.recall import last, words
+
+ADA = {"user_id": "ada"}
+QUESTION = "What does the kayak cost?"
+OLD, FIRST, SECOND = "The red kayak costs 400 euros.", "It went up to 450 <b>", "Now they want 480 for it"
+
+
+def shown(answer: dict[str, Any]) -> list[str]:
+    return [one["text"] for one in answer["memory"]["facts"]]
+
+
+@pytest.fixture
+def talk(model_app, model_server):
+    """Ada's kayak, whose price changed twice, far from where she told the first."""
+    talk = Talk(model_app, model_server, "kayak", "ada")
+    talk.hear(OLD, reply=digest(fact("The kayak costs 400 euros", 1, OLD)))
+    for price, text in enumerate((FIRST, SECOND)):
+        (old,) = talk.facts()
+        filler = [said(f"Thing {number} of day {price}.", "assistant") for number in range(6)]
+        new = fact(f"The price is {text}", 8 + 7 * price, text, supersedes=[old["id"]])
+        talk.hear(*filler, text, reply=digest(new))
+    assert talk.texts() == [f"The price is {SECOND}"]
+    return talk
+
+
+def test_the_fact_that_holds_stands_beside_words_that_were_corrected(talk, model_server):
+    answer = chat(talk.client, QUESTION, session_id="new", **ADA)
+    assert OLD in words(answer) and shown(answer) == [f"The price is {SECOND}"]
+    text = last(model_server)
+    assert text.index("400 euros") < text.index(f"<facts>\n- The price is {SECOND} (said ") and "went up" not in text
+    assert shown(good(talk.client.get(f"/api/sessions/new/turns/{answer['message_id']}"))) == shown(answer)
+    assert shown(chat(talk.client, "Which weather is it?", temporary=True, **ADA)) == []
+
+
+def test_it_is_quoted_as_data(talk, model_server):
+    (newest,) = talk.facts()
+    good(talk.client.delete(f"/api/facts/{newest['id']}", query_string={**ADA, "restore": "true"}))
+    assert shown(chat(talk.client, QUESTION, temporary=True, **ADA)) == [f"The price is {FIRST}"]
+    assert "<facts>\n- The price is It went up to 450 &lt;b&gt; (said " in last(model_server)
+
+
+def hide(client: FlaskClient, fact_id: int) -> None:
+    good(client.post("/api/sessions/kayak/messages/hide", json={**ADA, "first": 15, "last": 15}))
+
+
+def forget(client: FlaskClient, fact_id: int) -> None:
+    good(client.delete(f"/api/facts/{fact_id}", query_string=ADA))
+
+
+@pytest.mark.parametrize("act", [hide, forget])
+def test_what_is_hidden_or_forgotten_is_no_correction(talk, model_server, act):
+    (newest,) = talk.facts()
+    act(talk.client, newest["id"])
+    answer = chat(talk.client, QUESTION, temporary=True, **ADA)
+    assert OLD in words(answer) and shown(answer) == [] and "480" not in last(model_server)
+
+
+def test_facts_that_were_only_merged_correct_nothing_until_their_successor_is_corrected(model_app, model_server):
+    engine, trip = engine_of(model_app), ("Went to Porto with Ida", "With Ida the user went to Porto")
+    for session, text in zip(("one", "two"), trip, strict=True):
+        talk = Talk(model_app, model_server, session, "ada")
+        talk.hear(text, reply=digest(fact(text, 1, scope="user")))
+    good(talk.client.post("/api/users/ada/consolidation"))
+    engine.job_queue.run_due(["consolidation"])
+    (left,) = talk.facts(user_id="ada")
+    assert left["proof_count"] == 2
+    everywhere = list(range(1, 9))  # ids of messages
+    with engine.database.connect() as tx:
+        assert find_corrections(tx, 1, everywhere, engine.now()) == {}
+    talk.hear("It was Faro", reply=digest(fact("It was Faro", 2, scope="user", supersedes=[left["id"]])))
+    with engine.database.connect() as tx:
+        corrections = find_corrections(tx, 1, everywhere, engine.now())
+    assert [[fact.text for fact in facts] for facts in corrections.values()] == [["It was Faro"]] * 2
+
+
+def test_a_turn_asks_once_for_corrections_and_only_if_there_are_any(talk, model_server: ModelServer):
+    append(talk.client, "bobs", [said(OLD)], user_id="bob")
+    asked = {}
+    for user in ("ada", "bob"):
+        with statements(engine_of(talk.app).database) as sent:
+            answer = chat(talk.client, QUESTION, temporary=True, user_id=user)
+        assert OLD in words(answer)
+        asked[user] = sum("superseded AS" in statement or "superseded(" in statement for statement in sent)
+    assert asked == {"ada": 1, "bob": 0} and "480" not in last(model_server)
+
+
+def test_corrections_of_a_space_stand_in_its_block(model_app, model_server):
+    client = model_app.test_client()
+    append(client, "ours", [said(OLD)], space="boats")
+    model_server.mini.queue(digest(fact("The kayak costs 400 euros", 1, OLD)))
+    engine_of(model_app).job_queue.run_due(["summary"])
+    (old,) = good(client.get("/api/facts", query_string={"session_id": "ours", "space": "boats"}))["items"]
+    append(client, "ours", [*(said("Hm.", "assistant") for _ in range(6)), said(SECOND)], space="boats")
+    model_server.mini.queue(digest(fact(f"The price is {SECOND}", 8, SECOND, supersedes=[old["id"]])))
+    engine_of(model_app).job_queue.run_due(["summary"])
+    chat(client, QUESTION, temporary=True, spaces=["boats"], **ADA)
+    text = last(model_server)
+    assert text.index('<space name="boats">') < text.index("400 euros") < text.index("<facts>") < text.index("480 for")
