@@ -259,7 +259,8 @@ def message_lines(messages: Iterable[Message], on: date | None = None, *, number
         else:
             number = f"{GAP}\n" if last and message.position > last + 1 else ""
         said, last = message.created_at.date(), message.position
-        yield f"{number}{'' if said == on else f'{said} '}{message_line(message)}"
+        day = f"{said} {said:%A} " if numbered else f"{said} "  # whoever works out dates needs the weekday
+        yield f"{number}{'' if said == on else day}{message_line(message)}"
         on = said
 
 

@@ -185,7 +185,7 @@ def test_facts_from_anywhere_but_the_persons_own_words_are_refused_and_counted(m
 def eager(body: Body) -> Any:
     """A mini model that takes every sentence it reads for a fact, whoever says it and wherever it stands."""
     material = unescape(body["messages"][-1]["content"])
-    messages = re.findall(r'^\[(\d+)\] (?:\S+ )?\S+ \w+(?: "[^"]*")?: (.*(?:\n  .*)*)', material, re.M)
+    messages = re.findall(r'^\[(\d+)\] (?:\S+ \S+ )?\S+ \w+(?: "[^"]*")?: (.*(?:\n  .*)*)', material, re.M)
     found = [(int(number), sentence) for number, text in messages for sentence in re.split(r"(?<=[.?!])\s+|\n", text)]
     known = [(1, text) for text in re.findall(r"^\[\d+\] (.*) \(said", material, re.M)]
     facts = [fact(text.strip()[:300], number) for number, text in [*found, *known] if text.strip()][:40]

@@ -397,7 +397,9 @@ def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world, batch)
     profile, messages = named(blocks_of(material), "profile", "messages")
     assert len(profile.lines) == 1 and messages.lines
     planted.all_quoted([Line(goal) for goal in json.loads(decoded(profile.lines[0]))["goals"]])
-    assert all(re.match(r"\[\d+\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d user", decoded(line)) for line in messages.lines)
+    assert all(
+        re.match(r"\[\d+\] (?:\d{4}-\d\d-\d\d [A-Z][a-z]+ )?\d\d:\d\d user", decoded(line)) for line in messages.lines
+    )
 
 
 @batches

@@ -56,7 +56,7 @@ def test_dates_of_a_summary_are_counted_from_the_persons_day(start, model_server
     client = start()
     chat(client, "My exam is tomorrow.", session_id="s", user_id="ada", timezone=NEW_YORK)
     engine_of(client.application).job_queue.run_due(["summary"])
-    assert "2026-11-28 20:30 user: My exam is tomorrow." in prompts(model_server, "mini")[-1][-1]["content"]
+    assert "2026-11-28 Saturday 20:30 user: My exam is tomorrow." in prompts(model_server, "mini")[-1][-1]["content"]
 
 
 def test_a_model_may_copy_the_present_into_a_search(start, model_server):

@@ -71,7 +71,8 @@ _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a ca
 _PORTUGUESE_IN = re.compile(r"\bno\b", re.I)
 _OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
 _BEFORE_TOLD = re.compile(
-    r"^(?:\[\d+\]\s*|[-*•]\s+|(?:\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
+    r"^(?:\[\d+\]\s*|[-*•]\s+"
+    r"|(?:\d{4}-\d\d-\d\d(?: [A-Z][a-z]+)?(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
     r"|(?:the )?(?:user|person) "
     r"|(?:yes|yeah|yep|right|ok|okay|so|well|indeed|exactly|correct|again|still)\s*[,:;.!-]+\s*"
     r"|(?:and |so |but )?(?:as )?(?:you|I|we)(?:'ve| have)? (?:already |just )?(?:told|said|say|mentioned|know|knew"

@@ -21,7 +21,7 @@ _ATTACHED = re.compile(
 )
 _ITEM_END = re.compile(r"\n(?!  )")  # lines of one item are indented
 _MESSAGE = re.compile(
-    r"(?:\[(?P<number>\d+)\] )?(?:(?P<day>\d{4}-\d\d-\d\d) )?\d\d:\d\d "
+    r"(?:\[(?P<number>\d+)\] )?(?:(?P<day>\d{4}-\d\d-\d\d)(?: [A-Z][a-z]+)? )?\d\d:\d\d "
     r'(?P<role>\w+)(?: "(?P<name>[^"]*)")?: (?P<text>.*)',
     re.S,
 )
