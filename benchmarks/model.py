@@ -36,7 +36,7 @@ FACT_WORDS_MIN = 6  # shorter sentences, such as "Ha, go on.", are not facts
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _SUMMARY = re.compile(r"<summary_so_far>\n(.*?)\n</summary_so_far>", re.S)
-_MESSAGE = re.compile(r"^\[(\d+)\] (?:\d{4}-\d\d-\d\d )?\d\d:\d\d (user|assistant): (.*)$", re.M)
+_MESSAGE = re.compile(r"^\[(\d+)\] (?:\d{4}-\d\d-\d\d \w+ )?\d\d:\d\d (user|assistant): (.*)$", re.M)
 _SENTENCE = re.compile(r".+?(?:[.!?…]+(?=\s)|$)")
 
 Json = Mapping[str, Any]

@@ -359,7 +359,7 @@ def listing(body: Body) -> Any:
     """A summary that lists every word the mini model was shown, and facts that are the words of the person."""
     material = body["messages"][1]["content"]
     shown = sorted(set(WORD.findall(re.sub(r"<known_facts>.*?</known_facts>", "", material, flags=re.DOTALL))))
-    own = re.findall(r"^\[(\d+)\] (?:\S+ )?\S+ user: (w\d+)\b", material, re.MULTILINE)
+    own = re.findall(r"^\[(\d+)\] (?:\S+ \S+ )?\S+ user: (w\d+)\b", material, re.MULTILINE)
     chunks = [" ".join(shown[at : at + 20]) for at in range(0, len(shown), 20)]
     return digest_of(*(fact(word, int(position), word) for position, word in own), data=chunks)
 

@@ -534,7 +534,7 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(model_app
     model_server.mini.queue(digest_of(fact("Has an exam on 2024-05-02", 1, exam, scope="user"), topic="Exam"))
     engine_of(app).job_queue.run_due()
     sent = str(prompts(model_server, "mini"))
-    assert f"2024-05-01 10:00 user: {exam}" in sent and "counted from the day of their message" in sent
+    assert f"2024-05-01 Wednesday 10:00 user: {exam}" in sent and "counted from the day of their message" in sent
     (held,) = read_all(app.test_client(), "/api/facts", user_id="ada")
     assert (held["text"], held["valid_from"]) == ("Has an exam on 2024-05-02", "2024-05-01T10:00:00+00:00")
     (tmp_path / "user.json").write_text('{"chatgpt_plus_user": true}')
