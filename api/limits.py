@@ -123,9 +123,8 @@ def _reset_at(counter: FixedWindowRateLimiter, limit: RateLimitItem, *counted_as
     reset_time: float = counter.get_window_stats(limit, *counted_as).reset_time
     if reset_time - time.time() <= limit.get_expiry():
         return reset_time
-    counter.clear(
-        limit, *counted_as
-    )  # the clock was put back, and the limit would stay reached until it is there again
+    # The clock was put back, and the limit would stay reached until it is there again.
+    counter.clear(limit, *counted_as)
     return None
 
 

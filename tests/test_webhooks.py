@@ -253,12 +253,17 @@ def test_many_events_are_delivered_each_once(app, client, receiver):
         assert receiver.of(f"u{number}") == list(range(120 * number + 1, 120 * number + 121))
 
 
-def test_a_pause_ends_when_the_clock_is_put_back(app, client, receiver):
+def fail_to_deliver(app, client, receiver):
+    """Make a webhook, and fail to deliver its first event; return the engine."""
     make(client, receiver)
     receiver.status = 503
     append(client, "tea", [said("One")], **ADA)
     deliver(app)
-    engine = engine_of(app)
+    return engine_of(app)
+
+
+def test_a_pause_ends_when_the_clock_is_put_back(app, client, receiver):
+    engine = fail_to_deliver(app, client, receiver)
     with engine.database.write() as tx:  # the last tries were tomorrow
         row = tx.scalars(select(WebhookRow)).one()
         row.failing_since = engine.now() + timedelta(days=1)
@@ -269,11 +274,7 @@ def test_a_pause_ends_when_the_clock_is_put_back(app, client, receiver):
 
 
 def test_a_webhook_that_fails_for_long_is_disabled_and_enabled_it_gets_everything(app, client, receiver):
-    make(client, receiver)
-    receiver.status = 503
-    append(client, "tea", [said("One")], **ADA)
-    deliver(app)
-    engine = engine_of(app)
+    engine = fail_to_deliver(app, client, receiver)
     assert webhook(client)["failing_since"] and webhook(client)["enabled"]
     with engine.database.write() as tx:
         row = tx.scalars(select(WebhookRow)).one()

@@ -220,9 +220,8 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     Grounding([source]).check(FactDraft(text, source.position, without_blocks(content)))
     words, about = frozenset(_words(content)), set(stems(text))
     unknown = [name for name in names_in(text) if not shared([name], words)]
-    nouns_max = (
-        len(names_in(text)) / 2 if "de" in ENGLISH.likely_languages(text) else 0
-    )  # there all nouns look like names
+    is_german = "de" in ENGLISH.likely_languages(text)  # in which all nouns look like names
+    nouns_max = len(names_in(text)) / 2 if is_german else 0
     if len(unknown) > nouns_max:
         raise Ungrounded("it has a name that is not in its sources")
     if any(number not in content for number in text if NUMBER_WORDS.get(number, 1) != 1):  # 三, as words are not split

@@ -1,6 +1,6 @@
 """Read, edit and ask for the structured summaries of sessions; every version of one is kept."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -204,7 +204,7 @@ def summarised_without(
     The newest version without them is used again, and the title, if it came from what goes, is taken anew. The caller
     asks for the job that continues the summary.
     """
-    gone = {version.version: version for message in messages for version in _made_from(tx, row, message)}
+    gone = _made_from(tx, row, messages)
     with title_taken_anew(tx, row):
         yield gone.values()
         for version in gone.values():
@@ -217,14 +217,24 @@ def summarised_without(
     row.summary_through = skip_unread(tx, row, row.summary_through)
 
 
-def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[SummaryRow]:
-    """Return the summary versions that may repeat the message."""
+def _made_from(tx: Transaction, row: SessionRow, messages: Collection[MessageRow]) -> dict[int | None, SummaryRow]:
+    """Return the summary versions that may repeat one of the messages, by their numbers."""
     branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
     begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
-    query = select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)
+    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)).all()
+    gone: dict[int | None, SummaryRow] = {}
+    for message in messages:
+        gone |= _repeating(versions, message, begins)
+    return gone
+
+
+def _repeating(
+    versions: Sequence[SummaryRow], message: MessageRow, begins: Mapping[int, int]
+) -> dict[int | None, SummaryRow]:
+    """Return those of a session's summary versions that may repeat the message. begins: where each branch begins."""
     tainted: dict[int | None, SummaryRow] = {}
     previous: int | None = None
-    for version in tx.scalars(query):
+    for version in versions:
         # A branch's versions also cover messages before the place where the branch was cut off.
         is_older = not message.branch or version.branch < message.branch
         is_beneath = version.branch and is_older and message.position < begins.get(version.branch, 0)
@@ -237,7 +247,7 @@ def _made_from(tx: Transaction, row: SessionRow, message: MessageRow) -> list[Su
         if covers or first_edit or parent in tainted:
             tainted[version.version] = version
         previous = version.version
-    return list(tainted.values())
+    return tainted
 
 
 def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:

@@ -128,17 +128,8 @@ _NEW_FACTS = or_(
 )
 _READ = (
     select(
-        *(
-            _S.id,
-            _S.public_id,
-            _S.owner_id,
-            _S.tenant,
-            _S.title,
-            _S.type,
-            _S.message_count,
-            _S.lease_until,
-            _S.timezone,
-        ),
+        *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.timezone),
+        *(_S.message_count, _S.lease_until),
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
         FIRST_MESSAGE.label("first_message"),
         _NEW_FACTS.label("has_new_facts"),
@@ -299,11 +290,10 @@ def _make_batch(
     of_session = session.owner_id, session.id, session.facts_revision
     known = current_facts(engine, tx, *of_session) if session.has_facts else ()
     text = " ".join(message.content for message in messages)
+    zone = engine.settings.zone(session.timezone)  # "tomorrow" is counted from the person's own day
     source = SummaryInput(
         rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
-        in_zone(
-            messages, engine.settings.zone(session.timezone)
-        ),  # so that "tomorrow" is counted from the person's own day
+        in_zone(messages, zone),
         Ranking.of(engine).prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
         [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
         links=engine.settings.links == "on",

@@ -250,9 +250,8 @@ class Metrics:
         self._embeddings = counter("embeddings", "Requests for embeddings, by how they ended.", "use", "outcome")
         self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
         self._job_seconds = seconds("job", "Time a run of a job took.", PHASE_BUCKETS, "kind")
-        for labels in itertools.product(
-            ("chat", "completions"), TURN_OUTCOMES
-        ):  # from 0, so that the first is an increase
+        # From 0, so that the first is an increase.
+        for labels in itertools.product(("chat", "completions"), TURN_OUTCOMES):
             self._turns.labels(*labels)
         for outcome in FACT_OUTCOMES:
             self._facts.labels(outcome)

@@ -44,9 +44,8 @@ class OtherOwner(NamedTuple):
     facts_revision: int
 
 
-OtherFindings = tuple[
-    OtherOwner, Sequence[Fact], Findings
-]  # an owner with the rows that a turn may show, of one snapshot
+OtherFindings = tuple[OtherOwner, Sequence[Fact], Findings]
+"""An owner, with the rows that a turn may show of theirs, of one snapshot."""
 
 
 def find_others(engine: Engine, request: TurnRequest) -> list[OtherOwner]:
@@ -108,9 +107,9 @@ def quote_others(
     blocks, kept = list[str](), list[OtherMemory]()
     for other in others:
         lines, left = tokens.fit_budget(room - TAG_TOKENS, map(fact_line, other.facts))
-        chats, left = excerpt_blocks(other.excerpts, left, zone)
-        if lines or chats:
-            blocks.append(owner_block(other.space, [*chats, block("facts", lines)]))
-            kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(chats)]))
+        excerpt_texts, left = excerpt_blocks(other.excerpts, left, zone)
+        if lines or excerpt_texts:
+            blocks.append(owner_block(other.space, [*excerpt_texts, block("facts", lines)]))
+            kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(excerpt_texts)]))
             room = left
     return blocks, tuple(kept), room

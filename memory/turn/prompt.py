@@ -130,7 +130,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     room -= FRAME_TOKENS
     fact_lines, room = tokens.fit_budget(room, map(fact_line, context.facts))
     zone = turn.zone(settings)
-    chats, room = excerpt_blocks(recalled.excerpts, room, zone, settings.public_url)
+    excerpt_texts, room = excerpt_blocks(recalled.excerpts, room, zone, settings.public_url)
     other_blocks, others, room = (
         quote_others(context.found_elsewhere, room, zone) if context.found_elsewhere else ([], (), room)
     )
@@ -138,7 +138,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     room = min(room, settings.example_tokens)
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]
     example_texts, _ = tokens.fit_budget(room, [answers[example] for example in fitting])
-    facts, excerpts = context.facts[: len(fact_lines)], recalled.excerpts[: len(chats)]
+    facts, excerpts = context.facts[: len(fact_lines)], recalled.excerpts[: len(excerpt_texts)]
     examples = tuple(fitting[: len(example_texts)])
 
     notes = [NOTES.get(recalled.kind, "") if excerpts or (recalled.kind == MISSING and always) else ""]
@@ -146,7 +146,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
         notes.append(DOCUMENTS)
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
     example_block = block("examples", [manner, *example_texts]) if examples else ""
-    lines = list(filter(None, [*notes, *chats, block("facts", fact_lines), *other_blocks, example_block]))
+    lines = list(filter(None, [*notes, *excerpt_texts, block("facts", fact_lines), *other_blocks, example_block]))
     quoted = ""
     if lines or always:
         warning = () if prefix.is_explained or not lines else (QUOTED,)
