@@ -286,10 +286,15 @@ def file_block(name: str, text: str) -> str:
     return tagged("file", [strip_markup(text)], name=name)
 
 
-def fact_line(fact: Fact, *, number: bool = False) -> str:
-    """Return a fact as a line, with the day it was said.  With `number` its id comes first."""
-    prefix = f"[{fact.id}]" if number else "-"
-    return f"{prefix} {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d})"
+def fact_line(fact: Fact) -> str:
+    """Return a fact as a line, with the day it was said."""
+    return f"- {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d})"
+
+
+def marked_fact_line(fact: Fact, session_id: str) -> str:
+    """Return a fact as a line that begins with its id, and tells whether another session's message states it."""
+    place = " elsewhere" if fact.session_id not in (session_id, None) else ""
+    return f"[F{fact.id}] {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d}{place})"
 
 
 def profile_line(name: str, value: object, since: datetime) -> str:

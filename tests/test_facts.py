@@ -1,6 +1,7 @@
 """Facts: each rests on words somebody said, holds for a time, and has an owner.  (Ranking: test_fact_ranking.)"""
 
 import logging
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk):
         reply=digest_of(fact("Lives in Oslo", 2, "I moved to Oslo", supersedes=[old["id"], 999])),
     )
     sent = talk.digests()[-1][-1]["content"]
-    assert f"<known_facts>\n[{old['id']}] Lives in Bergen (said 2024-01-01)" in sent
+    assert f"<known_facts>\n[F{old['id']}] Lives in Bergen (said 2024-01-01)" in sent
     assert talk.texts() == ["Lives in Oslo"]
     new = talk.facts()[0]
     assert talk.texts(as_of="2023-12-31T23:59:59Z") == []
@@ -81,6 +82,61 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk):
     ]
     assert "Lives in Oslo" in talk.prompt("Where do I live?")
     assert "Lives in Bergen" not in talk.prompt("And where else?")
+
+
+@pytest.mark.parametrize("written", ["F{}", "[F{}]", "f{}", "{}", None], ids=str)
+def test_what_is_over_ends_a_fact_by_the_mark_that_the_mini_model_sees(talk, written):
+    talk.hear("I drive a blue Volvo.", reply=digest_of(fact("Drives a blue Volvo", 1, "I drive a blue Volvo")))
+    (car,) = talk.facts()
+    mark = written.format(car["id"]) if written else car["id"]
+    talk.hear("We sold the car.", reply=digest_of(fact("Sold the car", 2, "We sold the car", supersedes=[mark])))
+    assert f"<known_facts>\n[F{car['id']}] Drives" in talk.digests()[-1][-1]["content"]
+    assert talk.texts() == ["Sold the car"]
+    history = good(talk.client.get(f"/api/facts/{talk.facts()[0]['id']}/history"))["items"]
+    assert [(item["action"], item["text"]) for item in history][2:] == [("superseded", "Drives a blue Volvo")]
+    message = talk.facts()[0]["source_message_id"]
+    good(talk.client.delete(f"/api/sessions/s/messages/{message}"))
+    assert talk.texts() == ["Drives a blue Volvo"], "an end goes with the words that it rests on"
+
+
+@pytest.mark.parametrize(
+    ("known", "ended", "new"),
+    [
+        ("I fly to Lisbon on 3 May.", "By the way, the trip is off.", "The trip to Lisbon is off"),
+        ("I take 20 mg of Ritalin.", "I stopped taking Ritalin.", "No longer takes Ritalin"),
+        ("I work at Acme.", "I got laid off on Monday.", "No longer works at Acme"),
+        ("Ich habe ein Abo der Zeitung.", "Das Abo habe ich gekündigt.", "Hat kein Abo der Zeitung mehr"),
+        ("I have a wedding in Rome in June.", "The wedding got cancelled.", "The wedding in Rome was cancelled"),
+        ("I have two cats, Mia and Tom.", "Tom died in March.", "The cat Tom died"),
+        ("I share a flat with Ben.", "Ben moved out.", "No longer shares the flat with Ben"),
+    ],
+)
+def test_the_persons_words_that_something_is_over_are_enough(talk, known, ended, new):
+    talk.hear(known, reply=digest_of(fact(known, 1)))
+    (old,) = talk.facts()
+    talk.hear(
+        said("So that is over.", "assistant"), reply=digest_of(fact(new, 2, "over", supersedes=[f"F{old['id']}"]))
+    )
+    assert talk.texts() == [known], "the assistant's words end nothing"
+    talk.hear(ended, reply=digest_of(fact(new, 3, ended, supersedes=[f"F{old['id']}"])))
+    assert talk.texts() == [new]
+
+
+def test_the_mini_model_sees_which_facts_were_said_elsewhere(model_app, model_server):
+    kitchen = Talk(model_app, model_server, "kitchen", "ada")
+    words = "The budget is 900 euros"
+    kitchen.hear(words, reply=digest_of(fact(words, 1, scope="user", importance=5)))
+    good(kitchen.client.post("/api/facts", json={"text": "Is called Ada", "user_id": "ada"}))
+    garden = Talk(model_app, model_server, "garden", "ada")
+    garden.hear("The garden may cost 300.", reply=digest_of())
+    kitchen.hear("The oven costs 400.", reply=digest_of())
+    lines = [
+        re.findall(r"\] (.*) \(said [\d-]{10}(.*)\)$", prompt[-1]["content"], re.M) for prompt in garden.digests()[-2:]
+    ]
+    assert list(map(dict, lines)) == [
+        {words: " elsewhere", "Is called Ada": ""},
+        {words: "", "Is called Ada": ""},
+    ]
 
 
 def test_what_a_person_pinned_stays_pinned_when_it_is_corrected(talk):

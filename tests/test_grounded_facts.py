@@ -187,7 +187,7 @@ def eager(body: Body) -> Any:
     material = unescape(body["messages"][-1]["content"])
     messages = re.findall(r'^\[(\d+)\] (?:\S+ \S+ )?\S+ \w+(?: "[^"]*")?: (.*(?:\n  .*)*)', material, re.M)
     found = [(int(number), sentence) for number, text in messages for sentence in re.split(r"(?<=[.?!])\s+|\n", text)]
-    known = [(1, text) for text in re.findall(r"^\[\d+\] (.*) \(said", material, re.M)]
+    known = [(1, text) for text in re.findall(r"^\[F\d+\] (.*) \(said", material, re.M)]
     facts = [fact(text.strip()[:300], number) for number, text in [*found, *known] if text.strip()][:40]
     before = re.search(r"<summary_so_far>\n(.*)\n", material)
     return digest_of(*facts, topic="Cats") if before is None else digest_of(*facts, topic="Cats", data=["I have cats."])

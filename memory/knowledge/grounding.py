@@ -71,7 +71,7 @@ _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a ca
 _PORTUGUESE_IN = re.compile(r"\bno\b", re.I)
 _OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
 _BEFORE_TOLD = re.compile(
-    r"^(?:\[\d+\]\s*|[-*•]\s+"
+    r"^(?:\[F?\d+\]\s*|[-*•]\s+"
     r"|(?:\d{4}-\d\d-\d\d(?: [A-Z][a-z]+)?(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
     r"|(?:the )?(?:user|person) "
     r"|(?:yes|yeah|yep|right|ok|okay|so|well|indeed|exactly|correct|again|still)\s*[,:;.!-]+\s*"
@@ -82,7 +82,7 @@ _BEFORE_TOLD = re.compile(
 )
 _AFTER_TOLD = re.compile(
     r"(?:[\s,]*(?:as (?:you|I) (?:said|told (?:me|you)|know|mentioned)(?: (?:before|earlier))?|,\s*(?:right|correct)"
-    r"|\(said [\d-]{10}\)|[?!.\"'”»]))+$",
+    r"|\(said [\d-]{10}(?: elsewhere)?\)|[?!.\"'”»]))+$",
     re.I,
 )
 _ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"

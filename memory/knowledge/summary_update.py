@@ -31,7 +31,7 @@ from memory.llm.mini_model import (
 )
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
-from memory.quoting import GAP, block, fact_line, message_lines, one_line, plain_apostrophes, summary_json
+from memory.quoting import GAP, block, marked_fact_line, message_lines, one_line, plain_apostrophes, summary_json
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
@@ -89,6 +89,7 @@ class SummaryUpdate:
 class SummaryInput:
     """Input of a summary: the previous one, the messages since then, and the known facts.
 
+    session_id: public id of their session.
     requests_to_forget: ids of the messages in which the person asks to forget something.
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
@@ -99,6 +100,7 @@ class SummaryInput:
     previous: Sections
     messages: Sequence[Message]
     known_facts: Sequence[Fact]
+    session_id: str = ""
     requests_to_forget: Sequence[int] = ()
     links: bool = False
     types: Sequence[str] = ()
@@ -126,7 +128,7 @@ class SummaryInput:
             "scope": {"type": "string", "enum": ["session", "user"]},
             "source": INTEGER,
             "quote": TEXT,
-            "supersedes": list_of(INTEGER),
+            "supersedes": list_of(TEXT),
             "until": TEXT,
         }
         if self.links:
@@ -138,7 +140,7 @@ class SummaryInput:
         if self.types:
             answer["type"] = {"type": "string", "enum": [*self.types, ""]}
         if self.requests_to_forget:
-            answer["forget"] = list_of(INTEGER)
+            answer["forget"] = list_of(TEXT)
         if self.instructions:
             answer["instructions"] = list_of(object_of(text=TEXT, quote=TEXT, source=INTEGER))
         return object_of(**answer)
@@ -147,7 +149,7 @@ class SummaryInput:
         """Return what the mini model is asked. instruction: the prompt, rendered."""
         blocks = (
             block("summary_so_far", filter(None, [summary_json(self.previous)])),
-            block("known_facts", (fact_line(fact, number=True) for fact in self.known_facts)),
+            block("known_facts", (marked_fact_line(fact, self.session_id) for fact in self.known_facts)),
             block("messages", message_lines(self.messages, numbered=True)),
         )
         return request_for("\n\n".join(filter(None, (instruction, self.rules.instruction))), blocks, self.schema)

@@ -5,7 +5,7 @@ quote them verbatim (tests/test_builtin_model.py).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import chain, islice
 from typing import Any
@@ -64,22 +64,28 @@ def update_summary(content: str) -> dict[str, Any]:
     sections = summary(record, previous)
     first = next((one_line(message.text) for message in own), "")
     sections = replace(sections, topic=sections.topic or first)  # it says something once anything was said
-    facts = [asdict(_draft(new)) for new in record.valid if not new.known and new.importance > 1]
+    stated = [new for new in record.valid if not new.known and new.importance > 1]
+    facts = [asdict(_draft(new)) | {"supersedes": _marks(new.supersedes)} for new in stated]
     instructions = [
         {"text": one_line(sentence), "quote": sentence, "source": message.number}
         for message in own
         for sentence in sentences(message.text)
         if asks("standing", sentence)
     ]
-    forget = [old.known for old in forgotten if old.known]
+    forget = _marks(old.known for old in forgotten if old.known)
     return {"summary": sections.as_dict(), "facts": facts, "forget": forget, "instructions": instructions}
 
 
 def _draft(new: Statement) -> FactDraft:
     # What replaces a fact counts in every chat, since what it replaces can be recalled in every chat.
     scope = "user" if new.category in _LASTING or new.supersedes else "session"
-    supersedes, ties = tuple(sorted(new.supersedes)), tuple(links(new.text))
-    return FactDraft(one_line(new.text), new.source, new.quote, new.category, new.importance, scope, supersedes, ties)
+    ties = tuple(links(new.text))
+    return FactDraft(one_line(new.text), new.source, new.quote, new.category, new.importance, scope, links=ties)
+
+
+def _marks(fact_ids: Iterable[int]) -> list[str]:
+    """Return the marks of known facts, as the prompt shows them."""
+    return [f"F{fact_id}" for fact_id in sorted(fact_ids)]
 
 
 def summary(record: Record, previous: Sections) -> Sections:
