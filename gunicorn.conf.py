@@ -40,6 +40,8 @@ threads = _settings.threads
 preload_app = workers > 1
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's threads do not survive the fork
 timeout = 0  # MODEL_TIMEOUT limits how long a thread waits
+# A worker touches a file of its own with every request.  On a disk, that waits for what the database writes.
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None  # nosec B108
 graceful_timeout = int(_settings.turn_seconds) + 15  # for replies in progress, then for running jobs
 keepalive = 60
 worker_connections = 800  # where a process may have 1,024 files open, some are left for the database and the index
