@@ -39,7 +39,7 @@ class Sections:
     constraints: tuple[str, ...] = _section("Constraints", "limits: budget, time, must not, has to work with")
     excluded: tuple[Excluded, ...] = _section(
         "Ruled out",
-        "options the person ruled out, each with the reason; take one out again when they reopen it",
+        "options the person ruled out, not merely passed over, each with the reason; take one out when they reopen it",
         "options",
     )
     data: tuple[str, ...] = _section("Facts and figures", "facts, figures and conclusions reached")
