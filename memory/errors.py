@@ -141,13 +141,6 @@ class ModelError(RecapError):
         if self.upstream is not None:
             self.upstream = replace(self.upstream, message=self.upstream.message + sentence)
 
-    def again(self, retry_after: float) -> "ModelError":
-        """Return the same error for a later request, which may be another person's: without the server's own words."""
-        error = ModelError(self.code, str(self).replace(f": {self.quoted}", "") if self.quoted else str(self))
-        error.status, error.retry_after = self.status, max(1.0, retry_after)
-        error.upstream = Upstream(self.upstream.status, error.message) if self.upstream is not None else None
-        return error
-
 
 class DeliveryFailed(RecapError):
     """Receiver of a webhook that does not take an event now."""

@@ -38,7 +38,7 @@ def connected(
     } | settings
     named = Settings(**settings)
     with closing(ProviderClient(named.servers.main, named.model_timeout)) as provider:
-        yield OpenAIModel(provider, name, setting, backoff=0.005, rest=0.0, clock=clock)
+        yield OpenAIModel(provider, name, setting, backoff=0.005, clock=clock)
 
 
 def ask(stream: bool = False, schema: Any = None, content: str = "Hello, how are you?") -> ModelRequest:

@@ -34,12 +34,11 @@ from numpy.typing import NDArray
 from config import Server, SettingsError
 from config.model_servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
+from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, Waiting, estimate_prompt
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.request_form import RequestForm
 from memory.llm.response_parser import parse_completion
 from memory.llm.retries import PLAIN_AFTER, Retries
-from memory.llm.thoughts import ThoughtSplitter
 from memory.ops.metrics import Metrics
 from search_index import EmbeddingUnavailable
 
@@ -254,7 +253,7 @@ WINDOW_SHARE, WINDOW_TOKENS_MIN = 0.75, 500  # of a prompt that was too long whe
 class OpenAIModel:
     """`LanguageModel`: the model `name` at `provider`, chosen by the environment variable `setting`.
 
-    Threads may share it.  backoff, rest, clock: of `Retries`.
+    Threads may share it.  backoff, clock: of `Retries`.
     """
 
     def __init__(
@@ -264,7 +263,6 @@ class OpenAIModel:
         setting: str = "OPENAI_MODEL",
         *,
         backoff: float = 0.5,
-        rest: float = 3.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.provider = provider
@@ -272,7 +270,7 @@ class OpenAIModel:
         self.form = RequestForm()
         """How this model's requests are written, as learned so far."""
         self._errors = provider.errors(name, setting)
-        self._retries = Retries(provider.timeout, backoff, rest, clock)
+        self._retries = Retries(provider.timeout, backoff, clock)
 
     @property
     def supports_tools(self) -> bool:
@@ -291,7 +289,6 @@ class OpenAIModel:
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  Closing the iterator early closes the connection."""
-        self._retries.raise_while_resting()
         silence, began_at = self.provider.timeout, time.monotonic()
         deadline = began_at + silence * (LASTING_MAX if request.stream else 1)
         form, tries, began, is_lesson = self.form, 0, False, True
@@ -326,7 +323,6 @@ class OpenAIModel:
 
     def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:
         """Yield the answer of one try."""
-        splitter = ThoughtSplitter(implicit=form.implicit_thoughts and request.stream)
         provider, path = self.provider, "/chat/completions"
         body = form.body(self.name, request, cache_key=provider.takes_cache_key)
         if request.stream:
@@ -334,10 +330,7 @@ class OpenAIModel:
         else:
             chunks = provider.chunks(path, body, self._errors, deadline, request.cancel)
         with contextlib.closing(chunks):
-            for event in parse_completion(chunks, request, self._errors, splitter):
-                if isinstance(event, StreamEnd) and splitter.had_implicit_thought != form.implicit_thoughts:
-                    self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
-                yield event
+            yield from parse_completion(chunks, request, self._errors)
 
     def _complete(self, error: ModelError, request: ModelRequest) -> None:
         """Add what the server did not say: the window that a prompt exceeds, and how long a busy model may take."""

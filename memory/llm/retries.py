@@ -1,4 +1,4 @@
-"""Decide after a failure whether a model is asked again, is left alone, or is asked after its fallbacks.
+"""Decide after a failure whether a model is asked again, and whether it is asked after its fallbacks.
 
 Invariant (tests/model_client/test_client.py): one of our own requests takes at most TRIES_MAX.  A client's takes one,
 because clients try again themselves.  Both wait LOADING_SECONDS for a model that its server loads.
@@ -12,7 +12,6 @@ from memory.errors import ModelError
 
 PASSING = frozenset({"model_unreachable", "model_busy", "model_failed", "model_cut_off", "model_loading"})
 """The codes of failures that another try a moment later may avoid."""
-LASTING = frozenset({"model_failed", "model_unreachable"})  # failures that tell of more than one request
 DOWN_SECONDS = {
     **dict.fromkeys((*PASSING, "model_timeout", "model_quota_exhausted", "model_key_refused"), 20.0),
     "model_not_found": 60.0,
@@ -21,7 +20,6 @@ DOWN_SECONDS = {
 
 TRIES_MAX = 3  # of one request
 PLAIN_AFTER = TRIES_MAX - 1  # failed tries; the next goes without tools and JSON mode, where the server may fail
-FAILURES_MAX = 3  # in a row, of any requests, after which a server is left alone for a while
 PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
 BACKOFF_SECONDS_MAX = 1.0
 LOADING_SECONDS = 60.0  # that an answer waits for a model that its server loads; at most half of MODEL_TIMEOUT
@@ -32,29 +30,20 @@ class Retries:
     """Failures of one model, and what they mean for its next requests. Threads may share it.
 
     timeout: seconds of all tries together. backoff: the pause in seconds before the first retry; the second is twice as
-    long. rest: seconds in which a server is left alone after FAILURES_MAX failures in a row.
+    long.
     """
 
     timeout: float
     backoff: float
-    rest: float
     clock: Callable[[], float]
-    _lasting_failures: int = field(default=0, init=False)  # in a row
-    _last: tuple[float, ModelError] | None = field(default=None, init=False)  # the last failure, and when it came
+    _last: tuple[float, str] | None = field(default=None, init=False)  # when the last failure came, and its code
 
     @property
     def down(self) -> str | None:
         """Return the code of the error with which the model failed lately."""
-        if self._last is None or self.clock() >= self._last[0] + DOWN_SECONDS[self._last[1].code]:
+        if self._last is None or self.clock() >= self._last[0] + DOWN_SECONDS[self._last[1]]:
             return None
-        return self._last[1].code
-
-    def raise_while_resting(self) -> None:
-        """Raise the last error again while the server is left alone, without asking it."""
-        if self._last is not None and self._lasting_failures >= FAILURES_MAX:
-            left = self._last[0] + self.rest - self.clock()
-            if left > 0 and self._last[1].code in LASTING:
-                raise self._last[1].again(left)
+        return self._last[1]
 
     def pause(self, error: ModelError, tries: int, seconds: float, *, is_client: bool) -> float | None:
         """Return how long to wait before another try; None: there is none.
@@ -72,9 +61,8 @@ class Retries:
     def failed(self, error: ModelError) -> None:
         """Remember a failure before the first part of an answer."""
         if error.code in DOWN_SECONDS:
-            self._lasting_failures += error.code in LASTING
-            self._last = self.clock(), error
+            self._last = self.clock(), error.code
 
     def succeeded(self) -> None:
-        """Forget the failures before."""
-        self._lasting_failures, self._last = 0, None
+        """Forget the last failure."""
+        self._last = None

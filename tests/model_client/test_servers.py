@@ -14,7 +14,6 @@ import pytest
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import ChatMessage, ModelRequest, TextDelta, Tool, ToolCall, complete
-from memory.llm.openai import OpenAIModel
 from tests.llm import SCHEMA, ask, both, chunk, data, failure
 from tests.model_server import Body, Json, Raw, Status, Text
 
@@ -409,22 +408,6 @@ def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server, mod
     named = ChatMessage("user", "Hi", raw={"role": "user", "content": "Hi", "name": "Ada"})
     complete(model, ModelRequest((named,)))
     assert server.requests[-1].body["messages"] == [{"role": "user", "content": "Hi"}]
-
-
-def test_a_server_that_fails_for_long_is_left_alone_for_a_while(server, make):
-    model = OpenAIModel(make().provider, "gpt-4o", backoff=0.001, rest=0.2)
-    server.main.default = lambda body: Status(500)
-    failure(model, ask())
-    assert len(server.requests) == 3
-    assert failure(model, ask()).retry_after and len(server.requests) == 3
-    server.main.default = lambda body: "Back."
-    for _ in range(500):
-        try:
-            assert complete(model, ask())[0] == "Back.", "it is asked again after that"
-            return
-        except ModelError:
-            time.sleep(0.01)
-    pytest.fail("the server is left alone for good")
 
 
 # -- ends of answers
