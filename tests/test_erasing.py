@@ -244,6 +244,17 @@ def test_a_reply_is_a_message_of_its_own(client, model_server):
     assert again["reply"] == "Any." and [role for role, _ in stored_words(client, "s")] == ["user", "assistant"]
 
 
+def test_what_follows_an_erased_message_is_indexed(client, model_server):
+    """Also where the reply to it had not been indexed when it was erased."""
+    good(client.post("/api/facts", json={"user_id": "ada", "text": "Likes tea"}))
+    model_server.main.queue("Green.")
+    chat(client, "Which tea?", session_id="s", user_id="ada")
+    erase(client, "Which tea?")
+    chat(client, "I like jam.", session_id="s", user_id="ada")
+    jobs_done(client)
+    assert all(owner.consistent and not owner.waiting for owner in indexing.verify(engine_of(client.application)))
+
+
 def test_a_retry_is_not_answered_from_what_was_erased(client, model_server):
     for session, gone, left in (("one", SECRET, "assistant"), ("two", "Noted", "user")):
         model_server.main.queue("Noted.")

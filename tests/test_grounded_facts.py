@@ -97,6 +97,19 @@ def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote):
         ("Hat um 19:30 einen Termin", "Termin um halb acht"),
         ("The rent is 1200 a month", "the rent is 1.2k a month"),
         ("Has two children, Leo and Mia", "my kids are Leo and Mia"),
+        ("Der Umzug ist am Freitag, 15. März 2024", "Der Umzug ist nächste Woche, am Freitag"),
+        ("Hat am 7. März einen Zahnarzttermin", "Ich muss übermorgen zum Zahnarzt"),
+        ("La cita es el 8 de marzo de 2024", "La cita se mueve tres días"),
+        ("Passe l'examen le 7 mars", "Je passe l'examen dans deux jours"),
+        ("Il corso inizia il 12 marzo", "Il corso inizia la settimana prossima"),
+        ("Verhuist op 9 maart 2024", "Ik verhuis zaterdag"),
+        ("Viaja em 7 de março", "Viajo depois de amanhã"),
+        ("Wyjeżdża 7 marca", "Wyjeżdżam pojutrze"),
+        ("Едет в Тулу 7 марта", "Послезавтра еду в Тулу"),
+        ("Taşınma günü 9 Mart 2024 cumartesi", "Cumartesi günü taşınıyorum"),
+        ("Переїжджає 7 березня 2024", "Переїжджаю післязавтра"),
+        ("2024年3月15日に引っ越す", "来週の金曜日に引っ越します"),
+        ("이사는 2024년 3월 15일", "이사는 다음 주 금요일이에요"),
         ("No longer has a car", "we sold the car"),
         ("Hat kein Auto mehr", "Wir haben das Auto verkauft"),
         ("Non fuma più", "Ho smesso di fumare"),
@@ -120,6 +133,8 @@ def test_a_fact_may_use_other_words(text, said):
         (NAME, "Lives in Oslo", "I live in Bergen", None),
         (NUMBER, "The release is planned for 2024-03-09", "The release is planned for the 5th", None),
         (NUMBER, "The release is planned for 2024-09-05", "The release is planned for the 5th", None),
+        (NUMBER, "Fährt am 14. April nach Ulm", "Ich fahre in 20 Minuten nach Ulm", None),
+        (NUMBER, "Viaja el 12 de abril", "Viajo a Lima", None),
         (OPPOSITE, "Wohnt in Kiel und hat keine Kinder", "Ich wohne in Kiel", None),
     ],
 )
@@ -279,6 +294,25 @@ def test_what_is_corrected_leaves_the_head_at_once(talk, before, old, after, new
     assert old not in sent and after in sent  # the tail says it in the person's own words
     assert talk.texts(as_of="2024-03-01") == [old]
     assert talk.texts(as_of="2024-07-01") == [new]
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "said", "worked_out", "invented"),
+    [
+        ("The table is {} cm long", "212", "It has to come out twelve centimetres shorter", "200", "180"),
+        ("{} guests come to dinner", "Six", "Three more are coming", "9", "12"),
+        ("Der Tisch kostet {} Euro", "3.400", "Er zahlt 900 Euro weniger", "2.500", "2.700"),
+        ("La mesa mide {} cm", "180", "Tiene que ser 15 cm más corta", "165", "150"),
+    ],
+)
+def test_a_correction_may_add_what_was_said_to_the_number_that_it_corrects(
+    talk, text, old, said, worked_out, invented
+):
+    talk.hear(text.format(old), reply=digest_of(fact(text.format(old), 1, text.format(old))))
+    drafts = [fact(text.format(number), 3, said, supersedes=[1]) for number in (invented, worked_out)]
+    talk.hear(said, reply=digest_of(*drafts))
+    assert talk.texts() == [text.format(worked_out)]
+    assert talk.counts() == {"added": 1, "superseded": 1, "repeated": 0, "refused": 1}
 
 
 @pytest.mark.parametrize(

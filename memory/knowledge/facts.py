@@ -68,7 +68,7 @@ _REPORTS = (
     select(TurnRow.memory)
     .join(MessageRow, MessageRow.id == TurnRow.reply_message_id)
     .join(_QUESTION, _QUESTION.id == TurnRow.user_message_id)
-    .where(TurnRow.reply_message_id.in_(bindparam("replies", expanding=True)), TurnRow.memory.is_not(None))
+    .where(TurnRow.reply_message_id.in_(bindparam("replies", expanding=True)))
     .where(MessageRow.indexed_in.is_(None), _QUESTION.role == "user")  # once a message, not again after calls of tools
 )
 
@@ -139,7 +139,7 @@ def history(engine: Engine, caller: Caller, fact_id: int) -> list[FactRevision]:
 def count_relevant(tx: Transaction, ranking: Ranking, message_ids: Collection[int]) -> None:
     """Count the facts that were relevant in the turns that these messages answer, and that are not indexed yet."""
     reports = tx.execute(_REPORTS, {"replies": list(message_ids)}).scalars()
-    shown = [fact for report in reports for fact in report["facts"]]
+    shown = [fact for report in reports if report for fact in report["facts"]]  # none where the message was erased
     count_recalls(tx, Counter(fact_id for fact_id, *score in shown if ranking.is_used(FactScore(*score))))
 
 

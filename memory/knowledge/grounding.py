@@ -8,7 +8,8 @@ A proposal is refused unless
     quote        it stands in the source letter by letter (white space, typographic marks and a final stop may differ),
                  as whole words, outside of pasted blocks of a prompt; and it says something, or is the whole message
     numbers      the person said each one, in the source or elsewhere about the same thing, or the fact counts names or
-                 figures; dates may be worked out from words like "tomorrow", and from a day and the time of the message
+                 figures; or the source changes by its own number that of the statement most like the fact ("12 cm
+                 shorter"); dates may be worked out from words like "tomorrow", and from a day and the message's time
     negations    a "not" in the fact has a reason in the source, or stood in a known fact about something that the
                  source does not name; and the fact does not state what the source denies
     names        one of its names, if it has any, stands somewhere in what was shown
@@ -46,8 +47,8 @@ NUMBER_WORDS: dict[str, int] = table(lambda language: {**language.numbers, **lan
 CARDINALS: dict[str, int] = table(lambda language: language.cardinals)
 MULTIPLIERS: dict[str, int] = table(lambda language: language.multipliers)
 ONE = pattern(lambda language: language.one)
-DATE = pattern(lambda language: language.dates)
-RELATIVE_TIME = pattern(lambda language: language.relative_times)
+DATE = pattern(lambda language: language.calendar_dates)
+RELATIVE_TIME = pattern(lambda language: language.calendar_words)
 QUARTERS = pattern(lambda language: language.quarters)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
@@ -62,7 +63,7 @@ _DIGITS = re.compile(
     re.I,
 )
 _DECIMAL = re.compile(r"\d+[.,]\d{1,2}")
-_AFTERNOON = re.compile(r"[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
+_AFTERNOON = re.compile(r"\d\s?[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
 _CLOCK = re.compile(r"\b\d{1,2}[:.](?:00|15|30|45)\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
@@ -175,8 +176,16 @@ class Grounding:
         if not missing:
             return True
         about = _topics(text)
-        elsewhere = set[str]().union(*(_forms(other) for other in self._statements if about & _topics(other)))
-        return all(forms & elsewhere for forms in missing)
+        alike = {other: len(about & _topics(other)) for other in self._statements if other != content}
+        most = max(alike.values(), default=0)
+        elsewhere = set[str]().union(*(_forms(other) for other, count in alike.items() if count))
+        before = set[str]().union(*(_forms(other) for other, count in alike.items() if count == most))
+        changes = set(map(int, _forms(content))) - {1}  # which "a" and "my" may stand for
+        changed = (
+            {str(value) for number in map(int, forms) for by in changes for value in (number - by, number + by)}
+            for forms in missing
+        )
+        return all(forms & elsewhere or values & before for forms, values in zip(missing, changed, strict=True))
 
     def _denies_as_before(self, text: str, content: str) -> bool:
         """Return whether the text denies only what known statements deny, and the source does not speak of.
@@ -251,7 +260,7 @@ def strip_framing(text: str) -> str:
 
 def names_in(text: str) -> list[str]:
     """Return the words that are names by their capital letters in mid-sentence, in small letters."""
-    later = tokens(_MID_SENTENCE.sub(lambda start: start.group().lower(), text))[1:]
+    later = tokens(DATE.sub(" ", _MID_SENTENCE.sub(lambda start: start.group().lower(), text)))[1:]
     return [name.lower() for token in later if _is_name(name := token.partition("'")[0])]
 
 
@@ -428,7 +437,7 @@ def _words(text: str) -> list[str]:
 def _is_name(word: str) -> bool:
     """Return whether a word in mid-sentence is a name, by its capital letter."""
     name = word[:1].isupper() and len(word) > 1 and bool(stems(word))
-    return name and word.lower() not in NUMBER_WORDS and not DATE.search(word)
+    return name and word.lower() not in NUMBER_WORDS
 
 
 def tokens(text: str) -> list[str]:

@@ -128,8 +128,8 @@ class Language(_Data):
     negations: Pattern = ""
     negatives: Pattern = ""  # what says "not" without a negation: "hates", "vegan"
     quarters: Pattern = ""  # parts of an hour: "half past"
-    dates: Pattern = ""
-    relative_times: Pattern = ""  # what a date may have been worked out from
+    dates: Pattern = ""  # beside the names of months in `times`
+    relative_times: Pattern = ""  # what a date may have been worked out from, beside the units in `times`
 
     types: Mapping[str, Words] = {}  # of conversations: words that tell one; see `memory.conversation_types`
 
@@ -144,6 +144,21 @@ class Language(_Data):
         """Return the words that stand in texts about anything: stop words and idle ones."""
         listed = stopwords_for_language(self.code) if self.spaced and self.stop_words is None else ()
         return self.idle_words.union(self.stop_words or listed)
+
+    @cached_property
+    def calendar_dates(self) -> str:
+        """Return the pattern of dates: also a day with the name of a month, as "4. Dezember 2026" or "3 de mayo"."""
+        names = self.times.months if self.spaced and self.times else ()
+        months = "|".join(sorted({form for name in names for form in (name, name[:3])}, key=len, reverse=True))
+        of_month = rf"\d{{1,2}}(?:\.|º|er)? (?:de )?(?:{months})\.?(?: (?:de )?\d{{4}})?" if months else ""
+        return "|".join(filter(None, (self.dates, of_month)))
+
+    @cached_property
+    def calendar_words(self) -> str:
+        """Return the pattern of words from which a date may have been worked out: also the names of days and more."""
+        named = self.times.units if self.spaced and self.times else {}
+        units = (name for name, unit in named.items() if unit not in ("minute", "hour"))
+        return "|".join(filter(None, (self.relative_times, *units)))
 
     @cached_property
     def is_latin(self) -> bool:
