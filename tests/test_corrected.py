@@ -11,7 +11,8 @@ from tests.application import statements
 from tests.http import append, chat, good, said
 from tests.knowledge import Talk, fact
 from tests.knowledge import digest_of as digest
-from tests.model_server import ModelServer
+from tests.model_server import ModelServer, Text, ToolCalls
+from tests.prompt_structure import of_result
 from tests.recall import last, words
 
 ADA = {"user_id": "ada"}
@@ -96,6 +97,21 @@ def test_a_turn_asks_once_for_corrections_and_only_if_there_are_any(talk, model_
         assert OLD in words(answer)
         asked[user] = sum("superseded AS" in statement or "superseded(" in statement for statement in sent)
     assert asked == {"ada": 1, "bob": 0} and "480" not in last(model_server)
+
+
+@pytest.mark.parametrize(
+    "call", [("conversation_search", {"query": "kayak"}), ("recent_chats", {"limit": 20})], ids=str
+)
+def test_what_the_model_finds_itself_has_it_too(talk, model_server, call):
+    model_server.main.queue(ToolCalls([call]), Text("480."))
+    chat(talk.client, "Tell me of it.", session_id="new", recall="tools", **ADA)
+    (result,) = (one["content"] for one in model_server.requests[-1].body["messages"] if one["role"] == "tool")
+    assert of_result(result).facts[-1].text == f"The price is {SECOND}"
+    assert result.index("400 euros") < result.index(f"</chat>\n<facts>\n- The price is {SECOND} (said ")
+    chat(talk.client, "Tell me of it.", session_id="bobs", recall="tools", user_id="bob")
+    model_server.main.queue(ToolCalls([call]), Text("Nothing."))
+    chat(talk.client, "Tell me of it.", session_id="bobs", recall="tools", user_id="bob")
+    assert "480" not in last(model_server)
 
 
 def test_corrections_of_a_space_stand_in_its_block(model_app, model_server):

@@ -105,6 +105,12 @@ class Findings(NamedTuple):
     of_hits: Mapping[int, Excerpt] = {}
     endings: tuple[Excerpt, ...] = ()
 
+    def corrections_of(self, excerpts: Sequence[Excerpt]) -> tuple[Fact, ...]:
+        """Return the facts that hold in place of what these excerpts say."""
+        shown = [message.id for excerpt in excerpts for message in excerpt.messages]
+        facts = {fact.id: fact for message_id in shown for fact in self.corrections.get(message_id, ())}
+        return tuple(facts.values())
+
 
 def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     engine: Engine,
@@ -201,13 +207,11 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
         reason += f"; {WORDS_ALONE}"
     if findings.matches.left_out:
         reason += f"; {findings.matches.left_out:,} older messages are still being indexed and were not searched"
-    shown = [message.id for excerpt in excerpts for message in excerpt.messages]
-    corrections = {fact.id: fact for message_id in shown for fact in findings.corrections.get(message_id, ())}
-    return RecallResult(excerpts, reason=reason, kind=kind, corrections=tuple(corrections.values()))
+    return RecallResult(excerpts, reason=reason, kind=kind, corrections=findings.corrections_of(excerpts))
 
 
-def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) -> tuple[Excerpt, ...]:
-    """Return excerpts around the best messages for a model's own query, in at most `budget` tokens.
+def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) -> RecallResult:
+    """Return excerpts around the best messages for a model's own query, in at most `budget` tokens, with corrections.
 
     A query without text finds the latest messages between its times.
     """
@@ -221,7 +225,9 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
-    return _select_excerpts(engine, findings)
+        corrections = find_corrections(tx, scope.owner_id, findings.matches.window, engine.now())
+    excerpts = _select_excerpts(engine, findings)
+    return RecallResult(excerpts, corrections=findings._replace(corrections=corrections).corrections_of(excerpts))
 
 
 def _search(

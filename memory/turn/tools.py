@@ -1,8 +1,8 @@
 """Tools of the main model: `conversation_search` and `recent_chats` search, those of `fact_tools` write facts.
 
 Invariants:
-- Every call gets an answer: quoted excerpts, "Nothing found.", or a sentence that says how to ask differently
-  (test_tools).
+- Every call gets an answer: quoted excerpts with the facts that hold in their place, "Nothing found.", or a sentence
+  that says how to ask differently (test_tools, test_corrected).
 - A search by words that finds nothing in the time it names says so, and looks at all times (test_tools).
 - A search finds messages of the owners in its context alone (test_recall_scope, test_spaces).
 - A turn makes at most RECALL_TOOL_ROUNDS model calls.  The last one is offered no tools, so the model must answer
@@ -22,7 +22,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationError, Val
 from memory import tokens
 from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
-from memory.quoting import block, escape, excerpt_blocks, normalize, one_line, owner_block
+from memory.quoting import block, escape, excerpt_blocks, fact_line, normalize, one_line, owner_block
 from memory.recall.recall import QUERY_CHARS, search_now
 from memory.recall.times import time_ranges
 from memory.transcripts.transcript import tool_names
@@ -39,7 +39,7 @@ CALLS_A_ROUND = 8  # calls of one model call that are run; a model that makes mo
 NOTHING = "Nothing found."
 OTHER_TIMES = "Nothing of it was said in that time. At other times:"
 ANSWER_NOW = "That was the last call: answer the person now, in words."
-TAG_TOKENS = 8  # of the tags around the excerpts
+TAG_TOKENS = 8  # of the tags around the excerpts, and around the facts
 SEARCH_TOKENS_MIN = 100  # with less room a search could bring nothing
 _SHOWN_CHARS = 80  # of a model's own text in an error
 _FROM_PROMPT = re.compile(r" ([A-Z][\w/+-]*)(?:, \w+)?$")  # the zone and the weekday
@@ -164,9 +164,11 @@ class RecallTools:
         blocks, count = list[str](), 0
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
-            excerpts = search_now(self._engine, scope, query, budget - TAG_TOKENS)
-            shown, room = excerpt_blocks(excerpts, room - TAG_TOKENS, self._zone, page)
-            blocks += shown if other is None else [owner_block(other.space, shown)] if shown else []
+            found = search_now(self._engine, scope, query, budget - TAG_TOKENS)
+            facts, room = tokens.fit_budget(room - 2 * TAG_TOKENS, map(fact_line, found.corrections))
+            shown, room = excerpt_blocks(found.excerpts, room, self._zone, page)
+            lines = [*shown, *filter(None, [block("facts", facts)])]
+            blocks += lines if other is None else [owner_block(other.space, lines)] if lines else []
             count += len(shown)
         return block("memory", blocks), count
 
