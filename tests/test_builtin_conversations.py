@@ -29,7 +29,7 @@ hey there
 im Tomasz, living in Gdansk with my girlfriend Kasia
 i work at a small bakery, mostly night shifts
 whats my name | im Tomasz
-im alergic to walnuts btw
+im allergic to walnuts btw
 we're thinking about getting a dog next spring
 our budget for the kitchen is 4000 euro
 sorry i meant 4500 euro | Noted: budget 4500 euro
@@ -49,7 +49,7 @@ do i have a cat | died
 i hate mondays lol
 what can you do | built-in model
 forget that im allergic to walnuts | I forget the fact
-Where do i liv | Gdansk
+Where do i live | Gdansk
 thanks, see you tomorrow | welcome
 = Budget: 4500 euro | Dislikes mondays | Lives in Gdansk | Name: Tomasz | Wifi password: tulip-44
 = Works as a barista at Coffee Point
@@ -61,7 +61,7 @@ My name's Priya, I moved to Leeds in March
 I teach maths at a secondary school
 my boyfriend is called Sam and he's a chef
 how's the weather today | nothing about that
-I'm lactose intolerent
+I'm lactose intolerant
 what shouldnt i eat | lactose
 Our landlord Mr Patel left, Mrs Owen now
 who is my landlord | Mrs Owen

@@ -4,7 +4,6 @@ Patterns of all languages count together, since people mix them; a reply is in o
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -66,55 +65,27 @@ _UNSPACED_ASKING = [word for code in ("zh", "ja") for word in _FILES[code]["word
 _MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
 _TIME_WORDS = vocabulary(lambda language: language.time_words)
 TIME_TERMS = frozenset(term for word in _TIME_WORDS for term in ENGLISH.terms(word))
-OWN_WORDS = tuple(_EN["words"]["spelling"].split())
-_SPELT_RIGHT = _IDLE.union(OWN_WORDS, _TIME_WORDS, vocabulary(lambda language: language.regular_verbs))
-
-
-def _shorter(word: str) -> list[str]:
-    """Return a word, and all that it becomes without one of its letters."""
-    return [word, *(word[:at] + word[at + 1 :] for at in range(len(word)))]
-
-
-_BY_PART = defaultdict[str, list[str]](list)
-for _own in OWN_WORDS:
-    for _part in _shorter(_own):
-        _BY_PART[_part].append(_own)
-_LOWER_WORD = re.compile(r"(?<![\w'])[a-z]{3,12}(?![\w'])")
-
-
-def correct_spelling(text: str) -> str:
-    """Return the text with plain apostrophes, and OWN_WORDS in place of words that differ from them by one letter."""
-    return _LOWER_WORD.sub(_respelt, plain_apostrophes(text))
-
-
-def _respelt(match: re.Match[str]) -> str:
-    word = match.group()
-    near = () if word in _SPELT_RIGHT else (own for part in _shorter(word) for own in _BY_PART.get(part, ()))
-    for own in near:  # "fork" is no misspelt "work", but "wrok" and "wok" are
-        if (own[0] == word[0] and len(own) > min(4, len(word))) or sorted(word) == sorted(own):
-            return own
-    return word
 
 
 def asks(name: str, text: str) -> set[str]:
     """Return the parts of a text that match a pattern of the table `asks`; the empty set if it asks nothing such."""
-    return {match.group().lower() for match in _ASKS[name].finditer(correct_spelling(text))}
+    return {match.group().lower() for match in _ASKS[name].finditer(plain_apostrophes(text))}
 
 
 def remembered(sentence: str) -> str:
     """Return the part of a sentence that it asks to remember; "" if it asks nothing such."""
-    match = _REMEMBER.match(correct_spelling(sentence)) or _ASKS["remember"].search(sentence)
+    match = _REMEMBER.match(plain_apostrophes(sentence)) or _ASKS["remember"].search(sentence)
     return sentence[match.end() :] if match else ""
 
 
 def sought(question: str) -> set[str]:
     """Return what a question asks for: keys of statements that answer, and sections of the summary."""
-    return {name for name, source in _SOUGHT.items() if source.search(correct_spelling(question))}
+    return {name for name, source in _SOUGHT.items() if source.search(plain_apostrophes(question))}
 
 
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks, with its question mark or without."""
-    bare = correct_spelling(sentence).rstrip("\"'”’)*_ 。.!！")
+    bare = plain_apostrophes(sentence).rstrip("\"'”’)*_ 。.!！")
     match = _ASKS["question"].match(bare) or _ASKS["asking abroad"].match(sentence)
     return bare.endswith(QUESTION_MARKS) or match is not None
 
@@ -131,8 +102,7 @@ def terms(text: str) -> list[str]:
     """Return the words of a text as the search index compares them, words of one meaning as one."""
     for word in _UNSPACED_ASKING:
         text = text.replace(word, " ")
-    content = _ANALYSIS.asked(text)
-    of_text = ENGLISH.terms(correct_spelling(text) if content == text else content)
+    of_text = ENGLISH.terms(_ANALYSIS.asked(plain_apostrophes(text)))
     return [_MEANING.get(term, term) for term in of_text if term not in _ASKING]
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from memory.languages import MONTHS, told_and_asked
-from memory.llm.builtin.language import OWN_WORDS, THIRD_PERSONS, correct_spelling, patterns, rows, terms
+from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, terms
 from memory.llm.builtin.prompt import PromptLine
 from memory.quoting import comparable, plain_apostrophes
 from models.facts import Relation
@@ -171,11 +171,7 @@ def statements_of(quote: str, clause: str) -> list[Statement]:
 
 def statement(quote: str, clause: str) -> Statement | None:
     """Return the statement that a clause makes. quote: the clause as it was written."""
-    for reading in dict.fromkeys((clause, correct_spelling(clause))):
-        stated = next(filter(None, (_by_row(quote, reading, *row) for row in _ROWS)), None)
-        if stated is not None and all(word in clause or word in OWN_WORDS for word in stated.value.split()):
-            return stated
-    return None
+    return next(filter(None, (_by_row(quote, clause, *row) for row in _ROWS)), None)
 
 
 def _template(text: str) -> re.Pattern[str] | None:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from memory.llm.builtin.language import (
     TIME_TERMS,
     asks,
-    correct_spelling,
     is_question,
     is_small_talk,
     patterns,
@@ -143,7 +142,7 @@ class Record:
         stated = [old for old in self._stated() if old.mark != "-" and old.importance > 1]
         if kind == "parted":
             return [old for old in stated if asks("partner", old.text)]
-        words = set(terms(_CHANGES["ending"].sub(" ", correct_spelling(sentence)))) - TIME_TERMS
+        words = set(terms(_CHANGES["ending"].sub(" ", plain_apostrophes(sentence)))) - TIME_TERMS
         if kind == "gone":
             return [old for old in stated if not words.isdisjoint(_name_or_illness(old))]
         if kind == "finished":  # what somebody was doing, not what they like or where they work
