@@ -4,24 +4,16 @@ from pathlib import Path
 from urllib.parse import quote
 
 import click
-from sqlalchemy import func, select
 
 from api.current_request import current_engine
 from app import on_database
 from cli import Command
 from config import parsers
-from memory.engine import Engine, utc_now
-from memory.errors import Conflict
+from memory.engine import utc_now
 from memory.ops.backup import DataLock, back_up
 from memory.ops.backup import restore as put_back
 from memory.ops.move import count, move
-from memory.recall.search import search_memory
-from models import MessageRow, OwnerRow
-from models.owners import Caller
 from models.schema import revision_of, schema_differs
-from search_index import RANKED_WHOLE
-
-SAMPLES = 20  # persons of whom one search is compared
 
 
 @click.command("backup", cls=Command)
@@ -77,42 +69,5 @@ def move_to(database_url: str) -> None:
         rows = count(source.database)
         with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:
             move(source.database, target.database, lambda _table, done: bar.update(done))
-        searches = _compare_searches(source, target)
-    click.echo(f"Moved {rows} rows; {searches} searches find the same. Set DATABASE_URL to the new database, start")
-    click.echo("Recap, and delete the former database when you don't need it any more: it still has everything.")
-
-
-def _compare_searches(source: Engine, target: Engine) -> int:
-    """Search for the newest words of some persons in both databases; how many searches that were.
-
-    Of a person with more than RANKED_WHOLE messages an index chooses which are ranked, so both may find others.
-    """
-    newest = (
-        select(MessageRow.content).where(MessageRow.owner_id == OwnerRow.id).order_by(MessageRow.id.desc()).limit(1)
-    )
-    messages = select(func.count()).where(MessageRow.owner_id == OwnerRow.id).scalar_subquery()
-    with source.database.read() as tx:
-        samples = tx.execute(
-            select(OwnerRow.tenant, OwnerRow.name, newest.scalar_subquery())
-            .where(OwnerRow.kind == "user", messages.between(1, RANKED_WHOLE))
-            .order_by(OwnerRow.id)
-            .limit(SAMPLES)
-        ).all()
-    now = utc_now()
-    with click.progressbar(samples, label="Comparing searches") as persons:
-        for tenant, name, words in persons:
-            found, there = (
-                [
-                    hit.message.id
-                    for hit in search_memory(where, Caller(tenant, name), now, text=words[:200], repairs=False)
-                    if hit.message
-                ]
-                for where in (source, target)
-            )
-            if found != there:
-                raise Conflict(
-                    "search_differs",
-                    "Every row was copied, but a search finds other messages there. Run `recap index verify` with the "
-                    "new DATABASE_URL before you use it.",
-                )
-    return len(samples)
+    click.echo(f"Moved {rows} rows. Set DATABASE_URL to the new database, start Recap, and delete the former database")
+    click.echo("when you don't need it any more: it still has everything.")

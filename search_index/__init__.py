@@ -13,7 +13,7 @@ Invariants:
 from search_index.arrays import SearchableText
 from search_index.calibration import Nearness
 from search_index.embeddings import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
-from search_index.index import RANKED_WHOLE, Hit, SearchIndex
+from search_index.index import Hit, SearchIndex
 from search_index.index_storage import NO_INDEX, IndexBusy, IndexLost, UnindexedMessages
 from search_index.minilm import MiniLMEmbedder
 from search_index.query import PreparedQuery, Query
@@ -21,7 +21,6 @@ from search_index.ranking import RANKING_PROFILES, RankingProfile
 
 __all__ = [
     "NO_INDEX",
-    "RANKED_WHOLE",
     "RANKING_PROFILES",
     "Embedder",
     "EmbeddingUnavailable",

@@ -428,7 +428,7 @@ def test_an_activity_without_a_time_that_can_be_read_is_named(client):
     report = good(bring_in(client, activity_page(known, cell("Prompted\xa0And then?", "last week", "<p>Hm.</p>"))))
     assert (report["created"]["messages"], report["skipped"]) == (2, 1)
     other = activity_page(cell("Searched for\xa0tea", "Nov 5, 2025, 1:34:47 AM UTC", product="Search"))
-    assert "another activity" in error(bring_in(client, other), 422)["message"]
+    assert "My Activity/Gemini Apps" in error(bring_in(client, other), 422)["message"]
 
 
 def test_a_page_without_an_end_is_refused_soon(client):
@@ -452,14 +452,8 @@ def test_a_tree_without_an_end_is_walked_once(client):
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": True}, "This is ChatGPT's user.json"),
-        ([{"id": "1", "conversation_id": "2", "rating": "thumbsUp"}], "This is ChatGPT's message_feedback.json"),
-        ([{"id": "1", "conversation_id": "2", "is_anonymous": True}], "This is ChatGPT's shared_conversations.json"),
-        ([{"uuid": "1", "full_name": "Ada", "email_address": "a@b.example"}], "This is Claude's users.json"),
-        (
-            [activity("Watched tea", AT, header="YouTube", products=["YouTube"], titleUrl="x")],
-            "record of another activity",
-        ),
+        ({"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": True}, "choose conversations.json"),
+        ([activity("Watched tea", AT, header="YouTube", products=["YouTube"])], "My Activity/Gemini Apps"),
         ([{"id": "x"}, 7], "item 0 of it is no conversation"),
         (
             zipped(**{"a.jpg": b"x", "user.json": {"chatgpt_plus_user": True}}),
@@ -539,7 +533,7 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(model_app
     assert (held["text"], held["valid_from"]) == ("Has an exam on 2024-05-02", "2024-05-01T10:00:00+00:00")
     (tmp_path / "user.json").write_text('{"chatgpt_plus_user": true}')
     wrong = run(str(tmp_path / "user.json"))
-    assert wrong.exit_code == 1 and "Error: This is ChatGPT's user.json" in wrong.output
+    assert wrong.exit_code == 1 and "item 0 of it is no conversation" in wrong.output
 
 
 # -- Markdown to read

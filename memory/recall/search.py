@@ -209,7 +209,6 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     session_id: str | None = None,
     window: int = 0,
     kind: str = "message",
-    repairs: bool = True,
     **filters: Any,
 ) -> list[SearchResult]:
     """Return the best matching messages of the caller's user, or of one session, best first.
@@ -218,7 +217,6 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     window: neighbours on either side of a result.
     kind: "message": messages and passages of documents; "document": passages alone, of all sessions; "fact" or
     "summary": these, with the messages that they come from.
-    repairs: enqueue a job that makes a lost index again.
     filters: other fields of a `Query`.
 
     Raises NotFound for a session that is not the caller's, InvalidRequest when neither user nor session is named.
@@ -245,7 +243,7 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     generation = engine.index.generation(owner.index_key)
     with engine.database.connect() as tx:
         matches = find_matches(tx, engine.index, scope, prepared, generation, window)
-    if matches.index_lost and repairs:
+    if matches.index_lost:
         index_again(engine, owner.id)
     loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
     around = windows(matches.window, loaded, window)

@@ -44,7 +44,7 @@ from schemas.facts import CATEGORY, NAME_CHARS_MAX
 from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX
 from schemas.messages import Extra, MessageToAppend, Refused
 from schemas.retention import Archive
-from schemas.shapes import WRONG_MAX, Input, ValueSchema
+from schemas.shapes import Input, ValueSchema
 from schemas.store import NAME, TTL, JsonValue, Namespace, index_paths
 from schemas.summaries import Sections
 
@@ -68,15 +68,6 @@ class ExportedMessage(_Record, MessageToAppend):
     refused = fields.Nested(Refused, **OPTIONAL)
 
 
-class _Counts(fields.Dict):
-    """Few counts: the number of keys is checked first."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if isinstance(value, dict) and len(value) > WRONG_MAX:
-            raise ValidationError("Has too many keys.")
-        return super()._deserialize(value, attr, data, **kwargs)
-
-
 class ExportedCost(_Record):
     """Cost of a version of the summary, and what became of the facts that came with it."""
 
@@ -85,7 +76,7 @@ class ExportedCost(_Record):
     prompt_tokens = fields.integer()
     completion_tokens = fields.integer()
     calls = fields.integer()
-    facts = _Counts(keys=fields.String(), values=fields.integer())
+    facts = fields.Dict(keys=fields.String(), values=fields.integer())
 
 
 class ExportedSummary(_Record):

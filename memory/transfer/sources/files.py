@@ -71,17 +71,7 @@ FORMATS = (
     "Recap reads exports of ChatGPT, Claude, Gemini, AI Studio, DeepSeek, Grok, Copilot, Le Chat, Open WebUI, "
     "LibreChat, SillyTavern, Claude Code, mem0, Zep, Letta and LangGraph, and chats as JSON, JSON Lines or Markdown"
 )
-_BESIDE = "What was said is in conversations.json beside it"
-_ACTIVITY = "Google's record of another activity. That of Gemini is in My Activity/Gemini Apps/MyActivity.json"
 _AS_JSON = "Chats with Gemini are in My Activity/Gemini Apps of Google Takeout, as MyActivity.json or MyActivity.html"
-_OTHER_FILES = {  # of exports, by a field that only they have
-    "chatgpt_plus_user": f"ChatGPT's user.json. {_BESIDE}",
-    "is_anonymous": f"ChatGPT's shared_conversations.json. {_BESIDE}",
-    "rating": f"ChatGPT's message_feedback.json. {_BESIDE}",
-    "full_name": f"Claude's users.json. {_BESIDE}",
-    "titleUrl": _ACTIVITY,
-    "activityControls": _ACTIVITY,
-}
 
 
 class ThirdPartyExport:
@@ -150,7 +140,7 @@ class ThirdPartyExport:
             for number, item in enumerate(_items(file)):
                 source = next((source for source in SOURCES if source.recognises(mapping(item))), None)
                 if source is None:
-                    first, skipped = first or _unknown(number, mapping(item)), skipped + 1
+                    first, skipped = first or _unknown(number), skipped + 1
                     if len(named) < SKIPPED_MAX:
                         named.append(_name(name, number, mapping(item)))
                     if skipped > (UNKNOWN_MAX if name in self.read_files else UNKNOWN_FIRST_MAX):
@@ -234,14 +224,12 @@ def _under_head(items: Iterable[Any]) -> Iterator[Any]:
         yield {**item, **chat} if chat and isinstance(item, Mapping) else item
 
 
-def _unknown(number: int, item: Mapping[str, Any]) -> InvalidRequest:
-    other = next((text for name, text in _OTHER_FILES.items() if name in item), None)
-    if other is not None:
-        return refused("unknown_format", f"This is {other}")
+def _unknown(number: int) -> InvalidRequest:
     return refused(
         "unknown_format",
-        "This is neither an export of Recap nor one that Recap knows of another program: item "
-        f"{number} of it is no conversation, and has no memory of a person. {FORMATS}",
+        f"This is neither an export of Recap nor one that Recap knows of another program: item {number} of it is no "
+        f"conversation, and has no memory of a person. Of an unpacked export, choose conversations.json. {FORMATS}. "
+        f"{_AS_JSON}",
     )
 
 

@@ -119,7 +119,6 @@ def _activity(cell: bytes) -> dict[str, Any]:
         "time": at.isoformat() if at is not None else None,
         "subtitles": [{"name": name, "url": name} for name in files],
         "safeHtmlItem": [{"html": "".join(str(node) for line in lines[place + 1 :] for node in line)}],
-        "activityControls": [],
     }
 
 
