@@ -192,6 +192,38 @@ def test_words_of_a_message_that_was_kept_out_are_not_quoted_later(client, model
     assert says(client, model_server, "Hi again.", remember("I keep bees")) == [] == facts(client)
 
 
+HOME, CATS, FOOD = "Lives in Oslo", "Lives with three cats", "Feeds three cats at 7"
+NEARLY = [
+    ("Living in Oslo", HOME),
+    ("- Lives in Oslo (said 2024-05-01)", HOME),
+    ("Oslo", HOME),
+    ("Lives in Oslo, Norway", HOME),
+    ("lives with the three cats", CATS),
+    ("feeds cats", FOOD),
+    ("Feeds three cats at 8", None),
+    ("Lives in Bergen", None),
+    ("The", None),
+    ("three cats", (CATS, FOOD)),
+    ("lives", (HOME, CATS)),
+    ("Lives in Oslo with three cats", (HOME, CATS)),
+]
+
+
+@pytest.mark.parametrize(("named", "meant"), NEARLY)
+def test_a_fact_that_is_named_in_nearly_its_words_is_found_if_it_is_the_only_one(client, model_server, named, meant):
+    known(client, HOME, CATS, FOOD)
+    message = "It changed: I keep a boat."
+    written = says(client, model_server, message, correct(named, "Keeps a boat", "I keep a boat"))
+    (answer,) = told(model_server)
+    if isinstance(meant, str):
+        assert [one["replaces"] for one in written] == [meant] and answer == "Written."
+        assert facts(client) == sorted({HOME, CATS, FOOD, "Keeps a boat"} - {meant})
+    else:
+        several = "; ".join(f'"{fact}"' for fact in reversed(meant or ()))
+        assert written == [] and facts(client) == sorted((HOME, CATS, FOOD))
+        assert (f"several known facts fit: {several}; give all words of one" if meant else "the nearest are") in answer
+
+
 # -- poisoned
 
 

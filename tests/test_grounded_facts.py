@@ -305,9 +305,7 @@ def test_what_is_corrected_leaves_the_head_at_once(talk, before, old, after, new
         ("La mesa mide {} cm", "180", "Tiene que ser 15 cm más corta", "165", "150"),
     ],
 )
-def test_a_correction_may_add_what_was_said_to_the_number_that_it_corrects(
-    talk, text, old, said, worked_out, invented
-):
+def test_a_correction_may_add_what_was_said_to_the_number_that_it_corrects(talk, text, old, said, worked_out, invented):
     talk.hear(text.format(old), reply=digest_of(fact(text.format(old), 1, text.format(old))))
     drafts = [fact(text.format(number), 3, said, supersedes=[1]) for number in (invented, worked_out)]
     talk.hear(said, reply=digest_of(*drafts))

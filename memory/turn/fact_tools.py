@@ -23,7 +23,7 @@ from memory.knowledge import facts
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
 from memory.knowledge.forgetting import forget_asked
-from memory.knowledge.grounding import Ungrounded, contains_quote, strip_framing, words_of
+from memory.knowledge.grounding import Ungrounded, contains_quote, stems, strip_framing, words_of
 from memory.languages import content_terms, shared
 from memory.llm import Tool
 from memory.quoting import escape, one_line, own_words
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 REMEMBER, CORRECT, FORGET = "remember", "correct", "forget"
 WRITES_MAX = 5  # facts that one turn writes
-NEAREST = 3  # similar facts that an error names
+NEAREST = 3  # facts that an error names
 
 
 class ToolError(ValueError):
@@ -46,7 +46,7 @@ class ToolError(ValueError):
 
 
 Words = Annotated[str, Field(min_length=1)]
-Known = Annotated[Words, Field(description="The known fact, in exactly the words in which you see it.")]
+Known = Annotated[Words, Field(description="The known fact, in the words in which you see it.")]
 Category = Annotated[
     str,
     BeforeValidator(lambda name: name if name in FACT_CATEGORIES else ""),
@@ -227,12 +227,25 @@ class FactTools:
         return named or [fact for fact in known if fact.source_message_id in shown]
 
     def _known(self, known: Sequence[Fact], text: str) -> Fact:
-        """Return the known fact with this text.  Raises ToolError, which names the most similar facts."""
+        """Return the known fact with this text, or else the only one of which one text has all words of the other.
+
+        Raises ToolError, which names the facts that fit, or the most similar ones.
+        """
         stripped = strip_framing(text)
         for fact in known:
             if stripped and stripped in map(strip_framing, words_of(fact)):
                 return fact
+        words = set(stems(stripped))
+        own = {fact: set(stems(fact.text)) for fact in known}
+        fitting = [fact for fact in known if words and own[fact] and (words <= own[fact] or own[fact] <= words)]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise ToolError(f"several known facts fit: {_quoted(fitting[:NEAREST])}; give all words of one.")
         ranking = Ranking.of(self._engine)
         nearest = ranking.by_relevance(ranking.scored(known, text, self._engine.now()))[:NEAREST]
-        others = "; ".join(f'"{escape(one_line(fact.text))}"' for fact in nearest)
-        raise ToolError(f"no known fact has these words, the nearest are: {others or 'none'}.")
+        raise ToolError(f"no known fact has these words, the nearest are: {_quoted(nearest) or 'none'}.")
+
+
+def _quoted(known: Sequence[Fact]) -> str:
+    return "; ".join(f'"{escape(one_line(fact.text))}"' for fact in known)
