@@ -291,10 +291,11 @@ def fact_line(fact: Fact) -> str:
     return f"- {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d})"
 
 
-def marked_fact_line(fact: Fact, session_id: str) -> str:
+def marked_fact_line(fact: Fact, session_id: str, zone: tzinfo) -> str:
     """Return a fact as a line that begins with its id, and tells whether another session's message states it."""
+    since = fact.valid_from.astimezone(zone)
     place = " elsewhere" if fact.session_id not in (session_id, None) else ""
-    return f"[F{fact.id}] {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d}{place})"
+    return f"[F{fact.id}] {escape(fact.text)} (said {since:%Y-%m-%d}{place})"
 
 
 def profile_line(name: str, value: object, since: datetime) -> str:

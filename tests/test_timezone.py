@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from app import engine_of
-from tests.http import append, chat
+from tests.http import append, chat, good, said
+from tests.knowledge import digest_of, fact
 from tests.model_server import ToolCalls, prompts
 from tests.recall import talker
 
@@ -45,8 +46,8 @@ def test_a_setting_names_the_zone_of_people_whose_program_names_none(start, mode
 
 def test_excerpts_have_the_times_of_the_persons_zone(start, model_server):
     client = start()
-    said = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-20T02:00:00Z"}
-    append(client, "old", [said], user_id="ada")
+    told = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-20T02:00:00Z"}
+    append(client, "old", [told], user_id="ada")
     chat(client, "When did I say that the zeppelin landed?", session_id="s", user_id="ada", timezone=NEW_YORK)
     prompt = prompts(model_server)[-1][-1]["content"]
     assert 'updated_at="2026-11-19"' in prompt and "21:00 user: The zeppelin landed." in prompt
@@ -59,11 +60,30 @@ def test_dates_of_a_summary_are_counted_from_the_persons_day(start, model_server
     assert "2026-11-28 Saturday 20:30 user: My exam is tomorrow." in prompts(model_server, "mini")[-1][-1]["content"]
 
 
+@pytest.mark.parametrize("named", [True, False], ids=["of the latest session that names one", "of the setting"])
+def test_profile_overview_and_known_facts_have_the_days_of_the_persons_zone(start, model_server, named):
+    client = start(**({} if named else {"timezone": NEW_YORK}))
+    engine, words = engine_of(client.application), "I sail on Sundays"
+    chat(client, words, session_id="s", user_id="ada", **({"timezone": NEW_YORK} if named else {}))
+    model_server.mini.queue(digest_of(fact(words, 1, scope="user")))
+    engine.job_queue.run_due(["summary"])
+    append(client, "s", [said("Well.")], user_id="ada")
+    engine.job_queue.run_due(["summary"])
+    assert f"{words} (said 2026-11-28)" in prompts(model_server, "mini")[-1][-1]["content"]
+    for kind in ("profile", "overview"):
+        good(client.post(f"/api/users/ada/{kind}/refresh"))
+        engine.job_queue.run_due([kind])
+    profile, overview = prompts(model_server, "mini")[-2:]
+    assert f"2026-11-28 Saturday 20:30 user: {words}" in profile[-1]["content"]
+    assert "Today is 2026-11-28, Saturday." in overview[0]["content"]
+    assert f"{words} (said 2026-11-28)" in overview[-1]["content"] and "11-29" not in overview[-1]["content"]
+
+
 def test_a_model_may_copy_the_present_into_a_search(start, model_server):
     """As it stands in the prompt, in the person's zone."""
     client = start()
-    said = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-28T23:00:00Z"}  # 18:00
-    append(client, "old", [said], user_id="ada")
+    told = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-28T23:00:00Z"}  # 18:00
+    append(client, "old", [told], user_id="ada")
     times = {"after": "2026-11-28 17:30 America/New_York, Saturday", "before": "2026-11-28 20:30 America/New_York"}
     model_server.main.queue(ToolCalls((("conversation_search", {"query": "zeppelin", **times}),)), "It landed.")
     answer = chat(client, "What landed?", session_id="s", user_id="ada", timezone=NEW_YORK, recall="tools")

@@ -9,12 +9,13 @@ Invariants:
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, select
 from sqlalchemy.orm import contains_eager
 
+from config import Settings
 from memory.errors import InvalidRequest, NotFound, space_not_found, user_not_found
 from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
@@ -71,6 +72,12 @@ def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
     if owner is None or caller.owner is None:
         raise space_not_found(caller.space) if caller.space is not None else user_not_found(caller.user_id)
     return owner
+
+
+def zone_of(tx: Transaction, owner_id: int, settings: Settings) -> tzinfo:
+    """Return the time zone that the owner's latest session names; where none does, that of the settings."""
+    named = select(SessionRow.timezone).where(SessionRow.owner_id == owner_id, SessionRow.timezone.is_not(None))
+    return settings.zone(tx.scalar(named.order_by(SessionRow.updated_at.desc(), SessionRow.id.desc()).limit(1)))
 
 
 def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from typing import Any, Self
 from sqlalchemy import ColumnElement, Select, and_, select
 
 from memory import tokens
-from memory.access.owners import get_user, lock_owner
+from memory.access.owners import get_user, lock_owner, zone_of
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
@@ -183,15 +183,14 @@ def run(engine: Engine, job: Job) -> bool:
         if owner is None:
             return False
         before, sources = _read(engine, tx, owner.id), _sources(engine, tx, owner.id)
+        today = engine.now().astimezone(zone_of(tx, owner.id, engine.settings))
         is_asked = (job.payload or {}).get("asked", False)
         if not (sources or before.sentences) or (before.read == _digest(sources) and not is_asked):
             return False
         engine.mini.budgets.check(tx, owner.id)
         prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), name) for name in ("overview", "repair"))
     by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
-    request = request_for(
-        f"{prompt.render()}\n\nToday is {engine.now():%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER
-    )
+    request = request_for(f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER)
     try:
         usable = partial(_read_answer, sources, replace(before, sentences=by_person))
         written = engine.mini.ask(owner.id, request, repair, usable).value if sources else ()
@@ -239,15 +238,19 @@ def _write(engine: Engine, tx: Transaction, owner: OwnerRow, overview: Overview,
 
 
 def _sources(engine: Engine, tx: Transaction, owner_id: int) -> list[Source]:
-    """Return what the model reads: the facts that a prompt would show first, and the newest summaries."""
+    """Return what the model reads: the facts that a prompt would show first, and the newest summaries.
+
+    Their times are in the person's zone.
+    """
+    zone = zone_of(tx, owner_id, engine.settings)
     valid = read_facts(tx, FactRow.owner_id == owner_id, valid_at(None))
     facts = Ranking.of(engine).prioritise(valid, "", SOURCE_TOKENS, engine.now())
-    lines = [Source(fact.text, fact.valid_from, fact=fact.id) for fact in facts]
+    lines = [Source(fact.text, fact.valid_from.astimezone(zone), fact=fact.id) for fact in facts]
     room = SOURCE_TOKENS
     for row in tx.execute(_NEWEST.where(SessionRow.owner_id == owner_id)):
         place = row.public_id, row.version
         for text in _lines_of(row):
-            source = Source(text, row.updated_at, summary=place)
+            source = Source(text, row.updated_at.astimezone(zone), summary=place)
             room -= tokens.estimate(source.line)
             if room < 0:
                 return lines

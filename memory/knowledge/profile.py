@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator, SchemaError
 from sqlalchemy import func, select
 
 from memory import tokens
-from memory.access.owners import find_or_make_owner, get_user, lock_owner
+from memory.access.owners import find_or_make_owner, get_user, lock_owner, zone_of
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
@@ -36,7 +36,7 @@ from memory.store import item_rows
 from models import FactRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
 from models.jobs import Job, JobRequest
-from models.messages import Message
+from models.messages import Message, in_zone
 from models.owners import Caller
 from models.store import MODEL, Item, ItemVersion, Put
 from schemas.profile import OPERATIONS_MAX
@@ -197,7 +197,7 @@ def run(engine: Engine, job: Job) -> bool:
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
         read = MessageRow.id.in_(sources), *INDEXED
         messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
-        rules = rules_of(tx, owner.id, owner.tenant)
+        rules, zone = rules_of(tx, owner.id, owner.tenant), zone_of(tx, owner.id, engine.settings)
         if rules.review:
             messages = _accepted_words(tx, owner, messages)
         prompt, repair = (engine.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
@@ -205,7 +205,7 @@ def run(engine: Engine, job: Job) -> bool:
     about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
     shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
     instruction = "\n\n".join(filter(None, (*about, shape)))
-    numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
+    numbered = in_zone([message._replace(position=number) for number, message in enumerate(messages, 1)], zone)
     document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
     blocks = block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
 

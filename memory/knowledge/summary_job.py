@@ -296,6 +296,7 @@ def _make_batch(
         in_zone(messages, zone),
         Ranking.of(engine).prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
         session.public_id,
+        zone,
         [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
         links=engine.settings.links == "on",
         types=() if session.type else engine.types.choices(session.types.split(",") if session.types else ()),

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, tzinfo
 from typing import Any
 
 from memory import tokens
@@ -89,7 +89,7 @@ class SummaryUpdate:
 class SummaryInput:
     """Input of a summary: the previous one, the messages since then, and the known facts.
 
-    session_id: public id of their session.
+    session_id: public id of their session. zone: in which the person's days begin.
     requests_to_forget: ids of the messages in which the person asks to forget something.
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
@@ -101,6 +101,7 @@ class SummaryInput:
     messages: Sequence[Message]
     known_facts: Sequence[Fact]
     session_id: str = ""
+    zone: tzinfo = UTC
     requests_to_forget: Sequence[int] = ()
     links: bool = False
     types: Sequence[str] = ()
@@ -149,7 +150,7 @@ class SummaryInput:
         """Return what the mini model is asked. instruction: the prompt, rendered."""
         blocks = (
             block("summary_so_far", filter(None, [summary_json(self.previous)])),
-            block("known_facts", (marked_fact_line(fact, self.session_id) for fact in self.known_facts)),
+            block("known_facts", (marked_fact_line(fact, self.session_id, self.zone) for fact in self.known_facts)),
             block("messages", message_lines(self.messages, numbered=True)),
         )
         return request_for("\n\n".join(filter(None, (instruction, self.rules.instruction))), blocks, self.schema)
