@@ -81,11 +81,28 @@ def test_facts_that_were_only_merged_correct_nothing_until_their_successor_is_co
     assert left["proof_count"] == 2
     everywhere = list(range(1, 9))  # ids of messages
     with engine.database.connect() as tx:
-        assert find_corrections(tx, 1, everywhere, engine.now()) == {}
+        assert find_corrections(tx, 1, everywhere, engine.now()).of_messages == {}
     talk.hear("It was Faro", reply=digest(fact("It was Faro", 2, scope="user", supersedes=[left["id"]])))
     with engine.database.connect() as tx:
         corrections = find_corrections(tx, 1, everywhere, engine.now())
-    assert [[fact.text for fact in facts] for facts in corrections.values()] == [["It was Faro"]] * 2
+    assert [[fact.text for fact in facts] for facts in corrections.of_messages.values()] == [["It was Faro"]] * 2
+
+
+@pytest.mark.parametrize("question", ["Where were we with the kayak?", "Where were we?"])
+def test_a_summary_of_another_session_is_shown_with_what_was_corrected_since(model_app, model_server, question):
+    filler = [said(f"Thing {number}.", "assistant") for number in range(6)]
+    talk, elsewhere = (Talk(model_app, model_server, session, "ada") for session in ("kayak", "shop"))
+    price, colour = fact("They ask 400 euros", 8, scope="user"), fact("It must be red", 8, scope="user")
+    talk.say("I want a kayak.", *filler, "They ask 400 euros. It must be red.", *filler)
+    talk.digest(digest(price, colour, topic="The kayak", data=["They ask 400 euros in all"]))
+    red, costs = talk.facts()
+    elsewhere.hear("480 now.", reply=digest(fact("480 now", 1, supersedes=[costs["id"]])))
+    blue = fact("Blue, then", 15, supersedes=[red["id"]])
+    talk.hear("Blue, then.", *filler, reply=digest(blue, topic="The kayak", data=["They ask 400 euros in all"]))
+    answer = chat(talk.client, question, temporary=True, **ADA)
+    assert "Facts and figures: They ask 400 euros in all" in last(model_server)
+    assert not any("They ask" in text for text in words(answer))
+    assert shown(answer) == ["480 now"], "its own summary says what was corrected in the session itself"
 
 
 def test_a_turn_asks_once_for_corrections_and_only_if_there_are_any(talk, model_server: ModelServer):

@@ -105,7 +105,8 @@ def test_what_was_corrected_is_read_as_on_sqlite(nodes, model_server):
     (fact,) = talk.facts()
     with engine_of(nodes[1]).database.connect() as tx:
         corrections = find_corrections(tx, 1, [1, fact["source_message_id"]], utc_now())
-    assert [(message, [one.id for one in facts]) for message, facts in corrections.items()] == [(1, [fact["id"]])]
+    assert {number: [one.id for one in facts] for number, facts in corrections.of_messages.items()} == {1: [fact["id"]]}
+    assert not corrections.of_sessions
 
 
 def test_a_refused_message_is_left_out_on_every_node(nodes):

@@ -56,6 +56,15 @@ REFERENCES = """
     还记得我的猫叫什么吗
 """
 
+HOW_THINGS_STAND = """
+    Where do things stand with my two jobs? | How are things going with the move?
+    How far along are we with the wedding?
+    What's the latest on the house? | Bring me up to date on my orders. | What's still open for the wedding?
+    How is my thesis coming along? | Wie steht es um meine Aufträge? | Wie läuft's mit dem Umbau? | Was ist noch offen?
+    ¿Cómo va lo de la mudanza? | ¿Qué nos queda por hacer? | Où en est le déménagement ? | A che punto siamo?
+    Hoe staat het met de verhuizing? | Como vai o meu projeto? | Na jakim jesteśmy etapie? | Как продвигается ремонт?
+"""
+
 PLAIN = """
     How do I fix a TypeError in FastAPI? | best pizza dough hydration
     Explain quantum entanglement like I'm five | Translate "good morning" into Japanese
@@ -100,6 +109,12 @@ HELD_OUT_REFERENCES = """
     what else did I say | i forget what we named the dog | the recipe from last time was great, send it again
     你之前推荐的餐厅在哪里 | 我有没有说过我住在哪儿
 """
+
+
+def test_a_question_how_things_stand_points_at_what_was_said():
+    assert [message for message in listed(HOW_THINGS_STAND) if read(message).kind != "reference"] == []
+    others = "Where do penguins stand? | How is the weather looking? | What's the latest iPhone? | ¿Cómo se va a Lima?"
+    assert [message for message in listed(others) if read(message).kind == "reference"] == []
 
 
 KINDS = [

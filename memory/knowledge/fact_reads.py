@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, not_, or_, select
 
@@ -75,19 +75,30 @@ CORRECTED = FactRow.owner_id == bindparam("owner"), FactRow.valid_to.is_not(None
 """True of an owner's facts in whose place another one was put."""
 
 _SUPERSEDED = (
-    select(FactRow.source_message_id, FactRow.superseded_by, not_(FactRow.merged).label("is_corrected"))
-    .where(FactRow.source_message_id.in_(bindparam("messages", expanding=True)), *CORRECTED)
+    select(
+        FactRow.source_message_id, FactRow.session_id, FactRow.superseded_by, not_(FactRow.merged).label("is_corrected")
+    )
+    .where(
+        or_(
+            FactRow.source_message_id.in_(bindparam("messages", expanding=True)),
+            FactRow.session_id.in_(bindparam("sessions", expanding=True)),
+        ),
+        *CORRECTED,
+    )
     .cte("superseded", recursive=True)
 )
+_S = _SUPERSEDED.c
 _CHAIN = _SUPERSEDED.union(
-    select(
-        _SUPERSEDED.c.source_message_id, FactRow.superseded_by, or_(_SUPERSEDED.c.is_corrected, not_(FactRow.merged))
-    )
-    .join(_SUPERSEDED, FactRow.id == _SUPERSEDED.c.superseded_by)
+    select(_S.source_message_id, _S.session_id, FactRow.superseded_by, or_(_S.is_corrected, not_(FactRow.merged)))
+    .join(_SUPERSEDED, FactRow.id == _S.superseded_by)
     .where(*CORRECTED)
 )
 _CORRECTIONS = (
-    FACTS.add_columns(_CHAIN.c.source_message_id)
+    FACTS.add_columns(
+        _CHAIN.c.source_message_id,
+        _CHAIN.c.session_id.label("of_session"),
+        FactRow.session_id.is_distinct_from(_CHAIN.c.session_id).label("is_elsewhere"),
+    )
     .join(_CHAIN, FactRow.id == _CHAIN.c.superseded_by)
     .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
     .where(_CHAIN.c.is_corrected, valid_at(None), FactRow.owner_id == bindparam("owner"))
@@ -96,17 +107,31 @@ _CORRECTIONS = (
 )
 
 
+class Corrections(NamedTuple):
+    """Facts that hold now in place of others: by the message that those were made of, and by its session's row id.
+
+    of_sessions: only facts of other sessions. A session's own summary has those of its own.
+    """
+
+    of_messages: Mapping[int, Collection[Fact]] = {}
+    of_sessions: Mapping[int, Collection[Fact]] = {}
+
+
 def find_corrections(
-    tx: Connection, owner_id: int, messages: Collection[int], now: datetime
-) -> Mapping[int, Collection[Fact]]:
-    """Return the owner's facts that hold now in place of facts of these messages, by the ids of the messages.
+    tx: Connection, owner_id: int, messages: Collection[int], now: datetime, *, sessions: Collection[int] = ()
+) -> Corrections:
+    """Return the owner's facts that hold now in place of facts of these messages, and of these sessions, by row ids.
 
     A fact that was only merged with others that say the same is not corrected.
     """
-    corrections = defaultdict[int, list[Fact]](list)
-    for *values, message_id in tx.execute(_CORRECTIONS, {"owner": owner_id, "messages": list(messages), NOW.key: now}):
-        corrections[message_id].append(Fact(*values))
-    return corrections
+    found = Corrections(defaultdict(list), defaultdict(list))
+    shown = {"owner": owner_id, "messages": list(messages), "sessions": list(sessions), NOW.key: now}
+    for *values, message_id, session_row_id, is_elsewhere in tx.execute(_CORRECTIONS, shown):
+        fact = Fact(*values)
+        found.of_messages[message_id].append(fact)
+        if is_elsewhere:
+            found.of_sessions[session_row_id].append(fact)
+    return found
 
 
 # -- what is valid for a session

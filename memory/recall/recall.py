@@ -10,7 +10,7 @@ Invariants:
 - No message is recalled that the prompt shows anyway (test_recall).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import compress
@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple
 from sqlalchemy import Connection
 
 from memory.engine import Engine
-from memory.knowledge.fact_reads import find_corrections
+from memory.knowledge.fact_reads import Corrections, find_corrections
 from memory.languages import analysis_in
 from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
@@ -89,7 +89,7 @@ class Findings(NamedTuple):
     gated: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`), or
     the mini model says that one helps. None: the best hits are shown, as in mode `always`.
     marks: marks of unhelpful excerpts that have some of the hits. summaries, endings: of other conversations.
-    corrections: facts that hold in place of what messages of the window say, by the ids of these.
+    corrections: facts that hold in place of what messages of the window say, and the summaries shown in full.
     of_hits: summaries of other sessions that have hits, by the row ids of these, if the message points at earlier ones.
     """
 
@@ -100,15 +100,23 @@ class Findings(NamedTuple):
     query: PreparedQuery | None = None
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
-    corrections: Mapping[int, Collection[Fact]] = {}
+    corrections: Corrections = Corrections()
     summaries: Sequence[Excerpt] = ()
     of_hits: Mapping[int, Excerpt] = {}
     endings: tuple[Excerpt, ...] = ()
 
     def corrections_of(self, excerpts: Sequence[Excerpt]) -> tuple[Fact, ...]:
         """Return the facts that hold in place of what these excerpts say."""
-        shown = [message.id for excerpt in excerpts for message in excerpt.messages]
-        facts = {fact.id: fact for message_id in shown for fact in self.corrections.get(message_id, ())}
+        of_messages, of_sessions = self.corrections
+        facts = {
+            fact.id: fact
+            for excerpt in excerpts
+            for found in (
+                *(of_messages.get(message.id, ()) for message in excerpt.messages),
+                of_sessions.get(excerpt.gist.session_row_id, ()) if excerpt.gist and excerpt.gist.in_full else (),
+            )
+            for fact in found
+        }
         return tuple(facts.values())
 
 
@@ -172,16 +180,21 @@ def search_in_snapshot(
     if final.text and recall.query is not None and not findings.matches.hits:
         prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
         findings = _search(engine, tx, findings, prepared, generation, flags)
-    if flags.corrected and (found := findings.matches.window):
-        findings = findings._replace(corrections=find_corrections(tx, scope.owner_id, found, engine.now()))
     if final.latest:
         budget, page = min(recall.budget, other_sessions.ENDINGS_TOKENS_MAX), engine.settings.public_url
         if by_session:
             endings = other_sessions.own_ending(tx, scope, budget, page)
         else:
             endings = other_sessions.latest_endings(tx, scope, budget, page, final.latest)
-        return findings._replace(endings=endings)
-    return _find_summaries(engine, tx, findings) if flags.summaries and not by_session else findings
+        findings = findings._replace(endings=endings)
+    elif flags.summaries and not by_session:
+        findings = _find_summaries(engine, tx, findings)
+    window = findings.matches.window
+    sessions = {gist.session_row_id for excerpt in findings.endings if (gist := excerpt.gist)}.union(findings.of_hits)
+    if flags.corrected and (window or sessions):
+        corrections = find_corrections(tx, scope.owner_id, window, engine.now(), sessions=sessions)
+        findings = findings._replace(corrections=corrections)
+    return findings
 
 
 def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
