@@ -113,8 +113,8 @@ class Corrections(NamedTuple):
     of_sessions: only facts of other sessions. A session's own summary has those of its own.
     """
 
-    of_messages: Mapping[int, Collection[Fact]] = {}
-    of_sessions: Mapping[int, Collection[Fact]] = {}
+    of_messages: Mapping[int, list[Fact]] = {}
+    of_sessions: Mapping[int, list[Fact]] = {}
 
 
 def find_corrections(
