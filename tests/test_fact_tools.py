@@ -107,6 +107,14 @@ def test_a_correction_takes_the_place_of_a_fact_and_undone_gives_it_back(client,
     assert facts(client) == ["Lives in Oslo"]
 
 
+def test_what_is_over_takes_the_place_of_a_fact(client, model_server):
+    known(client, "Drives a blue Volvo")
+    says(
+        client, model_server, "By the way, we sold the car.", correct("Drives a blue Volvo", "Sold the car", "we sold")
+    )
+    assert facts(client) == ["Sold the car"]
+
+
 def test_what_the_person_asks_to_forget_is_forgotten_with_its_message_and_told_once(client, model_server):
     says(client, model_server, "I am allergic to walnuts.", remember("I am allergic to walnuts"), session_id="old")
     call = forget("I am allergic to walnuts", "forget that I am allergic to walnuts")

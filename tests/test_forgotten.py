@@ -64,7 +64,7 @@ def with_its_session(talk: Talk) -> None:
 def in_talk(talk: Talk) -> None:
     meant = first(talk)["id"]
     talk.say("Forget that I'm allergic to walnuts.")
-    talk.server.mini.queue({**digest_of(), "forget": [meant]})
+    talk.server.mini.queue({**digest_of(), "forget": [f"F{meant}"]})
     jobs_done(talk.client, "summary", "index")
 
 

@@ -101,7 +101,7 @@ class _Remember(FactArguments):
 
 
 class _Correct(_Remember):
-    """Replace a known fact, when this person says that it has changed or is wrong."""
+    """Replace a known fact, when this person says that it has changed, is over or is wrong."""
 
     fact: Known
 
