@@ -120,3 +120,15 @@ def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app):
     state(client, "Is allergic to nuts", pinned=True)
     assert shown(client, "Which cup?") == ["Likes tea", "Is allergic to nuts"]
     assert shown(client, "Is the dog hungry?") == ["Likes tea", "Is allergic to nuts", "Has a dog"]
+
+
+def test_a_message_in_another_language_gets_facts_with_which_it_can_share_no_word(model_app):
+    client, german = model_app.test_client(), "Die Bänke gehen am Freitag an den Wirt"
+    state(client, "Likes tea")
+    assert shown(client, "Hello.") == ["Likes tea"]
+    english = "The table is delivered to the customer on Wednesday"
+    state(client, english)
+    state(client, german)
+    assert {*shown(client, "¿Cuándo entrego la mesa de nogal?")} == {"Likes tea", english, german}
+    assert german not in shown(client, "Wie lange kocht man Reis in der Mikrowelle?")
+    assert german in shown(client, "Wann gehen die Bänke raus?") and shown(client, "Which cup?") == ["Likes tea"]

@@ -32,6 +32,7 @@ class Ranking:
         self._nearness = nearness
         self._weights = settings.fact_weights
         self._words = analysis_in(settings.search_language).words
+        self._languages = analysis_in(settings.search_language).likely_languages
 
     @classmethod
     def of(cls, engine: Engine) -> Self:
@@ -54,10 +55,13 @@ class Ranking:
     ) -> tuple[Fact, ...]:
         """Return the most relevant of the facts outside the prefix, best first, after the pinned ones.
 
-        is_personal: without it, only facts that share words with the message or are near it. first: ids of those that
-        come before all others, whatever the message.
+        is_personal: without it, only facts that share words with the message, are near it, or are in another language
+        than a message that is not in SEARCH_LANGUAGE, with which they can share none. first: ids of those that come
+        before all others, whatever the message.
         """
         query = self._words(message) if facts else frozenset()
+        languages = self._languages(message) if facts and not is_personal else ()
+        is_foreign = bool(languages) and languages != self._languages("")
         ranked = [
             (fact, self._score(fact, query, like, now))
             for fact, like in zip(facts, self._near(facts, message), strict=True)
@@ -66,6 +70,7 @@ class Ranking:
             or fact.id in first
             or like >= NEARNESS_MIN
             or not query.isdisjoint(self._words(fact.text))
+            or (is_foreign and set(languages).isdisjoint(self._languages(fact.text)))
         ]
         ranked.sort(
             key=lambda pair: (pair[0].id in first, pair[0].pinned, pair[1].relevance, pair[1].total, pair[0].id),
