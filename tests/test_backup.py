@@ -85,7 +85,7 @@ def test_a_backup_is_never_written_over_another_unless_that_is_said(app, run, ba
 def test_a_backup_that_cannot_be_written_leaves_nothing(run, app, tmp_path):
     chat(app.test_client(), "Hello")
     result = run("backup", tmp_path / "missing" / "b.db")
-    assert result.exit_code == 1 and f"There is no folder {tmp_path / 'missing'}. " in result.output
+    assert result.exit_code == 1 and "No such file or directory" in result.output
     assert not (tmp_path / "missing").exists()
 
 
@@ -188,7 +188,7 @@ PAST = "UPDATE alembic_version SET version_num = '0019'"
         (b"", None, "no backup of Recap"),
         (b"not a database at all", None, "no backup of Recap"),
         (b"", NOTES, "no backup of Recap"),
-        (None, None, "There is no file"),
+        (None, None, "is missing"),
         (None, FUTURE, "newer Recap"),
         (None, PAST, "too old"),
     ],

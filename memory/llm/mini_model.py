@@ -128,16 +128,13 @@ class MiniModel:
         """Return the whole text of an answer, and its end. Raises ModelError."""
         if self.turns_first and self.model_server.models.share_own_server:
             for _ in range(GIVEN_UP_MAX):
-                self._wait_for_turn(owner_id)
+                until = time.monotonic() + TURN_WAIT_SECONDS
+                while time.monotonic() < until and self.leases.has_turn(owner_id):
+                    time.sleep(TURN_LOOK_SECONDS)
                 events = list(self._until_turn(owner_id, request))
                 if events and isinstance(events[-1], StreamEnd):
                     return text_of(events), events[-1]
         return complete(self.model_server.models.mini, request)
-
-    def _wait_for_turn(self, owner_id: int) -> None:
-        until = time.monotonic() + TURN_WAIT_SECONDS
-        while time.monotonic() < until and self.leases.has_turn(owner_id):
-            time.sleep(TURN_LOOK_SECONDS)
 
     def _until_turn(self, owner_id: int, request: ModelRequest) -> Iterator[ModelEvent]:
         """Yield the events of an answer, and give it up when its person begins a turn.

@@ -51,24 +51,15 @@ class Backup:
 def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
     """Write a backup of the database of `engine`, which may be in use, to `target`.
 
-    Raises Conflict when the file exists (unless `force`), InvalidRequest when its folder does not, or when the database
-    is not SQLite or is damaged, OSError when the file cannot be written.  No new file is left then.
+    Raises Conflict when the file exists (unless `force`), InvalidRequest when the database is missing, damaged or not
+    SQLite, OSError when the file cannot be written.  No new file is left then.
     """
     source = database_file(engine)
-    if not source.exists():
-        raise InvalidRequest(
-            "database_missing",
-            f"There is no database {source}. Nothing was written. Run this in the server's folder, with its settings.",
-        )
-    if target.exists() and (not force or target.samefile(source)):
+    if target.exists() and (not force or (source.exists() and target.samefile(source))):
         raise Conflict(
             "backup_exists",
             f"{target} is there already, or is the database itself. Nothing was written; choose another name. --force "
             "writes over any file but the database.",
-        )
-    if not target.parent.is_dir():
-        raise InvalidRequest(
-            "backup_failed", f"There is no folder {target.parent}. Nothing was written. Make it, or choose another."
         )
     try:
         with _replacing(target) as part:
@@ -78,8 +69,8 @@ def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
     except sqlite3.DatabaseError as error:
         raise InvalidRequest(
             "backup_failed",
-            f"The database could not be backed up: {error}. No backup was written, and the database is as it was. If "
-            "it is damaged, stop the server and bring the last backup back with `recap restore`.",
+            f"The database {source} could not be backed up: {error}. No backup was written, and the database is as it "
+            "was. If it is damaged, stop the server and bring the last backup back with `recap restore`.",
         ) from error
     return backup
 
@@ -126,8 +117,6 @@ def restore(
 
 def examine(file: Path) -> Backup:
     """Check the backup `file` and say what it holds.  Raises InvalidRequest when it is damaged or no backup."""
-    if not file.is_file():
-        raise InvalidRequest("backup_unusable", f"There is no file {file}. Nothing was changed.")
     if (wal := Path(f"{file}-wal")).exists() and wal.stat().st_size:
         raise InvalidRequest(
             "backup_unusable",
@@ -147,7 +136,7 @@ def examine(file: Path) -> Backup:
     except (sqlite3.DatabaseError, TypeError) as error:
         raise InvalidRequest(
             "backup_unusable",
-            f"{file} is damaged, or no backup of Recap: {error}. Nothing was changed; take another backup.",
+            f"{file} is missing, damaged, or no backup of Recap: {error}. Nothing was changed; take another backup.",
         ) from error
     return Backup(str(revision), sessions, messages, newest)
 
