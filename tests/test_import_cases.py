@@ -105,9 +105,6 @@ ABROAD = [
         safeHtmlItem=[{"html": "<p>煎茶</p>"}],
     )
 ]
-HTML = b"""<html><head><title>My Activity History</title></head><body><div class="mdl-grid"><div class="outer-cell">
-<p class="mdl-typography--title">Gemini Apps<br></p><div class="content-cell">Prompted&nbsp;Which tea?<br>May 1, 2026,
-10:00:00 AM UTC<br><p>Sencha.</p></div></div></div></body></html>"""
 STATE = {
     "values": {
         "messages": [
@@ -327,20 +324,6 @@ DEEPSEEK = {
 
 # name -> file, {title: messages}, number of items left out and named
 CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
-    "chatgpt, several files": (
-        zipped(
-            **{
-                "conversations-000.json": [talk("one", title="One")],
-                "conversations-001.json": [talk("two", title="Two")],
-                "user.json": {"id": "user-1", "email": "a@b", "chatgpt_plus_user": True},
-                "export_manifest.json": {"files": []},
-                "chat.html": b"<html></html>",
-                "file_1.dat": b"\x89PNG",
-            }
-        ),
-        {"One": TEA, "Two": TEA},
-        0,
-    ),
     "chatgpt, a deleted node": ([LOST], {"Tea": [TEA[0], ("assistant", "Black or green?"), TEA[1]]}, 0),
     "chatgpt, empty and other languages": (
         [EMPTY, JAPANESE],
@@ -355,8 +338,6 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
     "deepseek, two replies": ([DEEPSEEK], {"Tea": [("user", "Which tea?\n[file: teas.pdf]"), TEA[1]]}, 0),
     "claude, unsupported blocks": ([CLAUDE_TOOLS], {"Tea": [TEA[0], ("assistant", "I look.\n\nSencha.")]}, 0),
     "claude code": (b"\n".join(json.dumps(line).encode() for line in CODE), {"Which tea?": TEA}, 2),
-    "gemini, takeout": (zipped(**TAKEOUT), {"Gemini, 2026-05-01": TEA}, 0),
-    "gemini, a page": (HTML, {"Gemini, 2026-05-01": TEA}, 0),
     "gemini, bad entries": (BAD_GEMINI, {"Gemini, 2026-05-01": TEA}, 3),
     "gemini, another language": (
         ABROAD,
