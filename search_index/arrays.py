@@ -36,6 +36,8 @@ POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message a
 # BM25's constants.  Chat messages are short and say a thing once: repeats and length count for less than in the usual
 # 1.2 and 0.75.
 K1, B = 0.9, 0.4
+TELLING_TERMS = 30  # of a question that tells as much as it asks: people explain at length what they need
+RARE_TERMS = 60  # of a text; a longer one has rare terms because of its length
 REACH = 2  # messages on either side that belong to a message: a question, its answer, and what was said to that
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A sentence with the marks that end it.
@@ -185,7 +187,8 @@ class Candidates(Columns):
     """Messages to rank, sorted by session and id, with all that does not depend on the query.
 
     posting_ends: where the postings of each term end.
-    rare: the idf of the rarest term of each message, 0 where it has none.
+    tells: how much each message tells, up to 1: the share of its text that is no question, or its share of TELLING_TERMS.
+    rare: the idf of the rarest term of each message, less for a message of more than RARE_TERMS, 0 where it has none.
     session_of: the number of each message's session.
     line: places with REACH empty ones between sessions; message_at: which message is at a place, -1 for none.
     own_lengths, near_lengths, session_lengths: what BM25 takes for the length of each message, of each with its
@@ -242,8 +245,8 @@ class Candidates(Columns):
             role=np.ascontiguousarray(rows["role"]),
             speaker=speaker,
             speakers=frozenset(speaker.tolist()) - {0},
-            tells=1 - rows["asks"].astype(float),
-            rare=_rare(count, postings["posting_rows"], postings["doc_freqs"]),
+            tells=np.maximum(1 - rows["asks"].astype(float), np.minimum(lengths / TELLING_TERMS, 1)),
+            rare=_rare(lengths, postings["posting_rows"], postings["doc_freqs"]),
             session_of=session_of,
             line=line,
             message_at=message_at,
@@ -329,12 +332,14 @@ def _postings(segments: Sequence[Segment], order: Ints) -> dict[str, Any]:
     }
 
 
-def _rare(count: int, posting_rows: NDArray[np.int32], doc_freqs: Ints) -> Floats:
-    """Return the idf of the rarest term of each of `count` messages, 0 where it has no term."""
+def _rare(lengths: Floats, posting_rows: NDArray[np.int32], doc_freqs: Ints) -> Floats:
+    """Return `Candidates.rare` for messages of these lengths."""
+    count = len(lengths)
     rarest = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(rarest, posting_rows, doc_freqs.repeat(doc_freqs))
     has_terms = rarest <= count
-    rare: Floats = np.where(has_terms, np.log1p(count / (np.where(has_terms, rarest, 1) + 1)), 0.0)
+    idf = np.where(has_terms, np.log1p(count / (np.where(has_terms, rarest, 1) + 1)), 0.0)
+    rare: Floats = idf * np.sqrt(np.minimum(RARE_TERMS / np.maximum(lengths, 1), 1))
     return rare
 
 

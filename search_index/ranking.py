@@ -272,9 +272,9 @@ CONTEXT = RankingProfile(
         Feature("speaker", _speaker, 0.65),
         # It tells of what belongs to somebody or something that the question names ("my sister's city").
         Feature("linked", _linked, 1.5, is_sign=True),
-        # It says something that is seldom said: the idf of its rarest term, whatever the question.
+        # It says something that is seldom said, whatever the question: the idf of its rarest term.
         Feature("rare", lambda context: context.candidates.rare, 2.0),
-        # It tells something: the share of its text that is no question.
+        # It tells something: the share of its text that is no question, but for a long one.
         Feature("tells", lambda context: context.candidates.tells, 0.9),
         # It is among the nearest in meaning, if they are asked for and hardly any message has the query's words.
         Feature("nearest", _nearest, 2.0, looks_around=True, by_meaning=True),
