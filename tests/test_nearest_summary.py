@@ -84,7 +84,13 @@ def trip(client, model_server):
 
 @pytest.mark.parametrize(
     "message",
-    ["Where were we with the trip to Lisbon?", "What did we decide about our Lisbon trip?", "Status of our trip?"],
+    [
+        "Where were we with the trip to Lisbon?",
+        "What did we decide about our Lisbon trip?",
+        "Status of our trip?",
+        "Bring me up to date on the trip.",
+        "Where do things stand with our trip?",
+    ],
 )
 def test_a_question_for_how_things_stand_shows_the_summary_before_the_messages_that_are_found(
     trip, model_server, message

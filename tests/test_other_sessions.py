@@ -128,6 +128,14 @@ def test_where_nothing_fits_the_prompt_says_so(client, model_server):
     assert "the model is told to ask" in answer["memory"]["recall"]["reason"]
 
 
+def test_a_fact_that_fits_is_something_earlier(client, model_server):
+    good(client.post("/api/facts", json={"user_id": "eve", "text": "The otter is called Ollie"}))
+    for message, missing in (("What did you tell me about the otter?", False), ("What did you say of the boat?", True)):
+        answer = chat(client, message, user_id="eve", temporary=True)
+        assert (kind(answer) == MISSING, NOTES[MISSING] in last(model_server)) == (missing, missing)
+        assert ("only facts fit" in answer["memory"]["recall"]["reason"]) is not missing
+
+
 def test_what_is_not_to_be_seen_elsewhere_stays_out(client, model_server):
     talked(client, "old", "I painted the gate blue.", "Nice colour.", day=3)
     chat(client, "SECRET diagnosis", session_id="private", remember=False, **ADA)

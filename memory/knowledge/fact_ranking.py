@@ -96,6 +96,11 @@ class Ranking:
         scores = self._scores(facts, message, now)
         return tuple(replace(fact, score=score) for fact, score in zip(facts, scores, strict=True))
 
+    def share_words(self, facts: Sequence[Fact], message: str) -> bool:
+        """Return whether one of the facts has a word of the message."""
+        query = self._words(message)
+        return any(not query.isdisjoint(self._words(fact.text)) for fact in facts)
+
     def is_used(self, score: FactScore) -> bool:
         """Return whether the fact was of use for the message it was scored for, and was not just the best there is."""
         return score.relevance > USED * self._weights.relevance

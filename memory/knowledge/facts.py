@@ -172,7 +172,7 @@ def add_said(
     It may wait for review. The newest summaries and the profile say it instead of the facts that it corrects.
     Return the fact, None where it is known, and the corrected ones. Raises Ungrounded.
     """
-    grounding = Grounding(messages, [fact.text for fact in known])
+    grounding = Grounding(messages, facts=known)
     rules = rules_of(tx, session.owner_id, session.tenant)
     decide_on_draft(draft, grounding.check(draft), rules)
     _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, engine.now())
@@ -329,7 +329,7 @@ def _check_quote(engine: Engine, caller: Caller, text: str, quote: str) -> Seque
     known = page(engine, caller, limit=CURRENT_FACTS_MAX).items
     message = Message.of_person(quote, engine.now())
     try:
-        Grounding([message], [fact.text for fact in known]).check(FactDraft(text, message.position, quote))
+        Grounding([message], facts=known).check(FactDraft(text, message.position, quote))
     except Ungrounded as reason:
         advice = "State what the person said and no more, and quote their own words."
         raise InvalidRequest("ungrounded", f"Nothing was stored: {reason}. {advice}", param="text") from None

@@ -8,8 +8,9 @@ A proposal is refused unless
     quote        it stands in the source letter by letter (white space, typographic marks and a final stop may differ),
                  as whole words, outside of pasted blocks of a prompt; and it says something, or is the whole message
     numbers      the person said each one, in the source or elsewhere about the same thing, or the fact counts names or
-                 figures; or the source changes by its own number that of the statement most like the fact ("12 cm
-                 shorter"); dates may be worked out from words like "tomorrow", and from a day and the message's time
+                 figures; or the source changes by its own number ("12 cm shorter") that of the fact that is corrected,
+                 else of the statement most like it; dates may be worked out from words like "tomorrow", and from a day
+                 and the message's time
     negations    a "not" in the fact has a reason in the source, or stood in a known fact about something that the
                  source does not name; and the fact does not state what the source denies
     names        one of its names, if it has any, stands somewhere in what was shown
@@ -96,13 +97,15 @@ class Ungrounded(ValueError):
 class Grounding:
     """Checks proposals against what the mini model was shown."""
 
-    def __init__(self, messages: Sequence[Message], known: Sequence[str] = (), facts_through: int = 0) -> None:
-        """Check against messages and texts that are known, as facts and the summary's lines.
+    def __init__(
+        self, messages: Sequence[Message], known: Sequence[str] = (), facts: Sequence[Fact] = (), facts_through: int = 0
+    ) -> None:
+        """Check against messages, known texts as the summary's lines, and known facts.
 
         Messages up to position `facts_through` were read for facts before.
         """
-        self._messages, self._known = messages, known
-        self._facts_through = facts_through
+        self._messages, self._known = messages, [*known, *(fact.text for fact in facts)]
+        self._facts, self._facts_through = {fact.id: fact.text for fact in facts}, facts_through
 
     def check(self, draft: FactDraft) -> Message:
         """Return the message that the draft rests on. Raises Ungrounded."""
@@ -114,7 +117,7 @@ class Grounding:
             raise Ungrounded("its quote is not in its source")
         if not _is_telling(draft.quote, content):
             raise Ungrounded("its quote says nothing by itself")
-        if not self._are_numbers_known(draft.text, source, content):
+        if not self._are_numbers_known(draft, source, content):
             raise Ungrounded("it has a number that was not said")
         if not (_do_negations_agree(draft.text, draft.quote, content) or self._denies_as_before(draft.text, content)):
             raise Ungrounded("its source says the opposite")
@@ -168,7 +171,8 @@ class Grounding:
                 relations.append(relation)
         return tuple(dict.fromkeys(relations))
 
-    def _are_numbers_known(self, text: str, source: Message, content: str) -> bool:
+    def _are_numbers_known(self, draft: FactDraft, source: Message, content: str) -> bool:
+        text = draft.text
         numbers = numbers_in(_without_dates_worked_out(text, source, content))
         allowed = _forms(content) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
         allowed |= {str(len(names_in(text))), str(len(_figures(text)))}  # "two children, Leo and Mia"
@@ -177,9 +181,10 @@ class Grounding:
             return True
         about = _topics(text)
         alike = {other: len(about & _topics(other)) for other in self._statements if other != content}
+        corrected = [self._facts[fact_id] for fact_id in draft.supersedes if fact_id in self._facts]
         most = max(alike.values(), default=0)
-        elsewhere = set[str]().union(*(_forms(other) for other, count in alike.items() if count))
-        before = set[str]().union(*(_forms(other) for other, count in alike.items() if count == most))
+        before = _all_forms(corrected or [other for other, count in alike.items() if count == most])
+        elsewhere = _all_forms([*corrected, *(other for other, count in alike.items() if count)])
         changes = set(map(int, _forms(content))) - {1}  # which "a" and "my" may stand for
         changed = (
             {str(value) for number in map(int, forms) for by in changes for value in (number - by, number + by)}
@@ -353,6 +358,10 @@ def _forms(text: str) -> set[str]:
     if ONE.search(text):
         values.add(1)
     return {str(value) for value in values}.union(*_figures(text))
+
+
+def _all_forms(texts: Iterable[str]) -> set[str]:
+    return set[str]().union(*map(_forms, texts))
 
 
 def _figures(text: str) -> list[set[str]]:

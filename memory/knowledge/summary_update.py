@@ -110,8 +110,7 @@ class SummaryInput:
 
     def grounding(self, facts_through: int = 0) -> Grounding:
         """Return the check of the facts that are proposed from it."""
-        known = [*(fact.text for fact in self.known_facts), *self.previous.lines()]
-        return Grounding(self.messages, known, facts_through)
+        return Grounding(self.messages, [*self.previous.lines()], self.known_facts, facts_through)
 
     @property
     def variables(self) -> dict[str, Any]:

@@ -48,6 +48,7 @@ UNASKED = 1 / 6  # the message asks for nothing, but earlier messages may matter
 
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
 _REFERENCE = text_pattern(lambda language: language.references)
+_HOW_THINGS_STAND = text_pattern(lambda language: language.how_things_stand)
 _POINTER = text_pattern(lambda language: language.pointers)
 _PERSON = text_pattern(lambda language: language.persons)
 _PEOPLE = text_pattern(lambda language: language.people)
@@ -118,12 +119,14 @@ class MessageReading:
         self.now = now
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
-        self.keywords = list(each_keyword(analysis.asked(message), analysis))
+        how_things_stand = _HOW_THINGS_STAND.search(text)
+        content = text.replace(how_things_stand[0], " ") if how_things_stand else message
+        self.keywords = list(each_keyword(analysis.asked(content), analysis))
         self.is_small_talk = _is_small_talk(text, analysis)
         self.is_answer = _ANSWER.fullmatch(text) is not None
         self.names_oneself = _OWN.search(message) is not None
         self.is_personal = self.names_oneself and _REPLIED.search(message) is None
-        self.reference = _REFERENCE.search(text)
+        self.reference = _REFERENCE.search(text) or how_things_stand
         self.pointer = None if self.reference else _POINTER.search(text)
         self.pronouns = (
             () if self.reference or self.pointer else tuple(_pronouns(text, analysis, is_small_talk=self.is_small_talk))
@@ -135,8 +138,8 @@ class MessageReading:
             if time.before <= now or self.names_oneself or self.reference or self.pointer
         ]
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
-        self.asking = asked = asking(message)
-        self.search_text = asked if len(asked) < len(message) and stands_alone(asked, analysis) else message
+        self.asking, asked = asking(message), asking(content)
+        self.search_text = asked if len(asked) < len(content) and stands_alone(asked, analysis) else content
 
     def trigger(self, visible_texts: Sequence[str]) -> Trigger:
         """Return how the message points at the past.

@@ -245,12 +245,13 @@ def _choose_for_message(
     others = {fact.id: fact for fact in prefix.other_facts} | corrections
     # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
     unseen = [fact for fact in others.values() if (fact.source_message_id, fact.valid_from) not in visible]
-    facts: tuple[Fact, ...] = ()
+    facts, ranking = tuple[Fact, ...](), Ranking.of(engine)
     if unseen:
         is_personal, budget = role_meant(question) is not None, settings.fact_tokens
-        facts = Ranking.of(engine).for_message(
-            unseen, question, budget, engine.now(), is_personal=is_personal, first=corrections
-        )
+        facts = ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=corrections)
+    keywords = " ".join(prepared.reading.keywords)
+    if recalled.kind == MISSING and ranking.share_words((*prefix.facts, *facts), keywords):
+        recalled = replace(recalled, kind=findings.plan.kind, reason=f"{findings.plan.reason}, but only facts fit")
     examples: tuple[Example, ...] = ()
     if (
         settings.example_tokens
