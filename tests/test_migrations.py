@@ -193,7 +193,9 @@ def test_a_first_command_in_a_new_or_a_wrong_place_says_what_to_do_in_a_sentence
     assert "this account may not open it" in caplog.text
     with an_app(tmp_path / "new?a%20b") as app:  # what stands for something else in an address is a letter of a path
         run = partial(run_command, app)
-        assert f"The database {tmp_path}/new?a%20b/recap.db could not be backed up" in run("backup", tmp_path / "b").output
+        assert (
+            f"The database {tmp_path}/new?a%20b/recap.db could not be backed up" in run("backup", tmp_path / "b").output
+        )
         refused = run("keys", "list")
         assert refused.exit_code == 1 and "Nothing was changed" in refused.output and UPGRADE in refused.output
         assert f"A new database was made: sqlite:///{tmp_path}" in run("keys", "create").stderr, "as README says"

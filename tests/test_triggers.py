@@ -130,6 +130,8 @@ KINDS = [
     ("make it shorter", ("A long essay about whales.",), "nothing"),
     ("How do I fix a TypeError in FastAPI?", (), "plain"),
     ("remind me to call mum", (), "plain"),
+    ("By the way, I gave the old bike to my niece", (), "plain"),
+    ("the bike, which I told you of, is gone", (), "reference"),
     ("and?", (), "nothing"),
     ("go on", (), "nothing"),
     ("what do you mean", (), "nothing"),
