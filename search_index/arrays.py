@@ -187,7 +187,7 @@ class Candidates(Columns):
     """Messages to rank, sorted by session and id, with all that does not depend on the query.
 
     posting_ends: where the postings of each term end.
-    tells: how much each message tells, up to 1: the share of its text that is no question, or its share of TELLING_TERMS.
+    tells: how much each message tells, up to 1: the share of its text that is no question, or of TELLING_TERMS.
     rare: the idf of the rarest term of each message, less for a message of more than RARE_TERMS, 0 where it has none.
     session_of: the number of each message's session.
     line: places with REACH empty ones between sessions; message_at: which message is at a place, -1 for none.
