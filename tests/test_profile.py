@@ -161,6 +161,31 @@ def test_a_fact_that_is_forgotten_or_edited_leaves_the_profile(ada, what):
     assert "Tallinn" not in head and "green tea" in head and ("Riga" in head) == (what == "edited")
 
 
+@pytest.mark.parametrize("what", ["forgotten", "edited", "edited meanwhile"])
+def test_a_fact_that_is_forgotten_or_edited_before_the_update_does_not_enter_the_profile(ada, what):
+    append(ada.client, "s", [said("I live in Tallinn. I love green tea.")], user_id="ada")
+    home, tea, dutch = "I live in Tallinn.", "I love green tea.", "I speak Dutch."
+    ada.server.mini.queue(digest_of(*(fact(text, place, scope="user") for text, place in ((home, 1), (tea, 1)))))
+    ada.engine.job_queue.run_due(["summary"])
+    ada.tell(dutch)
+    stored = {one["text"]: one["id"] for one in good(ada.client.get("/api/facts?user_id=ada"))["items"]}
+
+    def take_back(*_: Any) -> dict[str, Any]:
+        if what == "forgotten":
+            good(ada.client.delete(f"/api/facts/{stored[home]}?user_id=ada"))
+        else:
+            good(ada.client.patch(f"/api/facts/{stored[home]}?user_id=ada", json={"text": "Lives in Riga."}))
+        return patch(HOME)
+
+    if what == "edited meanwhile":
+        assert ada.update(take_back)["version"] == 0
+    else:
+        take_back()
+    assert ada.update(patch(change("add", "/languages/-", "Dutch", dutch)))["document"] == {"languages": ["Dutch"]}
+    head = ada.head("u")
+    assert "Tallinn" not in head and "green tea" in head and ("Riga" in head) == (what != "forgotten")
+
+
 def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada):
     ada.tell("I live in Tallinn.")
     ada.update(patch(HOME))

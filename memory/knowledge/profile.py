@@ -193,7 +193,7 @@ def run(engine: Engine, job: Job) -> bool:
         if owner is None or not sources:
             return False
         engine.mini.budgets.check(tx, owner.id)
-        tenant = Caller(owner.tenant)
+        tenant, read_through = Caller(owner.tenant), owner.profile_through
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
         read = MessageRow.id.in_(sources), *INDEXED
         messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
@@ -225,7 +225,7 @@ def run(engine: Engine, job: Job) -> bool:
         if row is None:
             return False
         count = tx.scalar(select(func.count()).where(*read))
-        if count != len(messages) or _item(engine, tx, row) != item:
+        if count != len(messages) or row.profile_through != read_through or _item(engine, tx, row) != item:
             return True  # it changed meanwhile: once more
         row.profile_through = through
         if profile != before:
@@ -327,7 +327,14 @@ def _accepted_words(tx: Transaction, owner: OwnerRow, messages: Sequence[Message
 
 
 def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactRow], now: datetime) -> None:
-    """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay."""
+    """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay.
+
+    No later update reads the messages of these facts: what else they say remains in the facts beside.
+    """
+    sources = {fact.source_message_id for fact in facts}
+    last = tx.scalar(select(func.max(FactRow.id)).where(FactRow.source_message_id.in_(sources))) or 0
+    owner = tx.get_one(OwnerRow, owner_id)
+    owner.profile_through = max(owner.profile_through, last)
     item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
     if item is None:
         return
