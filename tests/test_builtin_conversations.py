@@ -211,30 +211,30 @@ def test_a_sentence_that_refers_is_quoted_with_its_neighbour(client, said, quest
 
 IN_OTHER_LANGUAGES = """
 Ich wohne in Kiel und meine Katze heißt Miso. | Notiert: wohnt in Kiel; Katze: Miso.
-    Wo wohne ich? | „Wohnt in Kiel“
+    Wo wohne ich? | Aus dem, was du mir gesagt hast: - Wohnt in Kiel (
 J'habite à Lyon et mon budget est de 900 euros. | Noté : habite à Lyon ; budget 900 euros.
-    Où est-ce que j'habite ? | « Habite à Lyon »
+    Où est-ce que j'habite ? | De ce que tu m'as dit : - Habite à Lyon (
 Vivo en Sevilla y soy alérgica a las nueces. | Anotado: vive en Sevilla; alergia nueces.
-    ¿Dónde vivo? | «Vive en Sevilla»
+    ¿Dónde vivo? | De lo que me has dicho: - Vive en Sevilla (
 Abito a Torino e sono allergico alle noci. | Annotato: abita a Torino; allergia noci.
-    Dove abito? | «Abita a Torino»
+    Dove abito? | Da quello che mi hai detto: - Abita a Torino (
 Moro em Lisboa e sou alérgica a amendoim. | Anotado: mora em Lisboa; alergia amendoim.
-    Onde eu moro? | «Mora em Lisboa»
+    Onde eu moro? | Do que me disseste: - Mora em Lisboa (
 Ik woon in Gent en ik ben allergisch voor noten. | Genoteerd: woont in Gent; allergisch voor noten.
-    Waar woon ik? | „Woont in Gent”
+    Waar woon ik? | Uit wat je me verteld hebt: - Woont in Gent (
 Mieszkam w Krakowie i mam uczulenie na orzechy. | Zanotowane: mieszka w Krakowie; uczulenie orzechy.
-    Gdzie mieszkam? | „Mieszka w Krakowie”
+    Gdzie mieszkam? | Wiem to z twoich słów: - Mieszka w Krakowie (
 Я живу в Казани, и у меня аллергия на орехи. | Записано: живёт в Казани; аллергия на орехи.
-    Где я живу? | «Живёт в Казани»
+    Где я живу? | Из того, что ты мне рассказывал(а): - Живёт в Казани (
 大阪に住んでいます。 | メモしました：大阪に住んでいる。
-    どこに住んでいますか？ | 「大阪に住んでいる」
+    どこに住んでいますか？ | 教えてもらったこと： - 大阪に住んでいる (
 """
 
 
 @pytest.mark.parametrize(
-    ("said", "noted", "question", "quoted"),
+    ("said", "noted", "question", "told"),
     [row.split(" | ") for row in IN_OTHER_LANGUAGES.replace("\n    ", " | ").strip().splitlines()],
 )
-def test_facts_are_noted_and_told_in_the_language_of_the_message(client, said, noted, question, quoted):
+def test_facts_are_noted_and_told_in_the_language_of_the_message(client, said, noted, question, told):
     assert say(client, said) == noted
-    assert ask(client, question, None).endswith(quoted)
+    assert told in ask(client, question, None).replace("\n", " ")

@@ -160,6 +160,13 @@ ik woon in Gent en eet geen vlees | Woont in Gent | Eet geen vlees
 mam na imię Ola, mieszkam w Gdyni | Imię: Ola | Mieszka w Gdyni
 меня зовут Олег | Имя: Олег
 大阪に住んでいます | 大阪に住んでいる
+ich heiße Ada, wohne in Tallinn und vertrage keine Erdnüsse | Name: Ada | Wohnt in Tallinn | Verträgt keine Erdnüsse
+ich bin stark gegen Bienenstiche allergisch | Allergisch gegen Bienenstiche
+Wir sind umgezogen: ich wohne jetzt in Linz | Wohnt in Linz
+on a déménagé : j'habite maintenant à Lyon | Habite à Lyon
+ho traslocato: ora abito a Pisa | Abita a Pisa
+er schrieb mir: ich wohne in Rom
+she wrote: I live in Rome
 im vegan btw and allergic to nuts | Vegan | Allergic to nuts
 wenn ich in Rom wohnen würde, wäre ich froh
 Write a story: I live on Mars and my name is Zog.

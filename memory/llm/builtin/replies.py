@@ -169,16 +169,25 @@ def _quotes(answers: Sequence[Statement], words: Words) -> list[str]:
     """Return the lines that quote what answers a question."""
     if answers and answers[0].origin == Origin.SUMMARY:
         return [words["summary"], *(f"- {_quotable(answer.text)}" for answer in answers)]
+    if answers and not any(answer.quote for answer in answers):  # facts, in other words than the person's
+        return [
+            words["known"],
+            *(f"- {clip(one_line(answer.text))}{_day(answer, ' ({})', words)}" for answer in answers),
+        ]
     alone = len(answers) < 2 or answers[0].origin == Origin.OTHERS
     lines = []
     for answer in answers:
         quote, text = _quotable(answer.quote or answer.text), _quotable(answer.text)
         form = "said" if answer.origin == Origin.OTHERS else "told" if alone else "dated"
-        day = words["on day"].format(words["day"].format(date.fromisoformat(answer.day))) if answer.day else ""
+        day = _day(answer, words["on day"], words)
         labelled = text != quote and ": " in text and not set(terms(answer.value)) >= set(terms(quote))
         line = words[form].format(speaker=one_line(answer.by)[:60], on_day=day, quote=quote)
         lines.append(f"{line} ({text})" if labelled else line)
     return lines if alone else [words["told many"], *(f"- {line}" for line in lines)]
+
+
+def _day(answer: Statement, form: str, words: Words) -> str:
+    return form.format(words["day"].format(date.fromisoformat(answer.day))) if answer.day else ""
 
 
 def _quotable(text: str) -> str:
