@@ -281,7 +281,7 @@ def test_on_a_phone_the_sides_slide_in_one_at_a_time(page, live):
 
 
 @pytest.mark.parametrize("screen", [PHONE.in_german], ids=str)
-def test_on_a_phone_no_button_is_narrower_than_its_words(serve, browse, screen):
+def test_on_a_phone_buttons_have_room_for_their_words_and_for_a_finger(serve, browse, screen):
     page = browse(serve(builtin=True), screen)  # with the notice above
     page.goto("/")
     expect(page.locator("#notice")).to_be_visible()
@@ -291,6 +291,18 @@ def test_on_a_phone_no_button_is_narrower_than_its_words(serve, browse, screen):
         "[...document.querySelectorAll('button')].filter(one => one.scrollWidth > one.clientWidth).map(one => one.id)"
     )
     assert page.evaluate(narrow) == []
+    page.keyboard.press("Escape")
+    page.locator("#message-box").fill("Ich arbeite als Hebamme.")
+    page.locator("#send").click()
+    expect(page.get_by_role("button", name="Warum diese Antwort")).to_be_visible()
+    assert page.evaluate(narrow) == []
+    page.get_by_role("button", name="Gedächtnis", exact=True).click()
+    page.locator(".fact-text").click()
+    own = """[...document.querySelectorAll('.fact .row-actions button')].map((one) => {
+        const { left, width, top, bottom } = one.getBoundingClientRect(), x = left + width / 2;
+        return [top + 2, bottom - 2].every((y) => one.contains(document.elementFromPoint(x, y)));
+    })"""
+    assert page.evaluate(own) == [True, True, True]  # nothing else takes a part of their taps
 
 
 def test_what_the_server_refuses_is_said_in_the_language_of_the_page(browse, live):
