@@ -49,7 +49,7 @@ def create_app(
             log.warning(sentence)
     else:
         own, flask = _read(settings)
-        app = build_app(own, model, **flask)
+        app = build_app(own, model, is_embedded=True, **flask)
         make_schema(app)
     if migrations:
         add_migrations(app)
@@ -60,7 +60,7 @@ def create_app(
     return app
 
 
-def build_app(settings: Settings, model: "Model | None" = None, **config: Any) -> Flask:
+def build_app(settings: Settings, model: "Model | None" = None, *, is_embedded: bool = False, **config: Any) -> Flask:
     """Return the application, its engine under `engine_of(app)`. The caller starts the background work."""
     try:
         settings.data_dir.mkdir(0o700, parents=True, exist_ok=True)  # people's words are in it
@@ -71,7 +71,7 @@ def build_app(settings: Settings, model: "Model | None" = None, **config: Any) -
             f"RECAP_DATA_DIR: the folder {settings.data_dir} can't be made or written ({error.strerror}). Make it, "
             "give it to the account that Recap runs as, or name another."
         ) from error
-    logs.set_up(settings)
+    logs.set_up(settings, is_embedded=is_embedded)
     app = Flask("recap", static_folder=None)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(

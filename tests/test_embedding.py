@@ -1,6 +1,7 @@
 """Recap in another program: made from a mapping of settings, with a model of the program's own."""
 
 import json
+import logging
 import re
 import threading
 from collections.abc import Iterator
@@ -46,6 +47,16 @@ def made(**settings: Any) -> Flask:
 
 def chat(app: Flask, message: str, session: str = "s1", **more: Any) -> Any:
     return app.test_client().post("/api/chat", json={"session_id": session, "message": message, **more})
+
+
+@pytest.mark.parametrize("has_logging", [True, False])
+def test_a_program_that_has_set_up_logging_keeps_it(monkeypatch, has_logging):
+    root = logging.getLogger()
+    theirs = [logging.NullHandler()] if has_logging else []
+    monkeypatch.setattr(root, "handlers", [*theirs])
+    monkeypatch.setattr(root, "level", logging.WARNING)
+    made(LOG_LEVEL="info")
+    assert (root.handlers == theirs, root.level) == ((True, logging.WARNING) if has_logging else (False, logging.INFO))
 
 
 @pytest.mark.parametrize("mode", ["inline", "background"])

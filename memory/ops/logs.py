@@ -167,9 +167,14 @@ class _ToStandardError(logging.StreamHandler[Any]):
         return not (record.name == "werkzeug" and " - - [" in message)
 
 
-def set_up(settings: Settings) -> None:
-    """Write everything that this process logs as lines of `settings`."""
+def set_up(settings: Settings, *, is_embedded: bool = False) -> None:
+    """Write everything that this process logs as lines of `settings`.
+
+    is_embedded: in another program, whose own set-up of logging counts if there is one before.
+    """
     root = logging.getLogger()
+    if is_embedded and not all(isinstance(handler, _ToStandardError) for handler in root.handlers):
+        return
     root.setLevel(settings.log_level.upper())
     for old in [handler for handler in root.handlers if isinstance(handler, _ToStandardError)]:
         root.removeHandler(old)
