@@ -171,5 +171,5 @@ def test_the_examples_of_the_documentation_work(page, monkeypatch, tmp_path, cap
     names: dict[str, Any] = {"site": Flask("site")}
     for block in chosen:
         exec(block, names)
-    assert len(chosen) == (1 if page == "README.md" else 6)
+    assert len(chosen) == (1 if page == "README.md" else 7)
     assert "Miso" in capsys.readouterr().out or page != "README.md"
