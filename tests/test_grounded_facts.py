@@ -299,8 +299,9 @@ def test_what_is_corrected_leaves_the_head_at_once(talk, before, old, after, new
 @pytest.mark.parametrize("named", [True, False])
 def test_the_fact_that_is_corrected_has_numbers_in_other_words(talk, named):
     """As in another language: the rest of the fact stays as it was."""
-    talk.hear("We leave on Friday at 7:15.", reply=digest_of(fact("The tour leaves on Friday at 7:15", 1, "at 7:15")))
-    text, quote = "A orquestra parte na quinta-feira às 7:15", "Afinal partimos na quinta-feira"
+    told = "We leave for Galicia on Friday at 7:15"
+    talk.hear(told, reply=digest_of(fact("The tour leaves for Galicia on Friday at 7:15", 1, told)))
+    text, quote = "A orquestra parte para a Galiza na quinta-feira às 7:15", "Afinal partimos na quinta-feira"
     talk.hear(f"{quote}, à mesma hora.", reply=digest_of(fact(text, 2, quote, supersedes=[1] if named else [])))
     assert (text in talk.texts()) is named
 

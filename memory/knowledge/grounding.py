@@ -13,7 +13,8 @@ A proposal is refused unless
                  and the message's time
     negations    a "not" in the fact has a reason in the source, or stood in a known fact about something that the
                  source does not name; and the fact does not state what the source denies
-    names        one of its names, if it has any, stands somewhere in what was shown
+    names        one of its names, if it has any, stands somewhere in what was shown, or begins as one of the fact that
+                 is corrected
 
 A link of a fact is refused unless the person named both of its ends, one of them in the fact's quote.
 
@@ -41,6 +42,7 @@ from search_index.analysis import ENGLISH, PAIRED
 QUOTE_WORDS_MIN = 3  # for a quote of common words only, or from another message than the draft names
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
 FORM_LETTERS_MIN = 2  # at the beginning of two forms of one word
+NAME_LETTERS = 4  # by which a name is that of a corrected fact, in another language: Galicia, Galiza
 AROUND = 200  # characters around a quote that are searched for a "not"
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
@@ -121,7 +123,7 @@ class Grounding:
             raise Ungrounded("it has a number that was not said")
         if not (_do_negations_agree(draft.text, draft.quote, content) or self._denies_as_before(draft.text, content)):
             raise Ungrounded("its source says the opposite")
-        if not self._are_names_known(draft.text, content):
+        if not self._are_names_known(draft, content):
             raise Ungrounded("it has a name that was not said")
         return source
 
@@ -181,7 +183,7 @@ class Grounding:
             return True
         about = _topics(text)
         alike = {other: len(about & _topics(other)) for other in self._statements if other != content}
-        corrected = [self._facts[fact_id] for fact_id in draft.supersedes if fact_id in self._facts]
+        corrected = self._corrected_by(draft)
         most = max(alike.values(), default=0)
         before = _all_forms(corrected or [other for other, count in alike.items() if count == most])
         elsewhere = _all_forms([*corrected, *(other for other, count in alike.items() if count)])
@@ -201,12 +203,19 @@ class Grounding:
         known = set[str]().union(*map(_denied_words, self._statements))
         return bool(denied) and denied <= known and denied.isdisjoint(stems(content))
 
-    def _are_names_known(self, text: str, content: str) -> bool:
-        names = names_in(text)
-        if not names or text.istitle() or not self._words.isdisjoint(names):
+    def _are_names_known(self, draft: FactDraft, content: str) -> bool:
+        names = names_in(draft.text)
+        if not names or draft.text.istitle() or not self._words.isdisjoint(names):
             return True
         words = self._words.union(_words(content))  # without its pasted blocks, the source may have other words
-        return "".join(name[0] for name in names) in words or shared(names, words) > 0
+        if "".join(name[0] for name in names) in words or shared(names, words) > 0:
+            return True
+        beginnings = {name[:NAME_LETTERS] for text in self._corrected_by(draft) for name in names_in(text)}
+        return not beginnings.isdisjoint(name[:NAME_LETTERS] for name in names)
+
+    def _corrected_by(self, draft: FactDraft) -> list[str]:
+        """Return the texts of the known facts that the draft corrects."""
+        return [self._facts[fact_id] for fact_id in draft.supersedes if fact_id in self._facts]
 
     @cached_property
     def _statements(self) -> list[str]:
