@@ -9,8 +9,9 @@ answer is spread over several messages, 2 the answer is a time, 3 the answer nee
 message.  Questions of other categories have no answer in the conversation.
 
 The files that LoCoMo (github.com/snap-research/locomo, `locomo10.json` or a file for each conversation), REALTALK
-(github.com/danny911kr/REALTALK, a file for each conversation) and LongMemEval (github.com/xiaowu0162/LongMemEval,
-`longmemeval_*.json`, a conversation for each question) publish are read too.
+(github.com/danny911kr/REALTALK, a file for each conversation), LongMemEval (github.com/xiaowu0162/LongMemEval,
+`longmemeval_*.json`, a conversation for each question) and BEAM (github.com/mohammadtavakoli78/BEAM, a folder for each
+conversation, which is named by its `chat.json`) publish are read too.
 """
 
 import json
@@ -34,6 +35,19 @@ _LONGMEMEVAL = {  # its types of questions, by the number of LoCoMo's category t
     "single-session-user": 4,
     "single-session-assistant": 4,
 }
+_BEAM = {  # the same for BEAM; its summaries are of all messages
+    "contradiction_resolution": 1,
+    "event_ordering": 1,
+    "multi_session_reasoning": 1,
+    "temporal_reasoning": 2,
+    "instruction_following": 3,
+    "preference_following": 3,
+    "information_extraction": 4,
+    "knowledge_update": 4,
+    "abstention": 5,
+}
+_BEAM_ANSWERS = ("answer", "ideal_answer", "ideal_response", "expected_compliance")
+_UNDATED = datetime(2024, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -85,6 +99,9 @@ class Conversation:
         """
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
+            if path.name == "chat.json":
+                asked = path.with_name("probing_questions") / "probing_questions.json"
+                return [cls._read(path.parent.name, _beam(data, json.loads(asked.read_text(encoding="utf-8"))))]
             return [cls._read(name, entry) for name, entry in in_our_format(path.stem, data)]
         except (KeyError, IndexError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a conversation: {type(error).__name__}: {error}") from error
@@ -239,6 +256,29 @@ def _longmemeval(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _moment(text: str) -> str:
     """Convert LongMemEval's "2023/05/20 (Sat) 02:21" to ISO 8601."""
     return datetime.strptime(re.sub(r" \(\w+\)", "", text), "%Y/%m/%d %H:%M").isoformat()
+
+
+def _beam(parts: list[Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a conversation of BEAM: its parts are sessions.  A message without a day is of the day of the one before."""
+    messages, days = list[dict[str, Any]](), list[datetime]()
+    for part in parts:
+        for turn in (turn for turns in part["turns"] for turn in turns):
+            day = turn.get("time_anchor") or part.get("time_anchor")
+            days += [datetime.strptime(day, "%B-%d-%Y")] if day else days[-1:] or [_UNDATED]
+            content = re.sub(r"\s*->->[\d,\s]*$", "", turn["content"])
+            message = {"id": str(turn["id"]), "session": part["batch_number"], "role": turn["role"], "content": content}
+            messages.append({**message, "created_at": (max(days) + timedelta(minutes=len(days))).isoformat()})
+    questions = []
+    for kind, category in _BEAM.items():
+        for question in asked.get(kind, ()):
+            source = question.get("source_chat_ids", [])
+            if isinstance(source, dict):  # what was told before an update is no evidence of what holds now
+                source = source["updated_info"] if kind == "knowledge_update" else list(source.values())
+            evidence = sorted(set(re.findall(r"\d+", json.dumps(source))))
+            answer = next((question[name] for name in _BEAM_ANSWERS if name in question), "")
+            item = {"question": question["question"], "answer": answer, "evidence": evidence}
+            questions.append({**item, "category": category, "kind": kind})
+    return {"messages": messages, "questions": questions}
 
 
 # -- generated notes: messages of about 35 words, each with a detail to remember and a question about it

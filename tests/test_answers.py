@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks import answers
+from benchmarks.conversation import Conversation
 from tests.application import an_app
 from tests.live import Live
 from tests.model_server import Status, digest, prompts
@@ -132,3 +133,42 @@ def test_a_run_that_breaks_off_goes_on_where_it_ended(run, tmp_path, model_serve
     tokens = results["tokens"]
     assert min(tokens["prompt"], tokens["completion"], tokens["judge"]) > 0 == tokens["summary"]
     assert "50.0" in capsys.readouterr().out
+
+
+def test_a_folder_of_beam_is_read(tmp_path):
+    turns = [
+        {
+            "role": "user",
+            "id": 0,
+            "time_anchor": "March-15-2024",
+            "content": "My sprint ends on Friday, right? ->-> 1,1",
+        },
+        {"role": "assistant", "id": 1, "content": "Yes."},
+        {"role": "user", "id": 2, "content": "It ends on Monday now."},
+    ]
+    asked = {
+        "knowledge_update": [
+            {"question": "When?", "answer": "Monday", "source_chat_ids": {"original_info": [0], "updated_info": [[2]]}}
+        ],
+        "event_ordering": [{"question": "In which order?", "ideal_answer": "...", "source_chat_ids": [0, 2]}],
+        "abstention": [{"question": "Who?", "ideal_response": "Nothing was said of it."}],
+        "summarization": [{"question": "What was it about?"}],
+    }
+    (folder := tmp_path / "7" / "probing_questions").mkdir(parents=True)
+    (folder / "probing_questions.json").write_text(json.dumps(asked), "utf-8")
+    (chat := tmp_path / "7" / "chat.json").write_text(
+        json.dumps([{"batch_number": 1, "time_anchor": None, "turns": [turns]}]), "utf-8"
+    )
+
+    (conversation,) = Conversation.load(chat)
+
+    first, *_, last = conversation.messages
+    assert (conversation.name, first.content, first.role) == ("7", "It ends on Friday, right?", "user")
+    assert [message.created_at[:10] for message in conversation.messages] == ["2024-03-15"] * 3
+    assert first.created_at < last.created_at
+    assert {question.kind: (question.answer, question.evidence) for question in conversation.questions} == {
+        "knowledge_update": ("Monday", {"2"}),
+        "event_ordering": ("...", {"0", "2"}),
+        "abstention": ("Nothing was said of it.", frozenset()),
+    }
+    assert [question.is_answerable for question in conversation.questions] == [True, True, False]
