@@ -26,18 +26,19 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # A message's numbers: `created` in microseconds since 1970; `role`, and the first term of the `speaker`'s name, as
-# hashes (0: no name); the number of its terms, and the sum of their squared counts; which share of its text `asks`; and
-# the checksum of all its columns.
+# hashes (0: no name); the number of its terms, and the sum of their squared counts; the `size` of its text, and which
+# share of it `asks`; and the checksum of all its columns.
 ROW = np.dtype(
     [(name, "<i8") for name in ("id", "session", "created", "role", "speaker")]
-    + [("length", "<i4"), ("squares", "<f4"), ("asks", "<f2"), ("checksum", "<u4")]
+    + [("length", "<i4"), ("squares", "<f4"), ("size", "<i4"), ("asks", "<f2"), ("checksum", "<u4")]
 )
 POSTING = np.dtype([("code", "<i8"), ("count", "<i8")])  # a term of a message as a hash, and how often it has it
 # BM25's constants.  Chat messages are short and say a thing once: repeats and length count for less than in the usual
 # 1.2 and 0.75.
 K1, B = 0.9, 0.4
-TELLING_TERMS = 30  # of a question that tells as much as it asks: people explain at length what they need
-RARE_TERMS = 60  # of a text; a longer one has rare terms because of its length
+# Bytes of text, as UTF-8: of a question that tells as much as it asks, since people explain at length what they need;
+# and of a text of which a longer one has rare terms because of its length.
+TELLING_SIZE, RARE_SIZE = 350, 500
 REACH = 2  # messages on either side that belong to a message: a question, its answer, and what was said to that
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A sentence with the marks that end it.
@@ -97,6 +98,7 @@ class IndexedMessage(NamedTuple):
         row["length"], row["squares"] = len(terms), sum(map(mul, counts.values(), counts.values()))
         questions = sum(len(sentence) for sentence in _SENTENCES.findall(content) if sentence.rstrip()[-1:] in "?？")
         row["asks"] = questions / max(len(content), 1)
+        row["size"] = len(content.encode("utf-8", "surrogatepass"))
         postings = np.array([(term_hash(term), count) for term, count in counts.items()], POSTING).tobytes()
         row["checksum"] = checksum(row.tobytes(), postings, vector)
         return cls(text, terms, row.tobytes(), postings, vector)
@@ -187,8 +189,8 @@ class Candidates(Columns):
     """Messages to rank, sorted by session and id, with all that does not depend on the query.
 
     posting_ends: where the postings of each term end.
-    tells: how much each message tells, up to 1: the share of its text that is no question, or of TELLING_TERMS.
-    rare: the idf of the rarest term of each message, less for a message of more than RARE_TERMS, 0 where it has none.
+    tells: how much each message tells: the share of its text that is no question, or its share of TELLING_SIZE.
+    rare: the idf of the rarest term of each message, less for a text above RARE_SIZE, 0 where it has none.
     session_of: the number of each message's session.
     line: places with REACH empty ones between sessions; message_at: which message is at a place, -1 for none.
     own_lengths, near_lengths, session_lengths: what BM25 takes for the length of each message, of each with its
@@ -245,8 +247,8 @@ class Candidates(Columns):
             role=np.ascontiguousarray(rows["role"]),
             speaker=speaker,
             speakers=frozenset(speaker.tolist()) - {0},
-            tells=np.maximum(1 - rows["asks"].astype(float), np.minimum(lengths / TELLING_TERMS, 1)),
-            rare=_rare(lengths, postings["posting_rows"], postings["doc_freqs"]),
+            tells=np.maximum(1 - rows["asks"].astype(float), np.minimum(rows["size"] / TELLING_SIZE, 1)),
+            rare=_rare(rows["size"], postings["posting_rows"], postings["doc_freqs"]),
             session_of=session_of,
             line=line,
             message_at=message_at,
@@ -332,14 +334,14 @@ def _postings(segments: Sequence[Segment], order: Ints) -> dict[str, Any]:
     }
 
 
-def _rare(lengths: Floats, posting_rows: NDArray[np.int32], doc_freqs: Ints) -> Floats:
-    """Return `Candidates.rare` for messages of these lengths."""
-    count = len(lengths)
+def _rare(sizes: NDArray[np.int32], posting_rows: NDArray[np.int32], doc_freqs: Ints) -> Floats:
+    """Return `Candidates.rare` for messages with texts of these sizes."""
+    count = len(sizes)
     rarest = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(rarest, posting_rows, doc_freqs.repeat(doc_freqs))
     has_terms = rarest <= count
     idf = np.where(has_terms, np.log1p(count / (np.where(has_terms, rarest, 1) + 1)), 0.0)
-    rare: Floats = idf * np.sqrt(np.minimum(RARE_TERMS / np.maximum(lengths, 1), 1))
+    rare: Floats = idf * np.sqrt(np.minimum(RARE_SIZE / np.maximum(sizes, 1), 1))
     return rare
 
 

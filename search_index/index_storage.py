@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from search_index.arrays import IndexedMessage, SearchableText, Segment
 from search_index.query import Operators, PreparedQuery
 
-FORMAT = 13  # how an index is written: one that was written otherwise counts as none
+FORMAT = 14  # how an index is written: one that was written otherwise counts as none
 NO_INDEX = "none"  # the generation of an owner who has no index
 
 _INDEX_BYTES = 10_000  # what Python takes for an index beside its arrays
