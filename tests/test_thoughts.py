@@ -29,8 +29,20 @@ ANSWERS = {
     "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b": "b",
     "<|channel|>final<|message|>b": "b",
     "◁think▷a◁/think▷b": "b",
+    "b<|im_end|>": "b",
+    "b</s>\n": "b",
+    "b\n<end_of_turn>": "b\n",
+    "b<|im_end|>\n<|im_start|>user\nc": "b",
+    "b<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nc": "b",
+    "`<|im_end|>` ends a message.": "`<|im_end|>` ends a message.",
+    "The token </s> ends it.": "The token </s> ends it.",
+    "```\na<|im_end|>\n```\nb": "```\na<|im_end|>\n```\nb",
     "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>{}": "{}",
     "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final json<|message|>{}": "{}",
+    "analysisWe need to greet.\n\nShort.assistantfinalHi": "Hi",
+    "analysisPlan = read()\nends in\nassistantfinal\nok": "ok",
+    "analysisPlan = read()\nis code": "analysisPlan = read()\nis code",
+    "Analysis of it:\nanalysisPlan assistantfinal\nok": "Analysis of it:\nanalysisPlan assistantfinal\nok",
     "[link](x) and [/": "[link](x) and [/",
     "`</think>\nok": "`</think>\nok",
     "a <": "a <",
@@ -40,9 +52,9 @@ ANSWERS = {
 LINES = st.sampled_from(["<think>", "</think>", "<th", "</", "```", "word", " ", "\n", "`", "~~~", "Ü", "    "])
 
 
-def split(text: str, sizes: list[int]) -> str:
+def split(text: str, sizes: list[int], *, implicit: bool = False) -> str:
     """The answer in a text that comes in pieces of these sizes, and the rest at once."""
-    splitter, at = ThoughtSplitter(), 0
+    splitter, at = ThoughtSplitter(implicit=implicit), 0
     parts = []
     for size in sizes:
         parts += splitter.feed(text[at : at + size])
@@ -56,14 +68,19 @@ def test_thoughts_are_taken_out_of_any_pieces(text: str, size: int) -> None:
     assert split(text, [size] * (len(text) // size + 1)) == ANSWERS[text]
 
 
-@given(st.lists(LINES).map("".join), st.lists(st.integers(1, 9)))
-def test_the_answer_does_not_depend_on_the_pieces(text: str, sizes: list[int]) -> None:
-    assert split(text, sizes) == split(text, [])
+@given(st.lists(LINES).map("".join), st.lists(st.integers(1, 9)), st.booleans())
+def test_the_answer_does_not_depend_on_the_pieces(text: str, sizes: list[int], implicit: bool) -> None:
+    assert split(text, sizes, implicit=implicit) == split(text, [], implicit=implicit)
 
 
 @given(st.text(alphabet="ab <>/`\n"))
 def test_a_text_without_tags_stays_as_it_is(text: str) -> None:
     assert without_thoughts(text) == text
+
+
+def test_a_model_whose_template_opens_the_thought() -> None:
+    assert split("so\n</think>\n\nYes.", [1] * 30, implicit=True) == "Yes."
+    assert split("No thought.", [1] * 30, implicit=True) == "No thought."
 
 
 @pytest.mark.parametrize("line", ["x\n", " \n", "é\n", "</think>x\n"])

@@ -34,11 +34,12 @@ from numpy.typing import NDArray
 from config import Server, SettingsError
 from config.model_servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, Waiting, estimate_prompt
+from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.request_form import RequestForm
 from memory.llm.response_parser import parse_completion
 from memory.llm.retries import PLAIN_AFTER, Retries
+from memory.llm.thoughts import ThoughtSplitter
 from memory.ops.metrics import Metrics
 from search_index import EmbeddingUnavailable
 
@@ -323,6 +324,7 @@ class OpenAIModel:
 
     def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:
         """Yield the answer of one try."""
+        splitter = ThoughtSplitter(implicit=form.implicit_thoughts and request.stream)
         provider, path = self.provider, "/chat/completions"
         body = form.body(self.name, request, cache_key=provider.takes_cache_key)
         if request.stream:
@@ -330,7 +332,10 @@ class OpenAIModel:
         else:
             chunks = provider.chunks(path, body, self._errors, deadline, request.cancel)
         with contextlib.closing(chunks):
-            yield from parse_completion(chunks, request, self._errors)
+            for event in parse_completion(chunks, request, self._errors, splitter):
+                if isinstance(event, StreamEnd) and splitter.had_implicit_thought != form.implicit_thoughts:
+                    self.form = replace(self.form, implicit_thoughts=splitter.had_implicit_thought)
+                yield event
 
     def _complete(self, error: ModelError, request: ModelRequest) -> None:
         """Add what the server did not say: the window that a prompt exceeds, and how long a busy model may take."""

@@ -53,8 +53,8 @@ class RequestForm:
     json_mode: how JSON is asked for; `text`: in the prompt alone. roles: `strict`, one system message at the beginning,
     and user and assistant in turns; `no system`, the user's first message begins with it. plain_messages: messages have
     the fields that every server knows, and text. thoughts: messages with calls have thoughts, if only empty ones.
-    streams: whether answers are asked for in pieces; None: as the request has it. window: tokens that the model can
-    read in one prompt, None while nothing is known.
+    streams: whether answers are asked for in pieces; None: as the request has it. implicit_thoughts: streams begin with
+    a thought that no tag opens. window: tokens that the model can read in one prompt, None while nothing is known.
     """
 
     without: frozenset[str] = frozenset()
@@ -65,6 +65,7 @@ class RequestForm:
     plain_messages: bool = False
     thoughts: bool = False
     streams: bool | None = None
+    implicit_thoughts: bool = False
     window: int | None = None
 
     def body(self, model: str, request: ModelRequest, *, cache_key: bool) -> dict[str, Any]:

@@ -54,13 +54,15 @@ _THOUGHTS = ("reasoning_content", "reasoning")  # the fields of a message in whi
 _DETAILS = "reasoning_details"  # OpenRouter's, a list
 
 
-def parse_completion(chunks: Iterable[bytes], request: ModelRequest, errors: ProviderErrors) -> Iterator[ModelEvent]:
+def parse_completion(
+    chunks: Iterable[bytes], request: ModelRequest, errors: ProviderErrors, splitter: ThoughtSplitter
+) -> Iterator[ModelEvent]:
     """Yield the answer to `request` in `chunks`.  An empty chunk tells that the server is silent.
 
     Calls count only if tools were offered.  A client's calls are its own and its answer may be empty; of several
     choices the first is read.
     """
-    completion = Completion(request, errors)
+    completion = Completion(request, errors, splitter)
     try:
         for data in _objects(chunks, errors):
             if data:
@@ -82,11 +84,11 @@ class Completion:
     calls of tools. reason: why it ended; error: why it is of no use.
     """
 
-    def __init__(self, request: ModelRequest, errors: ProviderErrors) -> None:
+    def __init__(self, request: ModelRequest, errors: ProviderErrors, splitter: ThoughtSplitter) -> None:
         self.reason = self.model = ""
         self.error: ModelError | None = None
         self.thoughts: dict[str, Any] = {}
-        self._request, self._errors, self._splitter = request, errors, ThoughtSplitter()
+        self._request, self._errors, self._splitter = request, errors, splitter
         after_calls = request.messages[-1].role == "tool"  # of the last round, in which no tool is offered
         has_text_calls = request.client is None and (request.tools or after_calls)
         called = (call.name for message in request.messages for call in message.tool_calls)

@@ -4,7 +4,7 @@ Reasoning models of local servers write their thoughts into the content, as `<th
 marks. A server's template may begin the thought itself, and then only the closing mark comes.
 
 A tag is markup at the beginning of a line, and a closing tag at the end of one too. Elsewhere, and in a fenced code
-block, it is text: the answer may be about such tags.
+block, it is text: the answer may be about such tags.  So is what ends a model's turn, in an answer that is JSON.
 """
 
 import re
@@ -22,21 +22,37 @@ _MARKS = {
 _OF_JSON = "<|channel|>final json<|message|>", "<|channel|>final <|constrain|>json<|message|>"
 _CLOSING = (*_MARKS.values(), *_OF_JSON)
 CLOSING_TAG = re.compile("|".join(map(re.escape, _CLOSING)), re.I)
+_ENDS = (
+    *("</s>", "<end_of_turn>"),
+    *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "end", "return", "endoftext", "end_of_text")),
+)
+"""What ends an answer where the server takes it for text; a model that was not stopped there writes another turn."""
+_END = re.compile(rf"(?:{'|'.join(map(re.escape, _ENDS))})(?=[ \t]*(?:\n|<\|))", re.I)
+_CLOSING_OR_END = re.compile("|".join(map(re.escape, (*_CLOSING, *_ENDS))), re.I)
+_BARE_OPENING = re.compile("analysis[A-Z]")  # of an answer of gpt-oss, where the server drops the marks
+_IMPLICIT_END = re.compile(f"{CLOSING_TAG.pattern}|assistantfinal", re.I)
 _OPENING_TAG = re.compile(rf" {{0,3}}(?:{'|'.join(map(re.escape, _MARKS))})", re.I)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
-_LINE_BEGINNINGS = (*_MARKS, *_CLOSING, "```", "~~~")
+_LINE_BEGINNINGS = (*_MARKS, *_CLOSING, "analysis", "```", "~~~")
 _BEGINNING_CHARS = max(map(len, _LINE_BEGINNINGS))
 _MAYBE_MARKUP = re.compile(r"[<\[`~◁]| \Z")
 _HELD_CHARS = _BEGINNING_CHARS + 13  # of a line's end that may be a closing tag with blanks after it
 
 
 class ThoughtSplitter:
-    """Splits one answer, which comes in any pieces."""
+    """Splits one answer, which comes in any pieces.
 
-    def __init__(self) -> None:
+    implicit: the answer begins with a thought that no tag opens, as this model's answers do. Where no closing tag comes
+    either, all of it is the answer, and comes at the end.
+    """
+
+    def __init__(self, *, implicit: bool = False) -> None:
+        self.had_implicit_thought = False
+        """Whether a closing tag came without an opening one."""
         self.has_words = self.has_thought = False
         """What the answer has so far."""
-        self._thinking = False
+        self._implicit = self._thinking = implicit
+        self._is_over = self._is_json = False
         self._at_line_start = True
         self._ticks = 0  # in the line so far: an odd number opens code
         self._fence = ""
@@ -47,12 +63,16 @@ class ThoughtSplitter:
 
         A `Thought` that `withdraws` tells that every word before it belongs to the thought.
         """
+        if self._is_over:
+            return
         if self.has_words and text and not (self._held or self._thinking or _MAYBE_MARKUP.search(text)):
             self._at_line_start = text.endswith("\n")
             self._ticks = 0 if "\n" in text else self._ticks
             yield TextDelta(text)
             return
         text, self._held = self._held + text, ""
+        if not (self.has_words or self.has_thought or self._thinking) and _BARE_OPENING.match(text):
+            self._implicit = self._thinking = True
         while text:
             part, text = self._thought(text) if self._thinking else self._answer(text)
             if part is not None:
@@ -63,22 +83,28 @@ class ThoughtSplitter:
     def end(self) -> Iterator[TextDelta | Thought]:
         """Yield what was held back. A thought without an end stays a thought."""
         rest, self._held = self._held, ""
-        if self._thinking:
+        if self._thinking and not self._implicit:
             part: TextDelta | Thought | None = self._thought_of(rest)
-        elif not self._fence and not self._ticks % 2 and CLOSING_TAG.match(rest.strip()):
-            part = self._withdraw()
+        elif not self._thinking and not self._fence and not self._ticks % 2 and _CLOSING_OR_END.match(rest.strip()):
+            part = self._withdraw() if CLOSING_TAG.match(rest.strip()) else None
         else:
+            self._thinking = False
             part = self._words(rest if self.has_words else rest.lstrip("\r\n"))
         if part is not None:
             yield part
 
     def _thought(self, text: str) -> tuple[Thought | None, str]:
-        close = CLOSING_TAG.search(text)
+        close = (_IMPLICIT_END if self._implicit else CLOSING_TAG).search(text)
+        if close is None and self._implicit:  # it may be the answer
+            self._held = text
+            return None, ""
         if close is None:
             start = _partial_tag(text, _BEGINNING_CHARS)
             text, self._held = text[:start], text[start:]
             return self._thought_of(text), ""
-        self._thinking, self._at_line_start, self._ticks = False, True, 0
+        self.had_implicit_thought |= self._implicit
+        self._thinking = self._implicit = False
+        self._at_line_start, self._ticks = True, 0
         thought = text[: close.start()]
         return self._thought_of(thought if thought.strip() else ""), text[close.end() :]
 
@@ -89,6 +115,11 @@ class ThoughtSplitter:
                 return taken
             self._at_line_start = False
         line, newline, rest = text.partition("\n")
+        self._is_json = self._is_json if self.has_words else line.lstrip().startswith("{")
+        end = None if self._fence or self._is_json else _END.search(line + newline)
+        if end is not None and (self._ticks + line[: end.start()].count("`")) % 2 == 0:
+            self._is_over = True
+            return self._words(line[: end.start()]), ""
         tag = None if self._fence or not newline else _closing_tag_at_end(line)
         if tag is not None and (self._ticks + line[: tag.start()].count("`")) % 2 == 0:
             return self._withdraw(line[: tag.start()]), rest
@@ -120,7 +151,8 @@ class ThoughtSplitter:
         return None
 
     def _withdraw(self, before: str = "") -> Thought:
-        self.has_thought, self.has_words, self._at_line_start, self._ticks = True, False, True, 0
+        self.had_implicit_thought = self.has_thought = True
+        self.has_words, self._at_line_start, self._ticks = False, True, 0
         return Thought(before, withdraws=True)
 
     def _thought_of(self, text: str) -> Thought | None:
@@ -138,23 +170,23 @@ def _closing_tag_at_end(line: str) -> re.Match[str] | None:
 
 
 def _partial_tag(text: str, longest: int) -> int:
-    """Return where a tag that closes a thought may begin, cut off by the end of the text.
+    """Return where a tag that closes a thought or ends the answer may begin, cut off by the end of the text.
 
     It is the text's length if that is nowhere.
     """
     for start in range(max(0, len(text) - longest), len(text)):
         if text[start] in "<[◁":
             tail = text[start:].lower()
-            complete = CLOSING_TAG.match(tail)
-            may_end = complete is not None and not tail[complete.end() :].strip()
-            if may_end or any(tag.startswith(tail) for tag in _CLOSING):
+            complete = _CLOSING_OR_END.match(tail)
+            may_end = tail[complete.end() :].strip() in ("", "<") if complete else False
+            if may_end or any(tag.startswith(tail) for tag in (*_CLOSING, *_ENDS)):
                 return start
     return len(text)
 
 
 def without_thoughts(text: str) -> str:
     """Return a whole answer without its thoughts; the same text where it has none."""
-    if not any(mark.search(text) for mark in (CLOSING_TAG, _OPENING_TAG)):
+    if not any(mark.search(text) for mark in (CLOSING_TAG, _OPENING_TAG, _BARE_OPENING)):
         return text
     splitter = ThoughtSplitter()
     answer = text_of((*splitter.feed(text), *splitter.end()))

@@ -12,6 +12,7 @@ from memory.llm import ChatMessage, ModelRequest, StreamEnd, TextDelta, Tool, To
 from memory.llm.openai import OpenAIModel
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.response_parser import parse_completion
+from memory.llm.thoughts import ThoughtSplitter
 from tests.llm import ask, both, chunk, data
 from tests.model_server import Raw, ToolCalls
 
@@ -145,6 +146,8 @@ FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), V
 @given(st.lists(st.lists(FRAGMENTS)))
 def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks):
     body = data(chunk({"content": "Hi"}), *(chunk({"tool_calls": fragments}) for fragments in chunks), b"[DONE]")
-    made = [part for part in parse_completion([body], offering(), FAILURES) if isinstance(part, ToolCall)]
+    made = [
+        part for part in parse_completion([body], offering(), FAILURES, ThoughtSplitter()) if isinstance(part, ToolCall)
+    ]
     assert all(one.name and one.id and isinstance(one.arguments, str) for one in made)
     assert len({one.id for one in made}) == len(made)
