@@ -470,7 +470,7 @@ def test_a_tree_without_an_end_is_walked_once(client):
         (b"Conversation,Time,Author,Message\r\n" + b"x" * 200_000, "This CSV can't be read"),
         (
             [{"title": "Tea", "messages": [{"role": "system", "content": "Be brief."}]}],
-            "No message of a person or a model is in this file. Recap reads exports of",
+            "No message of a person or a model, as `role` says, is in this file. Recap reads exports of",
         ),
         (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
         ({"facts": [1]}, "facts.0: Must be a JSON object"),
