@@ -101,7 +101,9 @@ def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
             name = *record.namespace, record.key
             newest[name] = max(record, newest.get(name, record), key=lambda item: item.updated_at)
     if export.read_files and not kinds:
-        raise refused("unknown_format", f"No message of a person or a model, as `role` says, is in this file. {files.FORMATS}")
+        raise refused(
+            "unknown_format", f"No message of a person or a model, as `role` says, is in this file. {files.FORMATS}"
+        )
     return ImportDocument(
         export.format,
         kinds[SessionRecord],
