@@ -91,9 +91,9 @@ def erase_message(caller: Caller, session_id: str, message_id: int) -> Any:
     """Erase a message, for good
 
     Facts taken from the message are erased too, and so is every version of the summary that was made from it,
-    including the person's own edits. A new summary is made without it. All other messages stay, also the reply, which
-    may repeat the message. A replaced message can be erased as well. A few seconds later the words are gone from the
-    database's files and the search index.
+    including the person's own edits. A new summary is made without it. All other messages stay. The replies to it may
+    repeat it: they stay in the session, but no summary, search or prompt has them any more. A replaced message can be
+    erased as well. A few seconds later the words are gone from the database's files and the search index.
     """
     return message.erase_message(current_engine(), caller, session_id, message_id)
 

@@ -183,12 +183,31 @@ def test_the_summary_is_made_anew_from_the_version_before(client, model_server):
     jobs_done(client)
     asked = str(prompts(model_server, "mini")[-1])
     assert SENTINEL not in asked and "Tea" in asked
-    assert "I like jam." in asked and "[4] 2" in asked and "[3] 2" not in asked
+    assert "I like jam." in asked and "[3] 2" not in asked and "[4] 2" not in asked, "nor is the reply to it read"
     shown = summary(client, "s")
     assert (shown["state"], shown["latest"]["sections"]["topic"]) == ("current", "Tea and jam")
     assert [version["version"] for version in read_all(client, "/api/sessions/s/summary/versions")] == [5, 4, 1]
     texts = [fact["text"] for fact in read_all(client, "/api/facts", session_id="s")]
     assert texts == ["I like jam", "I like tea"], "what was read before is not taken once more"
+
+
+def test_a_reply_that_repeats_what_was_erased_stays_in_its_session_alone(client, model_server):
+    model_server.main.queue(f"So {SENTINEL} is your secret.", "Tea, gladly.")
+    chat(client, SECRET, session_id="s", user_id="ada")
+    chat(client, "I like green tea.", session_id="s", user_id="ada")
+    told(client, model_server, topic=f"{SENTINEL} and tea")
+    erase(client, SECRET, user_id="ada")
+    model_server.mini.queue(digest_of(topic="Tea"))
+    came = len(model_server.requests)
+    jobs_done(client)
+    chat(client, "What is my secret, and which tea do I like?", session_id="s", user_id="ada", recall="always")
+    chat(client, "What is my secret, and which tea do I like?", session_id="t", user_id="ada", recall="always")
+    asked = str([request.body for request in model_server.requests[came:]])
+    assert SENTINEL not in asked and "green tea" in asked
+    assert SENTINEL not in str(summary(client, "s"))
+    found = good(client.get("/api/search", query_string={"q": "secret", "user_id": "ada"}))["results"]
+    assert SENTINEL not in str(found)
+    assert f"So {SENTINEL} is your secret." in [message["content"] for message in stored(client, "s", user_id="ada")]
 
 
 def test_all_of_a_session_may_be_erased_one_by_one(past, model_server):

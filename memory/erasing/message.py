@@ -6,6 +6,8 @@ conversation again has not changed it. A digest of the external id stays, so the
 Invariants:
 - All that was made from the message goes in the same transaction: facts (superseded ones are valid again), documents of
   long-term memory, every summary version made from it or from such a version, also edited ones (test_erasing).
+- The replies to a person's message, which may repeat it, are kept out of memory like those to "don't remember this"
+  (test_erasing).
 - The newest version without it is used again, and the summary continues from there. A title taken from it is taken anew
   (test_erasing).
 """
@@ -23,6 +25,7 @@ from memory.errors import NotFound
 from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.forgetting import forget_messages
 from memory.knowledge.summaries import summarised_without
+from memory.sessions.memory_requests import exchanges, keep_out
 from memory.sessions.messages import ERASED, tombstone
 from memory.users import count_of
 from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, Transaction, TurnRow
@@ -64,13 +67,17 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     indexed = int(message.branch == 0 and message.indexed_in is not None)
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
     delete_with_history(tx, facts, now)
-    erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id == message.id), now)
+    replies = [row for row in exchanges(tx, [message.id]) if row is not message] if message.role == "user" else []
+    ids = [message.id, *(reply.id for reply in replies)]
+    erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
     erased["turns"] = _empty_turn(tx, message)
     if not message.branch:
         row.tokens -= message.tokens
         row.head_tokens -= message.tokens if message.position <= row.head_through else 0
-    with summarised_without(engine, tx, row, [message]) as summaries:
+    with summarised_without(engine, tx, row, [message, *replies]) as summaries:
         _empty(message, now)
+        if replies:
+            keep_out(row, replies, now)
     erased["summaries"] = len(summaries)
     erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
     tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # an error may quote the message
