@@ -139,6 +139,42 @@ def test_the_mini_model_says_which_facts_a_request_to_forget_means(model_app, mo
     assert [one["content"] for one in find(talk.client, "allergic walnuts Oslo", **ADA)] == ["I live in Oslo."]
 
 
+CORRECTED = """
+Forget what I said about the horn, it's Rui who plays it
+Forget that Nuno plays the horn. Rui plays the horn.
+Vergiss, was ich zum Horn gesagt habe: das war falsch. Rui spielt Horn.
+Olvida lo que dije de la trompa, Rui toca la trompa
+"""
+ASKED_ALONE = """
+Please forget what I said about Rui and the horn
+Forget that Rui plays the horn, please
+Vergiss, dass Rui Horn spielt
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "corrects"),
+    [
+        *((line, True) for line in CORRECTED.split("\n")[1:-1]),
+        *((line, False) for line in ASKED_ALONE.split("\n")[1:-1]),
+    ],
+)
+def test_a_request_to_forget_that_says_what_holds_instead_is_a_correction(model_app, model_server, line, corrects):
+    talk = Talk(model_app, model_server, user="ada")
+    first = "Nuno plays the horn, and we go to Vigo."
+    talk.say(first)
+    digested(talk, fact("Nuno plays the horn", 1, "Nuno plays the horn", scope="user"))
+    (old,) = told(talk).values()
+    talk.say(line)
+    said_instead = line[max(line.rfind("Rui"), 0) :]
+    new = fact("It is Rui", 2, said_instead, scope="user", supersedes=[f"F{old}"])
+    digested(talk, new, forget=[f"F{old}"])
+    found = [one["content"] for one in find(talk.client, "Nuno Vigo", **ADA)]
+    assert (first in found) == corrects
+    history = talk.client.get(f"/api/facts/{old}/history")
+    assert (history.status_code == 200) == corrects
+
+
 def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I live in Oslo.")

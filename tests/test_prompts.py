@@ -261,4 +261,4 @@ def test_comparing_what_cannot_be(app, tmp_path, talk, options, told):
 
 def test_a_model_without_schemas_is_told_the_shape_in_words():
     asked = instruction({"type": "object", "properties": {"best": {"type": "array", "items": {"type": "integer"}}}})
-    assert asked == 'Answer with one JSON object and nothing else, of this shape: {"best": [0]}'
+    assert asked == 'Answer with one JSON object and nothing else, of this shape: {"best": [1]}'

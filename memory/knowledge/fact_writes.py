@@ -186,19 +186,19 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
     known: Iterable[Fact],
     rules: RuleSet,
     now: datetime,
-) -> tuple[dict[str, int], dict[Fact, str], list[Fact]]:
+) -> tuple[dict[str, int], dict[Fact, Fact], list[Fact]]:
     """Store the drafts that are grounded and that the rules let in, and invalidate the facts they correct.
 
     session: its ids, and its owner's. known: the facts that are valid now.  A draft that only repeats them is not
-    stored. Return counts of what became of the drafts, the new words of each fact that was corrected, and the new
-    facts, last those that wait for review.
+    stored. Return counts of what became of the drafts, the new fact of each that was corrected, and the new facts,
+    last those that wait for review.
     """
     valid = {fact.id: fact for fact in known}
     waiting_already = read_facts(tx, FactRow.owner_id == session.owner_id, FactRow.waiting) if rules.review else ()
     stated = (*valid.values(), *waiting_already)
     words = {fact.id: words_of(fact) for fact in stated} if drafts else {}
     repeated, refused, added, waiting = 0, list[str](), list[Fact](), list[Fact]()
-    corrected: dict[Fact, str] = {}
+    corrected: dict[Fact, Fact] = {}
     for draft in drafts:
         try:
             source = grounding.check(draft)
@@ -225,7 +225,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
         for old in superseded:
             invalidate(tx, old.id, now, by=new)
             del words[old.id]
-            corrected[valid.pop(old.id)] = draft.text
+            corrected[valid.pop(old.id)] = new
         valid[new.id] = new
         added.append(new)
     if added or waiting:

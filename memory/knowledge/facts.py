@@ -178,7 +178,8 @@ def add_said(
     _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, engine.now())
     schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
     if corrected:
-        _say_instead(engine, tx, session.owner_id, corrected, "correction")
+        instead = {old: new.text for old, new in corrected.items()}
+        _say_instead(engine, tx, session.owner_id, instead, "correction")
     return next(iter(added), None), corrected
 
 

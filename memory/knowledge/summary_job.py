@@ -40,7 +40,7 @@ from memory.llm.mini_model import ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import PromptTemplate
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, without_kept_out
+from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, said_beside_requests, without_kept_out
 from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.sessions.titles import FIRST_MESSAGE, title_after
@@ -297,7 +297,11 @@ def _make_batch(
         Ranking.of(engine).prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
         session.public_id,
         zone,
-        [message.id for message in messages if message.role == "user" and asks_to_forget(message.content)],
+        {
+            message.id: said_beside_requests(message.content)
+            for message in messages
+            if message.role == "user" and asks_to_forget(message.content)
+        },
         links=engine.settings.links == "on",
         types=() if session.type else engine.types.choices(session.types.split(",") if session.types else ()),
         instructions=learned_instructions.may_be_in(engine, messages),
@@ -343,7 +347,6 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
 def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
     """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
     session, result, version = batch.session, answer.value, batch.session.summary_version + 1
-    forgotten = result.forgotten(batch.source)
     with engine.database.write(durable=False) as tx:  # after a power cut the job runs once more
         if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
             lock_owner(tx, session.owner_id)
@@ -354,7 +357,8 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         rules = rules_in_force(advanced)
         counts, corrected = _store_facts(engine, tx, batch, result, rules)
         learned_instructions.propose(engine, tx, session, result.instructions, batch.source.messages)
-        sections = rules.kept_of(replace_texts(result.sections, corrected))
+        instead = {old: new.text for old, new in corrected.items()}
+        sections = rules.kept_of(replace_texts(result.sections, instead))
         of_answer = {"model": answer.model, "prompt": batch.prompt.label, "usage": {**_usage(answer), "facts": counts}}
         through, now = advanced.summary_through, engine.now()
         insert_version(tx, session.id, version, sections, through, now, author="model", **of_answer)
@@ -365,7 +369,9 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
             engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
         if corrected:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
-        if forgotten:  # this version goes too: it may repeat what the person asks to forget
+        if forgotten := result.forgotten(
+            batch.source, corrected
+        ):  # this version goes too: it may repeat what the person asks to forget
             forget_asked(engine, tx, Caller(session.tenant), forgotten, batch.source.requests_to_forget)
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)
@@ -402,7 +408,7 @@ def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
 
 def _store_facts(
     engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate, rules: RuleSet
-) -> tuple[dict[str, int], Mapping[Fact, str]]:
+) -> tuple[dict[str, int], Mapping[Fact, Fact]]:
     """Store the facts of an answer; return the counts and the corrected facts, as `add_proposed` does."""
     session, source = batch.session, batch.source
     drafts = [draft if source.links else replace(draft, links=()) for draft in result.facts]

@@ -14,7 +14,7 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import SummaryRefused
-from memory.knowledge.grounding import Grounding, find_quotes
+from memory.knowledge.grounding import Grounding, contains_quote, find_quotes
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.languages import pattern
 from memory.llm import ModelRequest
@@ -31,7 +31,15 @@ from memory.llm.mini_model import (
 )
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
-from memory.quoting import GAP, block, marked_fact_line, message_lines, one_line, plain_apostrophes, summary_json
+from memory.quoting import (
+    GAP,
+    block,
+    marked_fact_line,
+    message_lines,
+    one_line,
+    plain_apostrophes,
+    summary_json,
+)
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
@@ -80,9 +88,19 @@ class SummaryUpdate:
     instructions: tuple[InstructionDraft, ...] = ()
     whole: bool = field(default=False, compare=False)
 
-    def forgotten(self, source: "SummaryInput") -> set[int]:
-        """Return the ids of the known facts to forget; none where the person did not ask for it."""
-        return {fact.id for fact in source.known_facts} & set(self.forget) if source.requests_to_forget else set()
+    def forgotten(self, source: "SummaryInput", corrected: Mapping[Fact, Fact]) -> set[int]:
+        """Return the ids of the known facts to forget; none where the person did not ask for it.
+
+        corrected: facts with those that took their place. A request that goes on to correct a fact ("Forget that Tom
+        cooks, it's Kim") does not mean it.
+        """
+        beside = source.requests_to_forget
+        kept = {
+            old.id
+            for old, new in corrected.items()
+            if contains_quote(new.quote, beside.get(new.source_message_id or 0, ""))
+        }
+        return {fact.id for fact in source.known_facts} & set(self.forget) - kept if beside else set()
 
 
 @dataclass(frozen=True)
@@ -90,7 +108,7 @@ class SummaryInput:
     """Input of a summary: the previous one, the messages since then, and the known facts.
 
     session_id: public id of their session. zone: in which the person's days begin.
-    requests_to_forget: ids of the messages in which the person asks to forget something.
+    requests_to_forget: what messages in which the person asks to forget something say beside that, by their ids.
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
     instructions: the person may ask for something of every later reply.
@@ -102,7 +120,7 @@ class SummaryInput:
     known_facts: Sequence[Fact]
     session_id: str = ""
     zone: tzinfo = UTC
-    requests_to_forget: Sequence[int] = ()
+    requests_to_forget: Mapping[int, str] = field(default_factory=dict)
     links: bool = False
     types: Sequence[str] = ()
     instructions: bool = False

@@ -262,9 +262,11 @@ def instruction(schema: Any) -> str:
 
 
 def _example(schema: Any) -> Any:
-    """Return the smallest value of a schema's shape."""
+    """Return a small value of a schema's shape; of numbers within bounds, the middle one."""
     if schema["type"] == "object":
         return {name: _example(inner) for name, inner in schema["properties"].items()}
     if schema["type"] == "array":
         return [_example(schema["items"])]
-    return 0 if schema["type"] == "integer" else "|".join(schema.get("enum", ()))
+    if schema["type"] == "integer":
+        return (schema.get("minimum", 1) + schema.get("maximum", 1)) // 2
+    return "|".join(schema.get("enum", ()))

@@ -44,6 +44,18 @@ def requests_to_forget(text: str) -> list[str]:
     return parts
 
 
+def said_beside_requests(text: str) -> str:
+    """Return what a person says beside what the message asks to forget: in later clauses, and in other sentences."""
+    beside = []
+    for sentence in SENTENCE_END.split(_ends(own_words(text))):
+        if match := _FORGET.search(sentence):
+            rest = sentence[match.end() :].lstrip(" ,:，：")
+            end = CLAUSE_END.search(rest)
+            sentence = rest[end.end() :] if end is not None else ""
+        beside.append(sentence)
+    return "\n".join(beside)
+
+
 def requests_to_remember(text: str) -> list[str]:
     """Return what a person's message asks to remember: what follows in the sentence that asks for it."""
     parts = []
