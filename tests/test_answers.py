@@ -163,7 +163,7 @@ def test_a_folder_of_beam_is_read(tmp_path):
     (conversation,) = Conversation.load(chat)
 
     first, *_, last = conversation.messages
-    assert (conversation.name, first.content, first.role) == ("7", "It ends on Friday, right?", "user")
+    assert (conversation.name, first.content, first.role) == ("7", "My sprint ends on Friday, right?", "user")
     assert [message.created_at[:10] for message in conversation.messages] == ["2024-03-15"] * 3
     assert first.created_at < last.created_at
     assert {question.kind: (question.answer, question.evidence) for question in conversation.questions} == {

@@ -67,7 +67,7 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     indexed = int(message.branch == 0 and message.indexed_in is not None)
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
     delete_with_history(tx, facts, now)
-    replies = [row for row in exchanges(tx, [message.id]) if row is not message] if message.role == "user" else []
+    replies = [other for other in exchanges(tx, [message.id]) if other is not message and message.role == "user"]
     ids = [message.id, *(reply.id for reply in replies)]
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
     erased["turns"] = _empty_turn(tx, message)
