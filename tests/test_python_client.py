@@ -128,7 +128,8 @@ def run_examples(page: str, live: Live, name: str) -> int:
     """Run a page's examples against the server, and return how many there are."""
     codes = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     for code in codes:
-        code = code.replace("api_key=None, ", "").replace('"ada"', f'"{name}", api_key="{KEY}"')
+        key = "" if "api_key=" in code else f', api_key="{KEY}"'
+        code = code.replace("api_key=None", f'api_key="{KEY}"').replace('"ada"', f'"{name}"{key}')
         code = code.replace("http://127.0.0.1:8000", live.url)
         exec(compile(code, "page", "exec"), {})
     return len(codes)
@@ -138,7 +139,7 @@ def test_the_guide_from_other_memories_names_methods_that_there_are(live, name):
     page = Path(__file__).parents[1].joinpath("docs/migrating.md").read_text("utf-8")
     named = set(re.findall(r"`recap\.(\w+)", page))
     assert len(named) > 15 and {method for method in named if not hasattr(Recap, method)} == set()
-    assert run_examples(page, live, name) == 1
+    assert run_examples(page, live, name) == 2
     with Recap(live.url, KEY, user_id=name) as recap:
         assert [message["role"] for message in recap.messages("dinner")] == ["user", "assistant"]
 

@@ -173,7 +173,7 @@ def set_up(settings: Settings, *, is_embedded: bool = False) -> None:
     is_embedded: in another program, whose own set-up of logging counts if there is one before.
     """
     root = logging.getLogger()
-    if is_embedded and not all(isinstance(handler, _ToStandardError) for handler in root.handlers):
+    if is_embedded and root.handlers and not any(isinstance(handler, _ToStandardError) for handler in root.handlers):
         return
     root.setLevel(settings.log_level.upper())
     for old in [handler for handler in root.handlers if isinstance(handler, _ToStandardError)]:
