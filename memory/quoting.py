@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -31,6 +31,7 @@ GAP = "..."  # stands for messages that are left out
 TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 BLOCKS = ("memory", "chat", "document", "message", "summary", "facts", "profile", "overview", "examples")
 
+_ORDER = attrgetter("valid_from", "id")  # of facts as they were said
 _SUMMARY_BLOCKS = ByteLRU(1 << 20)  # with what they were made from, by the ids of sessions
 _LINE_ENDS = "\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"  # besides the newline
 _MVS, _ZWNJ, _ZWJ = "\u180e\u200c\u200d"  # Mongolian's vowel separator, zero-width non-joiner and joiner
@@ -286,16 +287,27 @@ def file_block(name: str, text: str) -> str:
     return tagged("file", [strip_markup(text)], name=name)
 
 
-def fact_line(fact: Fact) -> str:
+def fact_line(fact: Fact, zone: tzinfo = UTC) -> str:
     """Return a fact as a line, with the day it was said."""
-    return f"- {escape(fact.text)} (said {fact.valid_from:%Y-%m-%d})"
+    return f"- {escape(fact.text)} (said {fact.valid_from.astimezone(zone):%Y-%m-%d})"
 
 
-def marked_fact_line(fact: Fact, session_id: str, zone: tzinfo) -> str:
-    """Return a fact as a line that begins with its id, and tells whether another session's message states it."""
-    since = fact.valid_from.astimezone(zone)
-    place = " elsewhere" if fact.session_id not in (session_id, None) else ""
-    return f"[F{fact.id}] {escape(fact.text)} (said {since:%Y-%m-%d}{place})"
+def facts_block(facts: Iterable[Fact], zone: tzinfo) -> str:
+    """Return facts as a block.  The oldest comes first, as of excerpts, since of one day the lines do not tell."""
+    return block("facts", [fact_line(fact, zone) for fact in sorted(facts, key=_ORDER)])
+
+
+def known_facts_block(facts: Iterable[Fact], session_id: str, zone: tzinfo) -> str:
+    """Return facts, the oldest first, as lines that begin with their ids.
+
+    They have the time, as messages have, and tell whether another session's message states the fact.
+    """
+    lines = list[str]()
+    for fact in sorted(facts, key=_ORDER):
+        place = " elsewhere" if fact.session_id not in (session_id, None) else ""
+        since = format_time(fact.valid_from.astimezone(zone))
+        lines.append(f"[F{fact.id}] {escape(fact.text)} (said {since}{place})")
+    return block("known_facts", lines)
 
 
 def profile_line(name: str, value: object, since: datetime) -> str:

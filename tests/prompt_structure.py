@@ -36,7 +36,7 @@ _SAID = re.compile(
 _PASSAGE = re.compile(r"(page \d+|text): (.*)", re.S)
 _GIST = re.compile(r"(Topic|Open questions): (.*)", re.S)
 _EXAMPLE = re.compile(r"(user|assistant): (.*)", re.S)
-_FACT = re.compile(rf"(?:-|\[F\d+\]) (.*) \(said {_DAY}(?: elsewhere)?\)", re.S)
+_FACT = re.compile(rf"(?:-|\[F\d+\]) (.*) \(said {_DAY}(?: {_TIME}(?: elsewhere)?)?\)", re.S)
 _TAGS = {
     "memory": re.compile(rf'<memory(?: now="{_DAY} {_TIME} UTC, \w+day")?>'),
     "chat": re.compile(

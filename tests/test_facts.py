@@ -64,7 +64,7 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk):
         reply=digest_of(fact("Lives in Oslo", 2, "I moved to Oslo", supersedes=[old["id"], 999])),
     )
     sent = talk.digests()[-1][-1]["content"]
-    assert f"<known_facts>\n[F{old['id']}] Lives in Bergen (said 2024-01-01)" in sent
+    assert f"<known_facts>\n[F{old['id']}] Lives in Bergen (said 2024-01-01 00:00)" in sent
     assert talk.texts() == ["Lives in Oslo"]
     new = talk.facts()[0]
     assert talk.texts(as_of="2023-12-31T23:59:59Z") == []
@@ -122,6 +122,21 @@ def test_the_persons_words_that_something_is_over_are_enough(talk, known, ended,
     assert talk.texts() == [new]
 
 
+def test_a_prompt_lists_facts_as_they_were_said_whatever_their_rank(talk):
+    prices = [("200 euros", 2), ("250 euros", 5), ("230 euros", 3)]
+    for hour, (price, importance) in enumerate(prices):
+        words = f"The oven is {price}"
+        told = fact(words, hour + 1, importance=importance, scope="user")
+        talk.hear(said(words, created_at=f"2024-03-05T1{hour}:00:00Z"), reply=digest_of(told))
+    talk.hear(*6 * [said("Hm.", "assistant")])
+    known = talk.digests()[-1][-1]["content"]
+    assert re.findall(r"is (.*) \(said 2024-03-05 (.*)\)", known) == [
+        (price, f"1{hour}:00") for hour, (price, _) in enumerate(prices)
+    ]
+    listed = re.findall(r"^- The oven is (.*) \(said 2024-03-05\)$", talk.prompt("And now?"), re.M)
+    assert listed == [price for price, _ in prices]
+
+
 def test_the_mini_model_sees_which_facts_were_said_elsewhere(model_app, model_server):
     kitchen = Talk(model_app, model_server, "kitchen", "ada")
     words = "The budget is 900 euros"
@@ -131,7 +146,8 @@ def test_the_mini_model_sees_which_facts_were_said_elsewhere(model_app, model_se
     garden.hear("The garden may cost 300.", reply=digest_of())
     kitchen.hear("The oven costs 400.", reply=digest_of())
     lines = [
-        re.findall(r"\] (.*) \(said [\d-]{10}(.*)\)$", prompt[-1]["content"], re.M) for prompt in garden.digests()[-2:]
+        re.findall(r"\] (.*) \(said [\d-]{10} [\d:]{5}(.*)\)$", prompt[-1]["content"], re.M)
+        for prompt in garden.digests()[-2:]
     ]
     assert list(map(dict, lines)) == [
         {words: " elsewhere", "Is called Ada": ""},

@@ -34,7 +34,7 @@ from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
 from memory.quoting import (
     GAP,
     block,
-    marked_fact_line,
+    known_facts_block,
     message_lines,
     one_line,
     plain_apostrophes,
@@ -167,7 +167,7 @@ class SummaryInput:
         """Return what the mini model is asked. instruction: the prompt, rendered."""
         blocks = (
             block("summary_so_far", filter(None, [summary_json(self.previous)])),
-            block("known_facts", (marked_fact_line(fact, self.session_id, self.zone) for fact in self.known_facts)),
+            known_facts_block(self.known_facts, self.session_id, self.zone),
             block("messages", message_lines(self.messages, numbered=True)),
         )
         return request_for("\n\n".join(filter(None, (instruction, self.rules.instruction))), blocks, self.schema)

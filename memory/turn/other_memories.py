@@ -19,7 +19,7 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
-from memory.quoting import block, excerpt_blocks, fact_line, owner_block
+from memory.quoting import excerpt_blocks, fact_line, facts_block, owner_block
 from memory.recall import recall
 from memory.recall.recall import LATEST, MISSING, Findings, PreparedRecall
 from memory.recall.search import SearchScope
@@ -109,7 +109,8 @@ def quote_others(
         lines, left = tokens.fit_budget(room - TAG_TOKENS, map(fact_line, other.facts))
         excerpt_texts, left = excerpt_blocks(other.excerpts, left, zone)
         if lines or excerpt_texts:
-            blocks.append(owner_block(other.space, [*excerpt_texts, block("facts", lines)]))
-            kept.append(replace(other, facts=other.facts[: len(lines)], excerpts=other.excerpts[: len(excerpt_texts)]))
+            facts = other.facts[: len(lines)]
+            blocks.append(owner_block(other.space, [*excerpt_texts, facts_block(facts, zone)]))
+            kept.append(replace(other, facts=facts, excerpts=other.excerpts[: len(excerpt_texts)]))
             room = left
     return blocks, tuple(kept), room

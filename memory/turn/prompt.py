@@ -19,7 +19,16 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.llm import ChatMessage, ModelRequest
-from memory.quoting import block, example_lines, excerpt_blocks, fact_line, format_time, tagged, to_prompt_message
+from memory.quoting import (
+    block,
+    example_lines,
+    excerpt_blocks,
+    fact_line,
+    facts_block,
+    format_time,
+    tagged,
+    to_prompt_message,
+)
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, text_of, unmodified
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context
@@ -146,7 +155,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
         notes.append(DOCUMENTS)
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
     example_block = block("examples", [manner, *example_texts]) if examples else ""
-    lines = list(filter(None, [*notes, *excerpt_texts, block("facts", fact_lines), *other_blocks, example_block]))
+    lines = list(filter(None, [*notes, *excerpt_texts, facts_block(facts, zone), *other_blocks, example_block]))
     quoted = ""
     if lines or always:
         warning = () if prefix.is_explained or not lines else (QUOTED,)

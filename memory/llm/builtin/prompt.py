@@ -25,7 +25,9 @@ _MESSAGE = re.compile(
     r'(?P<role>\w+)(?: "(?P<name>[^"]*)")?: (?P<text>.*)',
     re.S,
 )
-_FACT = re.compile(r"(?:-|\[F?(?P<number>\d+)\]) (?P<text>.*) \(said (?P<day>[\d-]{10})(?: elsewhere)?\)", re.S)
+_FACT = re.compile(
+    r"(?:-|\[F?(?P<number>\d+)\]) (?P<text>.*) \(said (?P<day>[\d-]{10})(?: [\d:]{5})?(?: elsewhere)?\)", re.S
+)
 _TITLES = {section.title: section for section in SECTIONS}
 
 
