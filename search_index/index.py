@@ -25,6 +25,7 @@ from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, I
 from search_index.postgres_store import PostgresStore
 from search_index.query import NONE, PreparedQuery, Query, parsed
 from search_index.ranking import (
+    AROUND_WEIGHT,
     BY_MEANING,
     SIGNS,
     WORDS,
@@ -154,19 +155,15 @@ class SearchIndex:
             self._index_embedder.calibrate()
         return self._store.add(owner, texts, self._analysed_for_index)
 
-    def prepare(self, query: Query, owner: str = "") -> PreparedQuery:
+    def prepare(self, query: Query, owner: str = "", *, around: str = "") -> PreparedQuery:
         """Return the query, ready for `search`.  May call an embedding service; `search` never does.
 
         The service's vector is cached for the owner's same query.
+        around: the text that the query's is a part of. What fits it counts AROUND_WEIGHT times as much beside.
         """
-        text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
-        asked = self._analysis.asked(text)
-        terms, forms = self._analysis.query_terms(asked), {}
-        foreign = asked != text or self._analysis.likely_languages(text) != [self._analysis.language]
-        if foreign or self._analysis.joins:
-            found = self._analysis.forms(text, asked)
-            terms, forms = list(found), {form: term for term, others in found.items() for form in others}
-        prepared = PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign, forms=forms)
+        prepared, text = self._read(query)
+        if around:
+            prepared = prepared._replace(around=self._read(replace(query, text=around))[0])
         service = self._query_embedder
         if service is None or service is self._instant_embedder or query.alone or not text.strip():
             return prepared
@@ -179,6 +176,17 @@ class SearchIndex:
             return prepared._replace(failure=str(error))
         service.calibrate_soon()
         return prepared._replace(vector=vectors[0], content=vectors[0], is_foreign=False)
+
+    def _read(self, query: Query) -> tuple[PreparedQuery, str]:
+        """Return the query with its terms, and its plain text."""
+        text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
+        asked = self._analysis.asked(text)
+        terms, forms = self._analysis.query_terms(asked), {}
+        foreign = asked != text or self._analysis.likely_languages(text) != [self._analysis.language]
+        if foreign or self._analysis.joins:
+            found = self._analysis.forms(text, asked)
+            terms, forms = list(found), {form: term for term, others in found.items() for form in others}
+        return PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign, forms=forms), text
 
     def search(
         self,
@@ -306,18 +314,25 @@ class SearchIndex:
         query = prepared.query
         context = self._context(prepared, candidates)
         scores = rank_alone(context) if query.alone else rank(context, self._profile)
+        around = None
+        if prepared.around is not None and not query.alone:
+            around = self._context(prepared.around._replace(query=query), candidates)
+            scores = scores.plus(rank(around, self._profile), AROUND_WEIGHT)
         total = scores.total
         mask = query.filters.match(candidates.session, candidates.role, candidates.created)
         if accepted is not None:
             mask &= np.isin(candidates.ids, np.fromiter(accepted, np.int64, len(accepted)))
         if not prepared.operators.required:
-            mask &= is_found(context, self._profile, total)
+            found = is_found(context, self._profile, total)
+            mask &= found if around is None else found | is_found(around, self._profile, total)
         at, limit = mask.nonzero()[0], min(query.limit, self._profile.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
             scores_found = total[at]
             at = at[scores_found >= np.partition(scores_found, len(at) - limit)[len(at) - limit]]
         at = at[np.lexsort((-candidates.ids[at], -total[at]))[:limit]]
         own, near = context.own[at], context.near(at)
+        if around is not None:
+            own, near = np.maximum(own, around.own[at]), np.maximum(near, around.near(at))
         fits = np.maximum.accumulate(fit(own, near)[::-1])[::-1]
         near = near - nearness_by_chance(candidates.vector_count)
         columns = candidates.ids[at], candidates.session[at], total[at], fits, own, near

@@ -130,6 +130,7 @@ class PreparedQuery(NamedTuple):
     failure: why the service made none; then words alone rank.
     is_foreign: the text is in another language than the analysis, and no service made its vector.
     forms: other forms of terms, each with its term; a message with the form counts as having the term.
+    around: the text that this one is a part of, by its words and its meaning on this machine; None: there is none.
     """
 
     query: Query
@@ -141,3 +142,4 @@ class PreparedQuery(NamedTuple):
     failure: str | None = None
     is_foreign: bool = False
     forms: Mapping[str, str] = {}
+    around: "PreparedQuery | None" = None

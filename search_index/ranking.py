@@ -29,6 +29,7 @@ RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2
 FEW_WORDS = 0.5  # of a query's words around any message, by weight: with fewer, meaning decides
 NEAREST_SPAN = 5.0  # places after the nearest in which what nearness adds falls to a half
 TIE = 1e-6  # by which words, then nearness, order what fits as well
+AROUND_WEIGHT = 0.5  # of the text that a query is a part of: it says what a question is about, or something else
 NEAR_WEIGHT = 0.7  # of nearness beside words, in how well a message fits
 GRACE_DAYS = 3.0  # a thing is told of in the days after it happened, not only on its day
 FUZZY_HOURS = 24.0
@@ -306,6 +307,10 @@ class Scores(NamedTuple):
     total: Floats
     names: Sequence[str]
     parts: Floats
+
+    def plus(self, other: Self, weight: float) -> Self:
+        """Return these scores and those of another query for the same messages, which count `weight` times as much."""
+        return self._replace(total=self.total + weight * other.total, parts=self.parts + weight * other.parts)
 
     def why(self, rows: Ints) -> list[dict[str, float]]:
         """Return what each feature adds for messages."""

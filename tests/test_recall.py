@@ -328,6 +328,14 @@ def test_of_a_message_that_also_tells_what_it_asks_is_looked_for(client):
     assert words(leaning) & set(tulips)
 
 
+def test_what_a_message_tells_says_what_its_question_is_about(client):
+    others = [on(day(3, 4, minute=minute), f"Ticket {minute} about the printer is done.") for minute in range(20)]
+    wish = "I carry my laptop all day, so I want nothing above a kilogram."
+    append(client, "work", [*others, on(day(3, 5), wish)], user_id="ada")
+    told = chat(client, "I'm looking for a laptop to carry. What should I know before buying one?", user_id="ada")
+    assert wish in sum(recalled(told), [])
+
+
 def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start):
     client = start(recall_tokens=120)
     long = "The kettle leaks in the kitchen: " + "this kitchen's kettle leaks and leaks, as Zoe says, " * 6

@@ -41,6 +41,7 @@ from models.messages import Excerpt
 from search_index import Hit, PreparedQuery, Query
 
 QUERY_CHARS = 2000  # of a message that make its query; text that somebody pastes after that is not a question
+AROUND_CHARS_MAX = 1_000  # of a message that is searched whole beside the part that asks
 UNHELPFUL = 0.5  # factor for the score of a hit that did not help with a similar question
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
 LATEST: Final = "latest"  # kind of a result: how the latest conversations ended
@@ -145,7 +146,10 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     plan = reading.plan((), always=is_wanted)  # as if nothing were visible: no other text is searched
     if plan.budget_share and plan.text:
         about = triggers.role_meant(plan.text)
-        query = engine.index.prepare(Query(plan.text, settings.recall_limit, about=about, nearest=is_wanted), owner_key)
+        wanted = Query(plan.text, settings.recall_limit, about=about, nearest=is_wanted)
+        # "I'm getting a new laptop. What should I know before buying one?"
+        is_part = plan.text != reading.message and len(reading.message) <= AROUND_CHARS_MAX
+        query = engine.index.prepare(wanted, owner_key, around=reading.message if is_part else "")
     return PreparedRecall(mode, reading, budget, query)
 
 

@@ -41,7 +41,7 @@ ALONE_WORDS = 3  # keywords of a question that can be understood alone, or of vi
 PRONOUN_WORDS_MAX = 8  # in a longer message a pronoun is not the subject
 
 # Shares of RECALL_TOKENS.  Excerpts are not billed as cached, so a message that tells more than it asks gets fewer.
-# On LoCoMo, the questions of such a message find more than the whole message.
+# The questions of such a message are searched, and what it tells beside them counts less (`search_index.ranking`).
 ALL = 1.0
 ALSO_ASKED = 0.4
 UNASKED = 1 / 6  # the message asks for nothing, but earlier messages may matter
