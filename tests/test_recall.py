@@ -333,7 +333,7 @@ def test_what_a_message_tells_says_what_its_question_is_about(client):
     wish = "I carry my laptop all day, so I want nothing above a kilogram."
     append(client, "work", [*others, on(day(3, 5), wish)], user_id="ada")
     told = chat(client, "I'm looking for a laptop to carry. What should I know before buying one?", user_id="ada")
-    assert wish in sum(recalled(told), [])
+    assert any(wish in shown for shown in recalled(told))
 
 
 def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start):
