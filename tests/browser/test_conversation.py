@@ -465,7 +465,7 @@ def test_a_message_is_erased_after_a_second_yes(page, live, model_server):
     asked.get_by_role("button", name="Cancel").click()
     expect(messages(page)).to_have_count(4)
     deed(first, "Erase")
-    expect(asked).to_contain_text("The reply to it stays")
+    expect(asked).to_contain_text("it stays in this chat, but is not remembered")
     asked.get_by_role("button", name="Erase", exact=True).click()
     expect(messages(page)).to_have_count(3)
     expect(page).to_have_title(re.compile("I like tea"))

@@ -177,4 +177,4 @@ def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(home
     manage = drop(home, ("MyActivity.html", "text/html", PAGE))
     expect(manage).to_contain_text("MyActivity.html was imported. New: 2 chats, 6 messages.")
     manage = drop(home, ("user.json", "application/json", b'{"chatgpt_plus_user": true}'))
-    expect(manage.get_by_role("alert")).to_contain_text("This is ChatGPT's user.json")
+    expect(manage.get_by_role("alert")).to_contain_text("choose conversations.json")
