@@ -14,7 +14,7 @@ letter without it.
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
 from operator import attrgetter, itemgetter
@@ -290,6 +290,12 @@ def file_block(name: str, text: str) -> str:
 def fact_line(fact: Fact, zone: tzinfo = UTC) -> str:
     """Return a fact as a line, with the day it was said."""
     return f"- {escape(fact.text)} (said {fact.valid_from.astimezone(zone):%Y-%m-%d})"
+
+
+def fit_facts(facts: Sequence[Fact], room: int) -> tuple[tuple[Fact, ...], int]:
+    """Return the first of these facts whose lines fit into `room` tokens, and the room left."""
+    lines, room = tokens.fit_budget(room, map(fact_line, facts))
+    return tuple(facts[: len(lines)]), room
 
 
 def facts_block(facts: Iterable[Fact], zone: tzinfo) -> str:

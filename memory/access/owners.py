@@ -74,7 +74,7 @@ def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
     return owner
 
 
-def zone_of(tx: Transaction, owner_id: int, settings: Settings) -> tzinfo:
+def owner_zone(tx: Transaction, owner_id: int, settings: Settings) -> tzinfo:
     """Return the time zone that the owner's latest session names; where none does, that of the settings."""
     named = select(SessionRow.timezone).where(SessionRow.owner_id == owner_id, SessionRow.timezone.is_not(None))
     return settings.zone(tx.scalar(named.order_by(SessionRow.updated_at.desc(), SessionRow.id.desc()).limit(1)))

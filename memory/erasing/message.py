@@ -67,16 +67,16 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     indexed = int(message.branch == 0 and message.indexed_in is not None)
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
     delete_with_history(tx, facts, now)
-    replies = [other for other in exchanges(tx, [message.id]) if other is not message and message.role == "user"]
-    ids = [message.id, *(reply.id for reply in replies)]
+    exchange = exchanges(tx, [message.id]) if message.role == "user" else [message]
+    ids = [one.id for one in exchange]
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
     erased["turns"] = _empty_turn(tx, message)
     if not message.branch:
         row.tokens -= message.tokens
         row.head_tokens -= message.tokens if message.position <= row.head_through else 0
-    with summarised_without(engine, tx, row, [message, *replies]) as summaries:
+    with summarised_without(engine, tx, row, exchange) as summaries:
         _empty(message, now)
-        if replies:
+        if replies := exchange[1:]:
             keep_out(row, replies, now)
     erased["summaries"] = len(summaries)
     erased["edited_summaries"] = sum(version.author == "person" for version in summaries)

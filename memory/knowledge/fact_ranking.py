@@ -31,8 +31,8 @@ class Ranking:
         """Without `nearness` facts are compared with a message by their words alone."""
         self._nearness = nearness
         self._weights = settings.fact_weights
-        self._words = analysis_in(settings.search_language).words
-        self._languages = analysis_in(settings.search_language).likely_languages
+        self._analysis = analysis_in(settings.search_language)
+        self._words = self._analysis.words
 
     @classmethod
     def of(cls, engine: Engine) -> Self:
@@ -60,8 +60,9 @@ class Ranking:
         before all others, whatever the message.
         """
         query = self._words(message) if facts else frozenset()
-        languages = self._languages(message) if facts and not is_personal else ()
-        is_foreign = bool(languages) and languages != self._languages("")
+        languages_of = self._analysis.likely_languages
+        languages = frozenset(languages_of(message) if facts and not is_personal else ())
+        is_foreign = bool(languages) and self._analysis.language not in languages
         ranked = [
             (fact, self._score(fact, query, like, now))
             for fact, like in zip(facts, self._near(facts, message), strict=True)
@@ -70,7 +71,7 @@ class Ranking:
             or fact.id in first
             or like >= NEARNESS_MIN
             or not query.isdisjoint(self._words(fact.text))
-            or (is_foreign and set(languages).isdisjoint(self._languages(fact.text)))
+            or (is_foreign and languages.isdisjoint(languages_of(fact.text)))
         ]
         ranked.sort(
             key=lambda pair: (pair[0].id in first, pair[0].pinned, pair[1].relevance, pair[1].total, pair[0].id),

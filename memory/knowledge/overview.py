@@ -14,14 +14,14 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any, Self
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
 from memory import tokens
-from memory.access.owners import get_user, lock_owner, zone_of
+from memory.access.owners import get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
@@ -182,8 +182,9 @@ def run(engine: Engine, job: Job) -> bool:
         owner = tx.get(OwnerRow, job.owner_id)
         if owner is None:
             return False
-        before, sources = _read(engine, tx, owner.id), _sources(engine, tx, owner.id)
-        today = engine.now().astimezone(zone_of(tx, owner.id, engine.settings))
+        zone = owner_zone(tx, owner.id, engine.settings)
+        before, sources = _read(engine, tx, owner.id), _sources(engine, tx, owner.id, zone)
+        today = engine.now().astimezone(zone)
         is_asked = (job.payload or {}).get("asked", False)
         if not (sources or before.sentences) or (before.read == _digest(sources) and not is_asked):
             return False
@@ -201,7 +202,7 @@ def run(engine: Engine, job: Job) -> bool:
         row = lock_owner(tx, job.owner_id)
         if row is None:
             return False
-        digest = _digest(_sources(engine, tx, row.id))
+        digest = _digest(_sources(engine, tx, row.id, owner_zone(tx, row.id, engine.settings)))
         if _read(engine, tx, row.id) != before or digest != _digest(sources):
             return True  # it changed meanwhile: once more
         _write(engine, tx, row, replace(before, sentences=(*by_person, *written), read=digest), MODEL)
@@ -237,12 +238,11 @@ def _write(engine: Engine, tx: Transaction, owner: OwnerRow, overview: Overview,
     item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, overview.value), engine.now(), author=author)
 
 
-def _sources(engine: Engine, tx: Transaction, owner_id: int) -> list[Source]:
+def _sources(engine: Engine, tx: Transaction, owner_id: int, zone: tzinfo) -> list[Source]:
     """Return what the model reads: the facts that a prompt would show first, and the newest summaries.
 
-    Their times are in the person's zone.
+    zone: of their times.
     """
-    zone = zone_of(tx, owner_id, engine.settings)
     valid = read_facts(tx, FactRow.owner_id == owner_id, valid_at(None))
     facts = Ranking.of(engine).prioritise(valid, "", SOURCE_TOKENS, engine.now())
     lines = [Source(fact.text, fact.valid_from.astimezone(zone), fact=fact.id) for fact in facts]

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator, SchemaError
 from sqlalchemy import func, select
 
 from memory import tokens
-from memory.access.owners import find_or_make_owner, get_user, lock_owner, zone_of
+from memory.access.owners import find_or_make_owner, get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
@@ -197,7 +197,7 @@ def run(engine: Engine, job: Job) -> bool:
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
         read = MessageRow.id.in_(sources), *INDEXED
         messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
-        rules, zone = rules_of(tx, owner.id, owner.tenant), zone_of(tx, owner.id, engine.settings)
+        rules, zone = rules_of(tx, owner.id, owner.tenant), owner_zone(tx, owner.id, engine.settings)
         if rules.review:
             messages = _accepted_words(tx, owner, messages)
         prompt, repair = (engine.prompts.find(tx, tenant, name) for name in ("profile", "repair"))

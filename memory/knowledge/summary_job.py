@@ -369,9 +369,8 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
             engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
         if corrected:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
-        if forgotten := result.forgotten(
-            batch.source, corrected
-        ):  # this version goes too: it may repeat what the person asks to forget
+        # This version goes too: it may repeat what the person asks to forget.
+        if forgotten := result.forgotten(batch.source, corrected):
             forget_asked(engine, tx, Caller(session.tenant), forgotten, batch.source.requests_to_forget)
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)

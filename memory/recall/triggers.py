@@ -138,7 +138,8 @@ class MessageReading:
             if time.before <= now or self.names_oneself or self.reference or self.pointer
         ]
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
-        self.asking, asked = asking(message), asking(content)
+        asked = asking(content)
+        self.asking = asked if how_things_stand is None else asking(message)
         self.search_text = asked if len(asked) < len(content) and stands_alone(asked, analysis) else content
 
     def trigger(self, visible_texts: Sequence[str]) -> Trigger:

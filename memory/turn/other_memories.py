@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select, tuple_
 
-from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
-from memory.quoting import excerpt_blocks, fact_line, facts_block, owner_block
+from memory.quoting import excerpt_blocks, facts_block, fit_facts, owner_block
 from memory.recall import recall
 from memory.recall.recall import LATEST, MISSING, Findings, PreparedRecall
 from memory.recall.search import SearchScope
@@ -106,10 +105,9 @@ def quote_others(
     """
     blocks, kept = list[str](), list[OtherMemory]()
     for other in others:
-        lines, left = tokens.fit_budget(room - TAG_TOKENS, map(fact_line, other.facts))
+        facts, left = fit_facts(other.facts, room - TAG_TOKENS)
         excerpt_texts, left = excerpt_blocks(other.excerpts, left, zone)
-        if lines or excerpt_texts:
-            facts = other.facts[: len(lines)]
+        if facts or excerpt_texts:
             blocks.append(owner_block(other.space, [*excerpt_texts, facts_block(facts, zone)]))
             kept.append(replace(other, facts=facts, excerpts=other.excerpts[: len(excerpt_texts)]))
             room = left

@@ -23,8 +23,8 @@ from memory.quoting import (
     block,
     example_lines,
     excerpt_blocks,
-    fact_line,
     facts_block,
+    fit_facts,
     format_time,
     tagged,
     to_prompt_message,
@@ -137,7 +137,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     most = turn.request.block_tokens
     room = most - tokens.estimate(prefix.text) if most else settings.context_tokens - context.tokens
     room -= FRAME_TOKENS
-    fact_lines, room = tokens.fit_budget(room, map(fact_line, context.facts))
+    facts, room = fit_facts(context.facts, room)
     zone = turn.zone(settings)
     excerpt_texts, room = excerpt_blocks(recalled.excerpts, room, zone, settings.public_url)
     other_blocks, others, room = (
@@ -147,7 +147,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     room = min(room, settings.example_tokens)
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]
     example_texts, _ = tokens.fit_budget(room, [answers[example] for example in fitting])
-    facts, excerpts = context.facts[: len(fact_lines)], recalled.excerpts[: len(excerpt_texts)]
+    excerpts = recalled.excerpts[: len(excerpt_texts)]
     examples = tuple(fitting[: len(example_texts)])
 
     notes = [NOTES.get(recalled.kind, "") if excerpts or (recalled.kind == MISSING and always) else ""]

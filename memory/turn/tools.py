@@ -22,7 +22,7 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationError, Val
 from memory import tokens
 from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
-from memory.quoting import block, escape, excerpt_blocks, fact_line, facts_block, normalize, one_line, owner_block
+from memory.quoting import block, escape, excerpt_blocks, facts_block, fit_facts, normalize, one_line, owner_block
 from memory.recall.recall import QUERY_CHARS, search_now
 from memory.recall.times import time_ranges
 from memory.transcripts.transcript import tool_names
@@ -165,9 +165,9 @@ class RecallTools:
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
             found = search_now(self._engine, scope, query, budget - TAG_TOKENS)
-            fact_lines, room = tokens.fit_budget(room - 2 * TAG_TOKENS, map(fact_line, found.corrections))
+            facts, room = fit_facts(found.corrections, room - 2 * TAG_TOKENS)
             shown, room = excerpt_blocks(found.excerpts, room, self._zone, page)
-            lines = [*shown, *filter(None, [facts_block(found.corrections[: len(fact_lines)], self._zone)])]
+            lines = [*shown, *filter(None, [facts_block(facts, self._zone)])]
             blocks += lines if other is None else [owner_block(other.space, lines)] if lines else []
             count += len(shown)
         return block("memory", blocks), count
