@@ -148,8 +148,8 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
         about = triggers.role_meant(plan.text)
         wanted = Query(plan.text, settings.recall_limit, about=about, nearest=is_wanted)
         # "I'm getting a new laptop. What should I know before buying one?"
-        is_part = plan.text != reading.message and len(reading.message) <= AROUND_CHARS_MAX
-        query = engine.index.prepare(wanted, owner_key, around=reading.message if is_part else "")
+        is_part = plan.text == reading.search_text != reading.content and len(reading.content) <= AROUND_CHARS_MAX
+        query = engine.index.prepare(wanted, owner_key, around=reading.content if is_part else "")
     return PreparedRecall(mode, reading, budget, query)
 
 

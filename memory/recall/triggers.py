@@ -120,7 +120,7 @@ class MessageReading:
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
         how_things_stand = _HOW_THINGS_STAND.search(text)
-        content = text.replace(how_things_stand[0], " ") if how_things_stand else message
+        self.content = content = text.replace(how_things_stand[0], " ") if how_things_stand else message
         self.keywords = list(each_keyword(analysis.asked(content), analysis))
         self.is_small_talk = _is_small_talk(text, analysis)
         self.is_answer = _ANSWER.fullmatch(text) is not None
