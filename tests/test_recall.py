@@ -342,7 +342,7 @@ def test_what_a_message_tells_says_what_its_question_is_about(client):
     [
         ("I carry a laptop all day. Which bag would protect it best?", "Which bag would protect it best?", True),
         ("Which bag protects a laptop best?", "Which bag protects a laptop best?", False),
-        ("Bring me up to date on the greenhouse.", "the greenhouse.", False),  # the fixed words name nothing
+        ("Bring me up to date on the greenhouse.", "on the greenhouse.", False),  # the fixed words name nothing
         ("Where are we going in April?", "in April", False),  # beside the month it has only vague words
     ],
 )
