@@ -210,7 +210,7 @@ class ConversationTypes:
         for words in (self._words(text[:CUE_TEXT_CHARS]) for text in texts):
             chatting: set[str] = set()
             for cues, weight in ((self._built_in_cues, 1), (own, 2)):
-                for name, cue in {cue for word in words for cue in cues.get(word, ()) if cue[1] <= words}:
+                for name, cue in {cue for word in cues.keys() & words for cue in cues[word] if cue[1] <= words}:
                     scores[name] += weight
                     chatting.update(cue if name == SMALL_TALK else ())
             scores[SMALL_TALK] -= len(words - chatting)
