@@ -123,6 +123,10 @@ class Found(Schema):
     title = fields.String()
     url = fields.Function(lambda hit: place_uri(hit.message), metadata=_STRING)
     text = fields.Function(lambda hit: _line(hit.message, 150), metadata=_STRING)
+    corrections = fields.List(
+        fields.Nested(facts.Fact(only=("id", "text", "valid_from"))),
+        about="Memories that hold now in place of what `text` says.",
+    )
 
 
 class Results(Schema):
@@ -337,7 +341,8 @@ def search(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Search what was said in earlier conversations, and the documents that were added
 
     Finds messages and passages by their words and meaning, best first, each as a snippet. Use words that were probably
-    said: names, things, numbers. `fetch` with the `id` of a result reads what stands around it.
+    said: names, things, numbers. `fetch` with the `id` of a result reads what stands around it. `corrections` of a
+    result are true now, in place of what it says.
     """
     period = {"after": params["after"], "before": params["before"]}
     hits = search_memory(engine, caller, engine.now(), text=params["query"], limit=FOUND_MAX, **period)

@@ -8,6 +8,7 @@ from marshmallow import Schema, validate
 
 from schemas import fields
 from schemas.chat import Question
+from schemas.facts import Fact
 from schemas.fields import OPTIONAL
 from schemas.memory_report import DocumentPlace, ExcerptMessage, Memory
 from schemas.messages import ROLES, Message
@@ -100,6 +101,13 @@ def _of_message(field: Callable[..., fields.Field[Any]], name: str) -> fields.Fi
     return field(attribute=f"message.{name}", dump_default=None, allow_none=True)
 
 
+class Correction(Fact):
+    """Fact that holds now in place of what a result says."""
+
+    class Meta:
+        fields = ("id", "text", "category", "session_id", "source_message_id", "valid_from")
+
+
 class SearchResult(Schema):
     """Message or passage. Of a fact or a summary: the best of its messages; its fields are null if there is none."""
 
@@ -127,6 +135,10 @@ class SearchResult(Schema):
     window = fields.List(
         fields.Nested(Message),
         about="With `window`: the messages around it. Of a fact or a summary: its messages.",
+    )
+    corrections = fields.List(
+        fields.Nested(Correction),
+        about="Facts that hold now in place of what it, or its `window`, says.",
     )
 
 

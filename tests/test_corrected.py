@@ -6,14 +6,15 @@ import pytest
 from flask.testing import FlaskClient
 
 from app import engine_of
-from memory.knowledge.fact_reads import find_corrections
+from memory.knowledge.supersession import find_corrections
 from tests.application import statements
-from tests.http import append, chat, good, said
+from tests.http import append, chat, find, good, said
 from tests.knowledge import Talk, fact
 from tests.knowledge import digest_of as digest
 from tests.model_server import ModelServer, Text, ToolCalls
 from tests.prompt_structure import of_result
 from tests.recall import last, words
+from tests.test_mcp import use
 
 ADA = {"user_id": "ada"}
 QUESTION = "What does the kayak cost?"
@@ -143,3 +144,65 @@ def test_corrections_of_a_space_stand_in_its_block(model_app, model_server):
     chat(client, QUESTION, temporary=True, spaces=["boats"], **ADA)
     text = last(model_server)
     assert text.index('<space name="boats">') < text.index("400 euros") < text.index("<facts>") < text.index("480 for")
+
+
+def corrections(client: FlaskClient, q: str, **query: Any) -> dict[str, list[str]]:
+    """What holds in place of each result that something replaced, by its words."""
+    found = find(client, q, user_id="ada", **query)
+    return {
+        one["text"] or one["content"]: [fact["text"] for fact in one["corrections"]]
+        for one in found
+        if one["corrections"]
+    }
+
+
+def test_a_search_says_what_holds_in_place_of_a_result(talk):
+    now = f"The price is {SECOND}"
+    append(talk.client, "bobs", [said(OLD)], user_id="bob")
+    assert corrections(talk.client, "kayak", limit=1) == {OLD: [now]}
+    assert corrections(talk.client, "450", session_id="kayak", limit=1) == {FIRST: [now]}
+    assert SECOND not in corrections(talk.client, "kayak 400 450 480", limit=20)
+    assert corrections(talk.client, '"thing 0 of day 0"') == {}
+    assert corrections(talk.client, '"thing 0 of day 0"', window=1) == {"Thing 0 of day 0.": [now]}
+    assert corrections(talk.client, "480", kind="fact") == {}
+    (bobs,) = find(talk.client, "kayak", user_id="bob")
+    assert bobs["corrections"] == []
+    (result,) = find(talk.client, "red kayak", user_id="ada", limit=1)
+    (fact_now,) = talk.facts()
+    assert result["corrections"] == [
+        {name: fact_now[name] for name in ("id", "text", "category", "session_id", "source_message_id", "valid_from")}
+    ]
+
+
+def test_the_search_of_mcp_says_it_too(talk):
+    found = use(talk.client, "search", query="red kayak", limit=1)["results"][0]
+    assert "400 euros" in found["text"] and [one["text"] for one in found["corrections"]] == [f"The price is {SECOND}"]
+    assert use(talk.client, "search", query="480", limit=1)["results"][0]["corrections"] == []
+
+
+@pytest.mark.parametrize("act", [hide, forget])
+def test_a_search_shows_no_correction_that_is_hidden_or_forgotten(talk, act):
+    (newest,) = talk.facts()
+    act(talk.client, newest["id"])
+    assert corrections(talk.client, "kayak") == {}
+
+
+def test_a_search_for_summaries_has_what_was_corrected_elsewhere(model_app, model_server):
+    talk, elsewhere = (Talk(model_app, model_server, session, "ada") for session in ("kayak", "shop"))
+    costs = fact("The kayak costs 400 euros", 1, scope="user")
+    talk.hear("The kayak costs 400 euros.", reply=digest(costs, topic="The kayak", data=["400 euros in all"]))
+    assert corrections(talk.client, "kayak", kind="summary") == {}
+    (old,) = talk.facts()
+    elsewhere.hear("480 now.", reply=digest(fact("480 now", 1, supersedes=[old["id"]]), topic="The shop"))
+    (texts,) = corrections(talk.client, "kayak 400 euros", kind="summary", limit=1).values()
+    assert texts == ["480 now"]
+
+
+def test_a_fact_comes_with_what_was_corrected_of_the_rest_of_its_message(model_app, model_server):
+    talk = Talk(model_app, model_server, "kayak", "ada")
+    price, colour = fact("They ask 400 euros", 1, scope="user"), fact("It must be red", 1, scope="user")
+    talk.hear("They ask 400 euros. It must be red.", reply=digest(price, colour))
+    (costs,) = (one for one in talk.facts() if "400" in one["text"])
+    talk.hear("480 now.", reply=digest(fact("480 now", 2, supersedes=[costs["id"]])))
+    assert corrections(talk.client, "red", kind="fact") == {"It must be red": ["480 now"]}
+    assert corrections(talk.client, "480", kind="fact", limit=1) == {}

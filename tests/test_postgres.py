@@ -16,7 +16,7 @@ from config import SettingsError
 from memory.access.owners import get_session
 from memory.engine import utc_now
 from memory.errors import Conflict
-from memory.knowledge.fact_reads import find_corrections
+from memory.knowledge.supersession import find_corrections
 from memory.recall import indexing
 from memory.sessions.refused_messages import mark_refused
 from models import JobRow, for_update

@@ -63,6 +63,7 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk):
     assert first.pop("why")["words"] > 0
     assert first.pop("window") == []
     assert first.pop("highlights") == ["steeps", "tea"]
+    assert first.pop("corrections") == []
     assert first == {
         "kind": "message",
         "document": None,

@@ -133,6 +133,14 @@ export interface ConversationType {
 export interface ConversationTypeList {
   items: ConversationType[];
 }
+export interface Correction {
+  id: number;
+  text: string;
+  category: string;
+  session_id: string | null;
+  source_message_id: number | null;
+  valid_from: string;
+}
 export interface DeletedObject {
   id: string;
   object: string;
@@ -866,6 +874,7 @@ export interface SearchResult {
   why: Record<string, number>;
   highlights: string[];
   window: Message[];
+  corrections: Correction[];
 }
 export interface SearchResults {
   results: SearchResult[];

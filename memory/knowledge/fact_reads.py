@@ -1,23 +1,20 @@
 """Read facts, and keep those that are valid for a session in the process, until one of them changes.
 
 Invariants:
-- A correction is shown only if its source is neither hidden, kept out nor refused [test_corrected].
 - What is kept is used only under the revision that the same transaction reads of the owner, and until the first of
   the facts ends, so a change, an erasure or a roll-back in any process shows at once [test_current_facts].
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
 
 from memory.engine import Engine
-from memory.sessions.messages import INDEXED, VISIBLE
-from models import FactRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models import FactRow, OwnerRow, SessionRow, Transaction
 from models.facts import Fact
 
 CURRENT_FACTS_MAX = 500  # facts of one session and its person that are read at once, the most important first
@@ -37,6 +34,9 @@ NOW = bindparam("valid_now", type_=FactRow.valid_from.type, callable_=partial(da
 
 IN_ALL_SESSIONS = FactRow.scope == "user", FactRow.valid_to.is_(None)
 """True of the facts that are valid now in all sessions of their person."""
+
+CORRECTED = FactRow.owner_id == bindparam("owner"), FactRow.valid_to.is_not(None), FactRow.superseded_by.is_not(None)
+"""True of an owner's facts in whose place another one was put."""
 
 
 def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
@@ -68,73 +68,6 @@ def supersession_chain(tx: Transaction, fact_ids: Iterable[int], *conditions: Co
         chain = chain | step
     return chain
 
-
-# -- what holds in place of what was said
-
-CORRECTED = FactRow.owner_id == bindparam("owner"), FactRow.valid_to.is_not(None), FactRow.superseded_by.is_not(None)
-"""True of an owner's facts in whose place another one was put."""
-
-_SUPERSEDED = (
-    select(
-        FactRow.source_message_id, FactRow.session_id, FactRow.superseded_by, not_(FactRow.merged).label("is_corrected")
-    )
-    .where(
-        or_(
-            FactRow.source_message_id.in_(bindparam("messages", expanding=True)),
-            FactRow.session_id.in_(bindparam("sessions", expanding=True)),
-        ),
-        *CORRECTED,
-    )
-    .cte("superseded", recursive=True)
-)
-_S = _SUPERSEDED.c
-_CHAIN = _SUPERSEDED.union(
-    select(_S.source_message_id, _S.session_id, FactRow.superseded_by, or_(_S.is_corrected, not_(FactRow.merged)))
-    .join(_SUPERSEDED, FactRow.id == _S.superseded_by)
-    .where(*CORRECTED)
-)
-_CORRECTIONS = (
-    FACTS.add_columns(
-        _CHAIN.c.source_message_id,
-        _CHAIN.c.session_id.label("of_session"),
-        FactRow.session_id.is_distinct_from(_CHAIN.c.session_id).label("is_elsewhere"),
-    )
-    .join(_CHAIN, FactRow.id == _CHAIN.c.superseded_by)
-    .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
-    .where(_CHAIN.c.is_corrected, valid_at(None), FactRow.owner_id == bindparam("owner"))
-    .where(or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED)))
-    .order_by(FactRow.id)
-)
-
-
-class Corrections(NamedTuple):
-    """Facts that hold now in place of others: by the message that those were made of, and by its session's row id.
-
-    of_sessions: only facts of other sessions. A session's own summary has those of its own.
-    """
-
-    of_messages: Mapping[int, list[Fact]] = {}
-    of_sessions: Mapping[int, list[Fact]] = {}
-
-
-def find_corrections(
-    tx: Connection, owner_id: int, messages: Collection[int], now: datetime, *, sessions: Collection[int] = ()
-) -> Corrections:
-    """Return the owner's facts that hold now in place of facts of these messages, and of these sessions, by row ids.
-
-    A fact that was only merged with others that say the same is not corrected.
-    """
-    found = Corrections(defaultdict(list), defaultdict(list))
-    shown = {"owner": owner_id, "messages": list(messages), "sessions": list(sessions), NOW.key: now}
-    for *values, message_id, session_row_id, is_elsewhere in tx.execute(_CORRECTIONS, shown):
-        fact = Fact(*values)
-        found.of_messages[message_id].append(fact)
-        if is_elsewhere:
-            found.of_sessions[session_row_id].append(fact)
-    return found
-
-
-# -- what is valid for a session
 
 _REVISION = select(OwnerRow.__table__.c.facts_revision).where(OwnerRow.__table__.c.id == bindparam("owner"))
 _CURRENT = (

@@ -1,20 +1,28 @@
-"""Find the facts that a new one supersedes.
+"""Find the facts that a new one supersedes, and those that hold now in place of what messages say.
 
 A small model often writes the new fact and forgets the number of the old one. A rule finds the old one where it is
 plain: both state a thing of which a person has one at a time (name, home, age, birthday); their links say that somebody
 lives in two places; or the message corrects something, and both make one statement with different values. Nothing
 supersedes a fact of the same message, or one that was stated or edited later.
+
+Invariants:
+- A correction is shown only if its source is neither hidden, kept out nor refused [test_corrected].
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import takewhile
+from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.knowledge.entities import EntityResolver
+from memory.knowledge.fact_reads import CORRECTED, FACTS, NOW, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, tokens
 from memory.quoting import plain_apostrophes
+from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction
 from models.facts import Fact, FactDraft
 from models.messages import Message
@@ -119,3 +127,71 @@ def _words(text: str) -> list[str]:
 def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
     """Count the words that both begin with."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
+
+
+# -- what holds in place of what was said
+
+_SUPERSEDED = (
+    select(
+        FactRow.source_message_id, FactRow.session_id, FactRow.superseded_by, not_(FactRow.merged).label("is_corrected")
+    )
+    .where(
+        or_(
+            FactRow.source_message_id.in_(bindparam("messages", expanding=True)),
+            FactRow.session_id.in_(bindparam("sessions", expanding=True)),
+        ),
+        *CORRECTED,
+    )
+    .cte("superseded", recursive=True)
+)
+_S = _SUPERSEDED.c
+_CHAIN = _SUPERSEDED.union(
+    select(_S.source_message_id, _S.session_id, FactRow.superseded_by, or_(_S.is_corrected, not_(FactRow.merged)))
+    .join(_SUPERSEDED, FactRow.id == _S.superseded_by)
+    .where(*CORRECTED)
+)
+_CORRECTIONS = (
+    FACTS.add_columns(
+        _CHAIN.c.source_message_id,
+        _CHAIN.c.session_id.label("of_session"),
+        FactRow.session_id.is_distinct_from(_CHAIN.c.session_id).label("is_elsewhere"),
+    )
+    .join(_CHAIN, FactRow.id == _CHAIN.c.superseded_by)
+    .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
+    .where(_CHAIN.c.is_corrected, valid_at(None), FactRow.owner_id == bindparam("owner"))
+    .where(or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED)))
+    .order_by(FactRow.id)
+)
+
+
+class Corrections(NamedTuple):
+    """Facts that hold now in place of others: by the message that those were made of, and by its session's row id.
+
+    of_sessions: only facts of other sessions. A session's own summary has those of its own.
+    """
+
+    of_messages: Mapping[int, list[Fact]] = {}
+    of_sessions: Mapping[int, list[Fact]] = {}
+
+    def of(self, message_ids: Iterable[int], session_row_id: int | None = None) -> tuple[Fact, ...]:
+        """Return the facts that hold in place of what these messages say and, if given, the summary of a session."""
+        of_session = self.of_sessions.get(session_row_id, ()) if session_row_id is not None else ()
+        found = (fact for message_id in message_ids for fact in self.of_messages.get(message_id, ()))
+        return tuple({fact.id: fact for fact in (*found, *of_session)}.values())
+
+
+def find_corrections(
+    tx: Connection, owner_id: int, messages: Collection[int], now: datetime, *, sessions: Collection[int] = ()
+) -> Corrections:
+    """Return the owner's facts that hold now in place of facts of these messages, and of these sessions, by row ids.
+
+    A fact that was only merged with others that say the same is not corrected.
+    """
+    found = Corrections(defaultdict(list), defaultdict(list))
+    shown = {"owner": owner_id, "messages": list(messages), "sessions": list(sessions), NOW.key: now}
+    for *values, message_id, session_row_id, is_elsewhere in tx.execute(_CORRECTIONS, shown):
+        fact = Fact(*values)
+        found.of_messages[message_id].append(fact)
+        if is_elsewhere:
+            found.of_sessions[session_row_id].append(fact)
+    return found

@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple
 from sqlalchemy import Connection
 
 from memory.engine import Engine
-from memory.knowledge.fact_reads import Corrections, find_corrections
+from memory.knowledge.supersession import Corrections, find_corrections
 from memory.languages import analysis_in
 from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
@@ -108,15 +108,13 @@ class Findings(NamedTuple):
 
     def corrections_of(self, excerpts: Sequence[Excerpt]) -> tuple[Fact, ...]:
         """Return the facts that hold in place of what these excerpts say."""
-        of_messages, of_sessions = self.corrections
         facts = {
             fact.id: fact
             for excerpt in excerpts
-            for found in (
-                *(of_messages.get(message.id, ()) for message in excerpt.messages),
-                of_sessions.get(excerpt.gist.session_row_id, ()) if excerpt.gist and excerpt.gist.in_full else (),
+            for fact in self.corrections.of(
+                (message.id for message in excerpt.messages),
+                excerpt.gist.session_row_id if excerpt.gist and excerpt.gist.in_full else None,
             )
-            for fact in found
         }
         return tuple(facts.values())
 

@@ -20,12 +20,14 @@ from memory.access.owners import owner_and_session
 from memory.engine import Engine
 from memory.knowledge.fact_reads import NOW, valid_at
 from memory.knowledge.graph import sources_about
+from memory.knowledge.supersession import find_corrections
 from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import LocatedMessage, load_windows, windows
 from memory.recall.indexing import Unindexed, find_unindexed
 from memory.recall.times import time_ranges
 from models import FactRow, OwnerRow, SessionRow, SummaryRow
+from models.facts import Fact
 from models.jobs import JobRequest
 from models.messages import PASSAGE, Message
 from models.owners import Caller
@@ -55,6 +57,8 @@ class SearchResult(NamedTuple):
 
     A fact or a summary has a `text`, to which score and highlights belong. Its `message` is the best of the messages
     that it comes from, and its `window` has all of them.
+
+    corrections: facts that hold now in place of what it says.
     """
 
     message: Message | None
@@ -66,6 +70,7 @@ class SearchResult(NamedTuple):
     title: str | None  # of the session
     kind: str = "message"
     text: str | None = None
+    corrections: Sequence[Fact] = ()
 
     @property
     def document(self) -> Mapping[str, Any] | None:
@@ -243,6 +248,7 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     generation = engine.index.generation(owner.index_key)
     with engine.database.connect() as tx:
         matches = find_matches(tx, engine.index, scope, prepared, generation, window)
+        corrections = find_corrections(tx, owner.id, matches.window, now)
     if matches.index_lost:
         index_again(engine, owner.id)
     loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
@@ -254,8 +260,9 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
             beside = sorted((near.message for near in located), key=lambda near: near.position) if window else []
             highlights = engine.index.highlights(prepared, message.content)
             session_id, kind = (None, "document") if message.is_passage else (message.session_id, "message")
-            places = session_id, located[0].title, kind
-            results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *places))
+            places = session_id, located[0].title, kind, None
+            corrected = corrections.of(near.message.id for near in located)
+            results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *places, corrected))
     return results
 
 
@@ -282,13 +289,16 @@ def _find_derived(
         else:
             source_ids = [[derived.source] if derived.source is not None else [] for derived in best_texts]
             loaded = load_windows(tx, scope.owner_id, [id for ids in source_ids for id in ids], 0)
+        summarised = [derived.session_row_id for derived in best_texts if kind == "summary" and derived.session_row_id]
+        corrections = find_corrections(tx, scope.owner_id, loaded, now, sessions=summarised)
     results = []
     for derived, hit, ids in zip(best_texts, hits, source_ids, strict=True):
         messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
         best = messages[0] if messages else None
         highlights = engine.index.highlights(prepared, derived.text)
-        session_title = derived.session_id, derived.title
-        results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *session_title, kind, derived.text))
+        places = derived.session_id, derived.title, kind, derived.text
+        corrected = corrections.of((message.id for message in messages), derived.session_row_id)
+        results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *places, corrected))
     return results
 
 

@@ -11,7 +11,7 @@ from app import engine_of
 from tests.browser.page import ME, box, chat, deed, fits, messages, send, session_shown, state, talk
 from tests.browser.windows import PHONE, watch_of
 from tests.http import append, good, said
-from tests.knowledge import digest_of
+from tests.knowledge import Talk, digest_of, fact
 from tests.live import Live
 from tests.model_server import ModelServer
 
@@ -192,6 +192,17 @@ def test_the_search_goes_through_all_chats_and_leads_to_the_words(page, live):
     assert session_shown(page) == "long"
     page.get_by_role("button", name="Back to the newest").click()
     expect(messages(page).last).to_contain_text("More talk number 120")
+
+
+def test_a_search_shows_what_holds_in_place_of_what_was_said(page, live, model_server):
+    told = Talk(live.app, model_server, "kayak", ME)
+    told.hear("The kayak costs 400 euros.", reply=digest_of(fact("The kayak costs 400 euros", 1)))
+    (old,) = told.facts()
+    told.hear("They want 480 now.", reply=digest_of(fact("They want 480 now", 2, supersedes=[old["id"]])))
+    page.goto("/")
+    chats(page).get_by_role("searchbox").fill("kayak")
+    hit = chats(page).locator(".hit").filter(has_text="400 euros.")
+    expect(hit.locator(".corrected")).to_have_text("True now: They want 480 now")
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)

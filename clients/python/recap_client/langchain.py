@@ -64,7 +64,8 @@ class RecapChatMessageHistory(BaseChatMessageHistory):
 class RecapRetriever(BaseRetriever):
     """Past messages as documents, the best first: of a person, of a session, or both.  Or summaries, or facts.
 
-    The metadata of a document say where it is from.  `k` is the number of documents.
+    The metadata of a document say where it is from, and as `corrections` what holds now in place of its words.  `k` is
+    the number of documents.
     """
 
     base_url: str
@@ -90,6 +91,7 @@ class RecapRetriever(BaseRetriever):
 def _document(result: SearchResult) -> Document:
     names = ("kind", "session_id", "title", "message_id", "role", "created_at", "score")
     metadata = {name: value for name, value in result.items() if name in names and value is not None}
+    metadata |= {"corrections": [fact["text"] for fact in result["corrections"]]} if result["corrections"] else {}
     return Document(page_content=result["text"] or result["content"] or "", metadata=metadata)
 
 

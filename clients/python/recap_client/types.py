@@ -157,6 +157,15 @@ class ConversationTypeList(TypedDict):
     items: list[ConversationType]
 
 
+class Correction(TypedDict):
+    id: int
+    text: str
+    category: str
+    session_id: str | None
+    source_message_id: int | None
+    valid_from: str
+
+
 class DeletedObject(TypedDict):
     id: str
     object: str
@@ -991,6 +1000,7 @@ class SearchResult(TypedDict):
     why: dict[str, float]
     highlights: list[str]
     window: list[Message]
+    corrections: list[Correction]
 
 
 class SearchResults(TypedDict):

@@ -95,6 +95,7 @@ export const Hit = ({ hit, open }) => html`<button data-row class="hit" onClick=
     <span class="hit-title cut">${named(hit)}</span>
     <span class="when">${hit.role && text("chat.message.label", { speaker: speaker(hit), time: when(hit.created_at) })}</span>
     <span class="hit-text">${marked(hit)}</span>
+    ${hit.corrections.map((fact) => html`<span class="hit-text corrected">${text("chat.sessions.holds_now", { text: fact.text })}</span>`)}
   </button>`;
 
 function marked({ text: statement, content: said, highlights }) {
