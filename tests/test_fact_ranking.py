@@ -45,6 +45,12 @@ def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides(part):
     assert order([favourite, rival], "tea?", fact_weights=silent) == [2, 1]
 
 
+def test_what_a_text_may_be_about_comes_first_however_unimportant():
+    facts = [held(1, "Likes rain", importance=5), held(2, "Drives a Volvo", importance=1), held(3, "Has a Volvo")]
+    about = ranking().about(facts, "We sold the Volvo.", 10_000, NOW)
+    assert [fact.id for fact in about] == [3, 2, 1]
+
+
 MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
 facts_of_any_kind = st.lists(
     st.builds(

@@ -3,6 +3,7 @@
 import logging
 import re
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -214,7 +215,39 @@ def test_no_message_corrects_what_the_person_edited_after_it(talk):
     shown = talk.prompt("Where is home?")
     assert "Lives in Turku" in shown  # although its message is in sight
     talk.digest(digest_of(fact("Lives in Oslo", 2, "I live in Oslo", supersedes=[old["id"]])))
-    assert talk.texts() == ["Lives in Oslo", "Lives in Turku"]
+    assert talk.texts() == ["Lives in Turku"]  # what was said before the edit is over
+
+
+def test_what_an_old_conversation_says_is_superseded_by_what_was_said_since(model_app, model_server):
+    now, old = (Talk(model_app, model_server, name, "ada") for name in ("now", "old"))
+    home, tea = said("I live in Oslo.", created_at="2026-05-01T10:00:00Z"), {"scope": "user"}
+    now.hear(home, reply=digest_of(fact("Lives in Oslo", 1, "I live in Oslo", **tea)))
+    now.hear("Only tea for me now.", reply=digest_of(fact("Drinks only tea", 2, "Only tea for me", **tea)))
+    drinks = now.facts()[0]["id"]
+    stated = (
+        fact("Lives in Bergen", 1, "I live in Bergen", **tea),  # one has one home, whatever the model says
+        fact("Drinks coffee", 1, "I drink coffee", supersedes=[drinks], **tea),
+        fact("Has a dog", 1, "I have a dog", **tea),
+    )
+    old.hear(
+        said("I live in Bergen, I drink coffee and I have a dog.", created_at="2024-05-01T10:00:00Z"),
+        reply=digest_of(*stated),
+    )
+    assert sorted(old.texts()) == ["Drinks only tea", "Has a dog", "Lives in Oslo"]
+    then = read_all(old.client, "/api/facts", user_id="ada", as_of="2025-01-01T00:00:00Z")
+    assert sorted(item["text"] for item in then) == ["Drinks coffee", "Has a dog", "Lives in Bergen"]
+
+
+def test_the_mini_model_sees_the_known_facts_that_the_messages_may_change(model_app, model_server):
+    talk = Talk(model_app, model_server, "s", "ada")
+    state = partial(talk.client.post, "/api/facts")
+    for number in range(60):
+        good(state(json={"user_id": "ada", "text": f"Colleague {number} sits on floor {number % 7}", "importance": 5}))
+    good(state(json={"user_id": "ada", "text": "The billing service pins SQLAlchemy 2.0.32", "importance": 1}))
+    talk.hear("Morning! How do I cook leeks?", "I raised SQLAlchemy to 2.0.36 in the billing service today.")
+    sent = talk.digests()[-1][-1]["content"]
+    assert "pins SQLAlchemy 2.0.32" in sent and "Colleague" in sent
+    assert "Colleague 3 " not in sent or "Colleague 4 " not in sent  # as many as the budget allows
 
 
 # -- what the person does

@@ -88,6 +88,10 @@ class Ranking:
         ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
         return _within(budget, ranked)
 
+    def about(self, facts: Sequence[Fact], text: str, budget: int, now: datetime) -> tuple[Fact, ...]:
+        """Return the facts that a text may be about within `budget` tokens, the most relevant first."""
+        return _within(budget, [(fact, fact.score) for fact in self.by_relevance(self.scored(facts, text, now))])
+
     def by_relevance(self, scored: Sequence[Fact]) -> list[Fact]:
         """Return the facts, the most relevant first; of equal ones that with the higher score, then the newer one."""
         return sorted(scored, key=lambda fact: (fact.score.relevance, fact.score.total, fact.id), reverse=True)

@@ -35,7 +35,7 @@ from memory.knowledge.grounding import (
     words_of,
 )
 from memory.knowledge.rule_set import Decision, RuleSet
-from memory.knowledge.supersession import find_superseded
+from memory.knowledge.supersession import find_successor, find_superseded
 from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.jobs import Job, JobRequest
@@ -226,8 +226,12 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
             invalidate(tx, old.id, now, by=new)
             del words[old.id]
             corrected[valid.pop(old.id)] = new
-        valid[new.id] = new
         added.append(new)
+        if (successor := find_successor(tx, draft, source, valid.values())) is not None:
+            invalidate(tx, new.id, now, by=successor)
+            corrected[new] = successor
+        else:
+            valid[new.id] = new
     if added or waiting:
         mark_changed(tx, [session.owner_id])
     if refused:

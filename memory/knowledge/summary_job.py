@@ -294,7 +294,7 @@ def _make_batch(
     source = SummaryInput(
         rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
         in_zone(messages, zone),
-        Ranking.of(engine).prioritise(known, text, KNOWN_FACTS_TOKENS, engine.now()),
+        Ranking.of(engine).about(known, text, KNOWN_FACTS_TOKENS, engine.now()),
         session.public_id,
         zone,
         {

@@ -3,7 +3,8 @@
 A small model often writes the new fact and forgets the number of the old one. A rule finds the old one where it is
 plain: both state a thing of which a person has one at a time (name, home, age, birthday); their links say that somebody
 lives in two places; or the message corrects something, and both make one statement with different values. Nothing
-supersedes a fact of the same message, or one that was stated or edited later.
+supersedes a fact of the same message, or one that was stated or edited later. A fact of an old message, which is read
+after newer ones where conversations are imported, may itself be superseded already.
 
 Invariants:
 - A correction is shown only if its source is neither hidden, kept out nor refused [test_corrected].
@@ -63,11 +64,27 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
     ]
     if not contradicted and not draft.supersedes:
         return []
-    sources = {fact.source_message_id for fact in contradicted}
-    by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))
-    of_speaker = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))}  # None: stated through the API
-    corrected = {fact.id for fact in contradicted if fact.source_message_id in of_speaker}.union(draft.supersedes)
+    corrected = _of_speaker(tx, contradicted, source).union(draft.supersedes)
     return [fact for fact in older if fact.id in corrected]
+
+
+def find_successor(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> Fact | None:
+    """Return the first known fact that was stated after a draft's source and supersedes the draft; None without any.
+
+    The draft names it, or it is one of the same speaker that the draft plainly contradicts.
+    """
+    later, sole = [fact for fact in known if fact.valid_from > source.created_at], sole_value(draft.text)
+    contradicted = [fact for fact in later if excludes(sole_value(fact.text), sole)]
+    successors = _of_speaker(tx, contradicted, source).union(draft.supersedes)
+    return min((fact for fact in later if fact.id in successors), key=lambda fact: fact.valid_from, default=None)
+
+
+def _of_speaker(tx: Transaction, facts: Sequence[Fact], source: Message) -> set[int]:
+    """Return the ids of the facts that the speaker of a message stated, or somebody through the API."""
+    sources = {fact.source_message_id for fact in facts} - {None}
+    by_speaker = (MessageRow.id.in_(sources), MessageRow.name.is_not_distinct_from(source.name))
+    of_speaker = {None, *tx.scalars(select(MessageRow.id).where(*by_speaker))} if sources else {None}
+    return {fact.id for fact in facts if fact.source_message_id in of_speaker}
 
 
 def excludes(new: Sole, old: Sole) -> bool:
