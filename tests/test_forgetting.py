@@ -139,6 +139,25 @@ def test_the_turn_that_forgets_goes_on_with_its_own_message(app, model_server):
     ]
 
 
+def test_what_repeats_it_in_other_sessions_leaves_memory_too(app, model_server):
+    past = Past(app, model_server)
+    plans, bars = {"topic": "Plans for Friday"}, "You don't drink alcohol any more, so take a tea house."
+    told = {"topic": "A Friday without alcohol", "data": ["Drinks no alcohol any more", "Meets Kim on Friday"]}
+    past.say("Where could I meet Kim on Friday?", bars, digest_of(**told), session="friday")
+    past.say("Kim likes tea.", "Then tea.", digest_of(**told), session="friday")
+    past.say("By the way, I don't drink alcohol any more.", "I know.", digest_of(**told), session="again")
+    past.say("I don't drink coffee any more.", "I see.", digest_of(topic="Coffee"), session="coffee")
+    assert "summaries of friday" in saying(past.stored())
+    past.forget_by_tool(*4 * [digest_of(**plans)])
+    assert saying(past.stored()) == set() and past.newest("friday")["topic"] == "Plans for Friday"
+    shown = {name: [m["content"] for m in past.messages(name) if not m["hidden_at"]] for name in ("friday", "again")}
+    assert shown["friday"] == ["Where could I meet Kim on Friday?", "Kim likes tea.", "Then tea."]
+    assert shown["again"] == []
+    assert not any(one["hidden_at"] for one in past.messages("coffee"))
+    found = [one["content"] for one in find(past.client, "alcohol any more", **ADA)]
+    assert bars not in found and "I don't drink coffee any more." in found
+
+
 def test_a_summary_that_is_being_made_meanwhile_is_made_again(app, model_server):
     past = Past(app, model_server)
     append(past.client, "a", [said("And a flight.")], **ADA)

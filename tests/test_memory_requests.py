@@ -51,6 +51,73 @@ Dimentica che abito a Roma
 忘记我刚才说的
 请不要再記得我的地址
 Забудь, что я говорил про работу
+Olvida lo del embarazo de mi hija, que todavía no quiere que se sepa.
+Olvídate de lo del médico.
+Borra lo de la deuda, por favor.
+Forget the bit about Priya leaving.
+Vergiss das mit der Kündigung bitte.
+Vergiss die Sache mit dem Arzt.
+Oublie l'histoire de la grossesse.
+Dimentica la faccenda di mia sorella.
+Esqueça aquela história da gravidez.
+Vergeet dat gedoe met mijn baas.
+Zapomnij o sprawie z lekarzem.
+Забудь про беременность дочери.
+忘了我女儿怀孕的事吧。
+義母の薬の話は忘れてください。
+딸 임신 이야기는 잊어 줘.
+Kızımın hamileliğini unut lütfen.
+انسَ موضوع حمل ابنتي.
+Забудь про вагітність доньки.
+Lupakan soal kehamilan anakku.
+Quên chuyện con gái tôi có thai đi.
+Ξέχνα αυτό που είπα για την αδερφή μου.
+תשכח ממה שאמרתי על אחותי.
+मेरी बहन वाली बात भूल जाओ।
+موضوع بارداری دخترم را فراموش کن.
+ลืมเรื่องที่ลูกสาวฉันท้องไปเถอะ
+Olvida la historia de la herencia.
+Olvide lo de mi hermana, se lo ruego.
+¿Puedes borrar lo de las pastillas?
+Quiero que olvides lo del trabajo.
+Forget about the pregnancy, will you?
+Erase the part on my salary, please.
+Vergessen Sie bitte, was ich über Jan gesagt habe.
+Kannst du das mit den Schulden vergessen?
+Lösch das von gestern über meinen Chef.
+Oubliez cette histoire de dettes, s'il vous plaît.
+Tu peux effacer le truc sur mon salaire ?
+Efface l'info sur ma sœur.
+Dimentica quel che ti ho detto di Marco.
+Puoi cancellare la storia del debito?
+Scordati la cosa della gravidanza.
+Esquece o assunto do empréstimo.
+Pode apagar aquilo do meu chefe?
+Apague a parte sobre a minha irmã.
+Vergeet die kwestie met mijn zus.
+Vergeet het verhaal over de lening.
+Zapomnij o tej ciąży, proszę.
+Usuń informację o moim długu.
+Забудьте о долге, пожалуйста.
+Удали историю с врачом.
+请把我女儿怀孕的事忘掉。
+別再提我妹妹生病的事，忘了吧。
+妊娠のことは忘れて。
+さっきの借金の話、忘れてくれる？
+昨日言ったことを消してください。
+아까 말한 빚 얘기는 잊어 주세요.
+그 얘기는 지워 줘.
+Borç meselesini unutun.
+Patronum hakkında söylediklerimi sil.
+احذف ما قلته عن أخي.
+Забудьте, що я казав про борг.
+Tolong hapus yang kubilang tentang utang.
+Hãy xóa điều tôi nói về món nợ.
+Διέγραψε ό,τι είπα για τη δουλειά.
+תמחק את מה שסיפרתי על הבוס.
+उधार वाली बात भूल जाइए।
+حرفم درباره‌ی بدهی را پاک کن.
+ลบเรื่องหนี้ที่ฉันบอกไป
 """
 NEITHER = """
 I don't remember where I put my keys
@@ -69,13 +136,63 @@ non riesco a ricordare questo nome
 我忘了我的钥匙
 别忘了我的生日
 Я не запоминаю имена
+No olvides lo de la cita.
+Se me olvidó lo del pan.
+Vergiss nicht das mit dem Termin.
+Ich habe das mit dem Arzt vergessen.
+N'oublie pas l'histoire de l'assurance.
+Non dimenticare la faccenda del dentista.
+Não esqueças a história do seguro.
+Vergeet niet de afspraak.
+Nie zapomnij o wizycie.
+Не забудь про врача.
+别忘了我女儿的生日。
+薬のことを忘れないでください。
+薬を飲むのを忘れてしまった。
+약 먹는 거 잊지 마세요.
+Randevuyu unutma.
+لا تنسَ موعد الطبيب.
+Не забудь про лікаря.
+Jangan lupakan soal janji itu.
+Đừng quên chuyện hẹn bác sĩ.
+Μην ξεχάσεις αυτό που είπα.
+אל תשכח את התור.
+दवा लेना मत भूलना।
+قرار دکتر را فراموش نکن.
+อย่าลืมเรื่องนัดหมอ
+Nunca olvidaré lo de aquel verano.
+No te olvides de lo del seguro.
+Olvidé lo del banco.
+I forget the name of the bit about whales.
+Vergessen wir nicht die Sache mit der Miete.
+Er vergisst das mit dem Schlüssel immer.
+J'oublie toujours l'histoire de ce film.
+Mi dimentico la storia di Roma.
+Esqueci a história toda.
+Ik vergeet die dingen altijd.
+Zapomniałem o tej wizycie.
+Я забыл про врача.
+我忘了他女儿的事。
+その話は忘れていました。
+傘を忘れてきた。
+그 얘기는 잊어버렸어요.
+Toplantıyı unuttum.
+نسيت موضوع العقد.
+Я забув про борг.
+Aku lupa soal itu.
+Tôi quên chuyện đó rồi.
+Ξέχασα αυτό που είπες.
+שכחתי את מה שאמרת.
+मैं वह बात भूल गया।
+موضوع را فراموش کردم.
+ฉันลืมเรื่องนัด
 """
 
 
 @pytest.mark.parametrize(
     ("texts", "expected"), [(KEEP_OUT, (True, False)), (FORGET, (False, True)), (NEITHER, (False, False))]
 )
-def test_requests_are_told_from_other_words_in_seven_languages(texts, expected):
+def test_requests_are_told_from_other_words_in_many_languages(texts, expected):
     lines = texts.strip().splitlines()
     assert [text for text in lines if (asks_to_keep_out(text), asks_to_forget(text)) != expected] == []
 

@@ -31,7 +31,7 @@ from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import summarised_without
-from memory.sessions.memory_requests import exchanges, keep_out
+from memory.sessions.memory_requests import exchanges, find_repeating, keep_out
 from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
@@ -92,13 +92,20 @@ def forget_asked(
 ) -> None:
     """Forget facts that messages of these ids, the `requests`, ask to forget.
 
-    What rests on the messages that stated them goes too. These, the requests, and the replies to both are kept out.
+    What rests on the messages that stated them goes too. These, the requests, and the replies to both are kept out,
+    and so is what repeats the facts since, in any session.
     """
-    chain = supersession_chain(tx, fact_ids)
-    sources = tx.scalars(select(FactRow.source_message_id).where(FactRow.id.in_(chain))).all()
+    forgotten = FactRow.id.in_(supersession_chain(tx, fact_ids))
+    stated = tx.execute(
+        select(FactRow.owner_id, FactRow.source_message_id, FactRow.text, FactRow.quote).where(forgotten)
+    )
+    sources, repeating = set[int](), set[int]()
+    for owner_id, source, *texts in stated.all():
+        sources.update([source] if source is not None else [])
+        repeating.update(find_repeating(tx, owner_id, texts, since=source or 0))
     facts.forget(engine, tx, caller, fact_ids)
     by_session: dict[int, list[MessageRow]] = defaultdict(list)
-    for message in exchanges(tx, {*filter(None, sources), *requests}):
+    for message in exchanges(tx, {*sources, *repeating, *requests}):
         by_session[message.session_id].append(message)
     locked = ((lock_session(tx, session_id), messages) for session_id, messages in sorted(by_session.items()))
     sessions = [(row, messages) for row, messages in locked if row is not None]

@@ -5,6 +5,7 @@ fact, index or other chat has it, nor its reply (tests/test_memory_requests.py).
 says which facts they mean.
 """
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
@@ -18,6 +19,10 @@ from models.facts import FactDraft
 from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message
 
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
+
+REPEATED = {"assistant": 0.5, "user": 0.85}
+"""By the role of a message: it repeats a fact if it has more than this share of the fact's words."""
+REPEATED_WORDS_MIN = 3  # of a fact that a message repeats, or all that it has
 
 _REMEMBER = text_pattern(lambda language: language.remember)
 _KEEP_OUT = text_pattern(lambda language: language.keep_out)
@@ -97,6 +102,44 @@ def exchanges(tx: Transaction, message_ids: Collection[int]) -> Sequence[Message
     replies = asked.id.in_(message_ids), asked.position <= MessageRow.position, ~until.exists()
     query = select(MessageRow).join(asked, and_(*of_session)).where(*replies)
     return tx.scalars(query.order_by(MessageRow.session_id, MessageRow.position)).unique().all()
+
+
+def find_repeating(tx: Transaction, owner_id: int, texts: Sequence[str], since: int) -> list[int]:
+    """Return the ids of an owner's messages after `since` that repeat a fact: they have most words of one of its texts.
+
+    texts: of the fact and its quote. What the person says again has the figures of the quote, too, and so has what
+    repeats but two words.
+    """
+    said, quoted = [words for words in map(_whole_words, texts) if words], _figures(texts[-1])
+    later = select(MessageRow.id, MessageRow.role, MessageRow.content)
+    later = later.where(MessageRow.owner_id == owner_id, MessageRow.id > since)
+    later = later.where(MessageRow.branch == 0, MessageRow.erased_at.is_(None), MessageRow.role.in_(REPEATED))
+
+    def repeats(role: str, content: str) -> bool:
+        text, has_figures = content.casefold(), quoted <= _figures(content)
+        near = [
+            (words, least)
+            for words in said
+            if (has_figures or (role != "user" and len(words) >= REPEATED_WORDS_MIN))
+            and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[role] * len(words)) + 1)))
+            # The beginnings of words first: to take a message's terms is slow.
+            and sum(word[:4] in text for word in words) >= least
+        ]
+        terms = content_terms(content) if near else frozenset[str]()
+        return any(shared(words, terms) >= least for words, least in near)
+
+    return [message_id for message_id, role, content in tx.execute(later) if repeats(role, content)]
+
+
+def _whole_words(text: str) -> frozenset[str]:
+    """Return the content words of a text, without the parts of compounds; none if there are too few to know it by."""
+    terms = content_terms(text)
+    words = frozenset(term for term in terms if not any(term != other and term in other for other in terms))
+    return words if len(words) > 1 else frozenset()
+
+
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\d+", text))
 
 
 def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> None:
