@@ -504,15 +504,15 @@ def test_a_kill_between_commit_and_delivery_loses_nothing(tmp_path, migrated, re
         with Api(server) as api:
             api.post("/api/webhooks", url=receiver.url, types=["message.stored"])
         stored = 0
-        for cycle in range(3):
-            receiver.status = 503 if cycle == 1 else 204
+        for cycle in range(2):
+            receiver.status = 503 if cycle else 204
             with Api(server) as api:
                 for _ in range(5):
                     api.append("tea", [said(f"Message {stored}")], user_id="ada")
                     api.append("bobs", [said(f"Message {stored}")], user_id="bob")
                     stored += 1
             time.sleep(0.7 * cycle)
-            server.kill()  # at once after the commit, while it is delivered, and later
+            server.kill()  # at once after the commit, and while it is refused
             server.start()
         receiver.status = 204
         assert eventually(lambda: len(set(receiver.of("ada"))) == len(set(receiver.of("bob"))) == stored, 60.0)

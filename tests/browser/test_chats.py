@@ -177,7 +177,7 @@ def test_the_search_goes_through_all_chats_and_leads_to_the_words(page, live):
         "The key is under the flower pot",
         "Ok.",
     )
-    talk(live.client, "long", *(f"More talk number {n}" for n in range(1, 121)))
+    ids = talk(live.client, "long", *(f"More talk number {n}" for n in range(1, 121)))
     talk(live.client, "other", "The oven is broken", "Noted.")
     page.goto("/")
     chats(page).get_by_role("searchbox").fill("flower pot key")
@@ -192,6 +192,9 @@ def test_the_search_goes_through_all_chats_and_leads_to_the_words(page, live):
     assert session_shown(page) == "long"
     page.get_by_role("button", name="Back to the newest").click()
     expect(messages(page).last).to_contain_text("More talk number 120")
+    page.goto(f"/#/long/{ids[3]}")  # an address of a message leads to it, too
+    expect(page.locator(f'[data-id="{ids[3]}"]')).to_contain_text("More talk number 4")
+    expect(page.locator(f'[data-id="{ids[3]}"]')).to_be_in_viewport()
 
 
 def test_a_search_shows_what_holds_in_place_of_what_was_said(page, live, model_server):
@@ -278,14 +281,6 @@ def test_related_chats_unfold_under_the_title_and_lead_there(page, live, model_s
     expect(messages(page).first).to_contain_text("lentils")
     page.wait_for_load_state("networkidle")
     expect(page.get_by_text("Related chats")).to_be_hidden()
-
-
-def test_an_address_opens_a_message(page, live):
-    ids = talk(live.client, "long", *(f"Line {number}" for number in range(120)))
-    page.goto(f"/#/long/{ids[3]}")
-    item = page.locator(f'[data-id="{ids[3]}"]')
-    expect(item).to_contain_text("Line 3")
-    expect(item).to_be_in_viewport()
 
 
 def test_the_latest_chats_are_explained(page, live, model_server):

@@ -41,13 +41,19 @@ def program():
 
 
 @pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
-def test_a_person_connects_a_program(page, live, program):
+def test_a_person_cancels_or_connects_a_program(page, live, program):
     address, asked = program
     key = engine_of(live.app).keys.create("default", "ada")[0]
     client_id = register(live.client, address, name="Pocket")
     watch_of(page).expect(r"status of 401")
     watch_of(page).expect(r"asked elsewhere")  # as it should
-    page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
+    link = f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}"
+    page.goto(link)
+    page.get_by_role("button", name="Cancel").click()
+    expect(page).to_have_title("Done")
+    assert asked[0].startswith("/callback?error=access_denied&")
+    asked.clear()
+    page.goto(link)
     expect(page.get_by_role("main")).to_contain_text("It calls itself Pocket")
     assert accessibility(page) == []
     page.get_by_label("Your API key").fill("recap_wrong")
@@ -80,14 +86,3 @@ def test_the_sign_in_page_speaks_the_language_of_the_browser(page, live):
     expect(page.get_by_role("alert").locator("[lang=en]")).to_have_count(1)
     expect(told).to_contain_text("Es ist nichts geschehen.")
     assert accessibility(page) == []
-
-
-def test_who_cancels_goes_back_without_a_code(page, live, program):
-    address, asked = program
-    watch_of(page).expect(r"asked elsewhere")
-    engine_of(live.app).keys.create("default", "ada")
-    client_id = register(live.client, address)
-    page.goto(f"/oauth/authorize?{query(client_id, redirect_uri=address, resource=f'{live.url}/mcp')}")
-    page.get_by_role("button", name="Cancel").click()
-    expect(page).to_have_title("Done")
-    assert asked[0].startswith("/callback?error=access_denied&")

@@ -5,10 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import ME, fits
+from tests.browser.page import ME, fits, tab
 from tests.browser.test_importing import drag
 from tests.browser.windows import PHONE, watch_of
-from tests.http import good, read_all
+from tests.http import read_all
 from tests.pdf import pdf
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def test_files_are_added_beside_the_message_box_and_the_panel_shows_them(page, l
     fits(page)
 
 
-def test_a_dropped_file_is_known_listed_and_deleted(page, live):
+def test_a_dropped_file_is_listed_found_and_deleted(page, live):
     page.goto("/")
     page.locator(".drop").wait_for(state="attached")  # the page has started
     watch_of(page).expect("status of 422")
@@ -42,17 +42,12 @@ def test_a_dropped_file_is_known_listed_and_deleted(page, live):
     expect(panel.get_by_role("alert")).to_contain_text("empty.md: There is no text in this document")
     (document,) = read_all(live.client, "/api/documents", user_id=ME)
     assert document["title"] == "House manual"
+    tab(page, "Facts")
+    page.get_by_role("searchbox", name="Search all chats").fill("boiler")
+    page.get_by_role("button", name="The boiler is blue").click()  # what a search finds leads to the documents
+    expect(row).to_be_visible()
     row.hover()
     row.get_by_role("button", name="Forget").click()
     page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
     expect(row).to_have_count(0)
     assert read_all(live.client, "/api/documents", user_id=ME) == []
-
-
-def test_a_passage_that_a_search_finds_leads_to_the_documents(page, live):
-    good(live.client.post("/api/documents", json={"user_id": ME, "text": "# House manual\n\nThe boiler is blue."}))
-    page.goto("/")
-    page.get_by_role("searchbox", name="Search all chats").fill("boiler")
-    page.get_by_role("button", name="The boiler is blue").click()
-    panel = page.get_by_role("complementary", name="Memory")
-    expect(panel.get_by_role("listitem").filter(has_text="House manual")).to_be_visible()

@@ -9,12 +9,21 @@ from tests.browser.page import ME, box, messages, state, talk
 from tests.browser.windows import PHONE
 from tests.model_server import Dictation, Text
 
+COMPOSES = """box => box.dispatchEvent(new KeyboardEvent(
+    "keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }
+))"""
+
 
 def test_a_chat_by_keyboard_alone(page, live, model_server):
     talk(live.client, "garden", "The roses need water", "Noted.")
     talk(live.client, "kitchen", "The oven is broken", "Noted.")
     page.goto("/")
     expect(box(page)).to_be_focused()  # ready to write
+    box(page).fill("日本")
+    assert box(page).evaluate(COMPOSES), "the page took the key press that ends the composition of a word"
+    expect(messages(page)).to_have_count(0)
+    expect(box(page)).to_have_value("日本")
+    box(page).fill("")
     model_server.main.queue(Text("Hello."))
     page.keyboard.type("Hello")
     page.keyboard.press("Shift+Enter")
@@ -45,19 +54,6 @@ def test_a_chat_by_keyboard_alone(page, live, model_server):
     page.keyboard.press("Alt+n")
     expect(box(page)).to_be_focused()
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["title"] == "Garden"
-
-
-COMPOSES = """box => box.dispatchEvent(new KeyboardEvent(
-    "keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }
-))"""
-
-
-def test_enter_that_ends_the_composition_of_a_word_sends_nothing(page):
-    page.goto("/")
-    box(page).fill("日本")
-    assert box(page).evaluate(COMPOSES), "the page took the key press"
-    expect(messages(page)).to_have_count(0)
-    expect(box(page)).to_have_value("日本")
 
 
 HEARS = """() => {

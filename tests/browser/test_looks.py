@@ -144,18 +144,25 @@ def states(page: Page, model_server: ModelServer) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)
-def test_every_state_fits_is_accessible_and_speaks_one_language(browse, garden, model_server, screen):
+def test_every_state_fits_is_accessible_answers_to_a_pointer_and_speaks_one_language(
+    browse, garden, model_server, screen
+):
     page = browse(garden, screen)
     found: dict[str, str] = {}  # the state in which each problem was seen first
+    unseen: dict[str, set[str]] = {}  # by look: rules for what is under a pointer, which have shown at no place yet
     for state in states(page, model_server):
         problems = misfits(page) + odd_sizes(page)
         problems += page.locator('[class~="undefined"], [class~="false"], [class~="null"]').all_inner_texts()
         if screen.touch:
             problems += small_targets(page)
+        for look in ("light", "dark") if not screen.touch else ():
+            page.emulate_media(color_scheme=look)
+            problems += answers(page, unseen.setdefault(look, set(page.evaluate(HOVERED))))
         if screen.locale == "de-DE":
             problems += english(page)
         found = dict.fromkeys(problems, state) | found
     assert not found, "\n".join(f"{state}: {problem}" for problem, state in found.items())
+    assert not any(unseen.values()), f"nothing was seen under the pointer of: {unseen}"
 
 
 # Rules that say what a pointer does; and where one might try each, as [rule, x, y], with the middle on top.
@@ -184,25 +191,20 @@ LOOK = """([x, y]) => {
 }"""
 
 
-@pytest.mark.parametrize("screen", [USUAL, USUAL.at_night], ids=str)
-def test_everything_that_answers_to_a_pointer_shows_it_and_moves_nothing(browse, garden, model_server, screen):
-    page = browse(garden, screen)
-    left: set[str] = set()
+def answers(page: Page, unseen: set[str]) -> list[str]:
+    """Point at what has one of the rules `unseen`, and take away those that show; what moves under the pointer."""
     moved: list[str] = []
-    for number, state in enumerate(states(page, model_server)):
-        left = set(page.evaluate(HOVERED)) if number == 0 else left
-        for rule, x, y in page.evaluate(PLACES, sorted(left)):
-            page.mouse.move(2, 2)
-            before = page.evaluate(LOOK, [x, y])
-            page.mouse.move(x, y)
-            after = page.evaluate(LOOK, [x, y])
-            if before[0] != after[0]:
-                left.discard(rule)
-            page.mouse.move(2, 2)
-            if before[1] != after[1] and before[1] == page.evaluate(LOOK, [x, y])[1]:  # else something was loaded
-                moved.append(f"{state}: {rule} at {x}, {y}")
-    assert not moved, moved
-    assert not left, f"nothing was seen under the pointer of: {left}"
+    for rule, x, y in page.evaluate(PLACES, sorted(unseen)):
+        page.mouse.move(2, 2)
+        before = page.evaluate(LOOK, [x, y])
+        page.mouse.move(x, y)
+        after = page.evaluate(LOOK, [x, y])
+        if before[0] != after[0]:
+            unseen.discard(rule)
+        page.mouse.move(2, 2)
+        if before[1] != after[1] and before[1] == page.evaluate(LOOK, [x, y])[1]:  # else something was loaded
+            moved.append(f"moves under the pointer: {rule} at {x}, {y}")
+    return moved
 
 
 CAPTIONS = "time, .when, .badge, .day, .keys-hint, .token-plot, .parts, .deeds, .sessions-list h3, sup"
@@ -305,14 +307,29 @@ def test_on_a_phone_buttons_have_room_for_their_words_and_for_a_finger(serve, br
     assert page.evaluate(own) == [True, True, True]  # nothing else takes a part of their taps
 
 
-def test_what_the_server_refuses_is_said_in_the_language_of_the_page(browse, live):
+@pytest.mark.parametrize("page", [USUAL.in_german], indirect=True, ids=str)
+def test_on_the_german_page_reasons_speakers_and_refusals_are_german(page, live, model_server):
+    talk(live.client, "trip", "The ferry to Saaremaa leaves at 7:40", "Noted.")
+    page.goto("/#/trip")
+    expect(page.get_by_role("article", name=re.compile("^Du, "))).to_have_count(1)
+    for words, reason in (
+        ("Hello!", "deine Nachricht ist Plauderei"),
+        ("Which ferry to Saaremaa?", "Stelle herangezogen"),
+    ):
+        page.get_by_role("button", name="Neuer Chat").click()
+        model_server.main.queue("Ja.")
+        german = page.get_by_role("textbox", name="Deine Nachricht")
+        german.fill(words)
+        german.press("Enter")
+        page.get_by_role("button", name=re.compile("^Warum diese Antwort")).click()
+        expect(page.get_by_role("region", name="Warum diese Antwort")).to_contain_text(reason)
+    german.fill("x" * 100_001)
+    expect(page.get_by_role("main").get_by_role("alert")).to_contain_text("1 Zeichen länger als die 100.000")
     made = good(live.client.post("/api/facts", json={"user_id": ME, "text": "Ada trinkt Tee."}))
-    page = browse(live, USUAL.in_german)
-    page.goto("/")
+    page.reload()
     fact = page.locator("#memory .fact")
     expect(fact).to_have_count(1)
     good(live.client.delete(f"/api/facts/{made['id']}", query_string={"user_id": ME}))
     watch_of(page).expect("404")
     fact.press("p")
     expect(page.locator("#memory").get_by_role("alert")).to_contain_text("Diesen Fakt gibt es nicht mehr.")
-    assert english(page) == []

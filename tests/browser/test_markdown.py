@@ -71,6 +71,7 @@ def test_code_has_its_language_colours_and_a_button_that_copies_it(page, live):
     talk(live.client, "plain", "Hello", "No code here. It costs $5 to $9, or US$7.")
     talk(live.client, "sums", "How?", "So $E = mc^2$ and $5, then\n\n$$\n\\frac{a}{b}\n$$\n\nand `$x$` <b>.")
     talk(live.client, "coded", f"See:\n```python\n{CODE}\n```\nWhat is wrong?", FORMATTED)
+    talk(live.client, "looks", "Show me", '```dialog\nx\n```\n\n~~~notice" error\ny\n~~~\n\n```[^1] x=1\nz\n```')
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto("/#/plain")
     expect(messages(page)).to_have_count(2)
@@ -97,6 +98,9 @@ def test_code_has_its_language_colours_and_a_button_that_copies_it(page, live):
     expect(block(reply, 2)).to_contain_text("nosuchlanguage")
     expect(block(reply, 2).locator("code")).to_have_text("just <b>words</b>")
     assert asked(page, "highlight.mjs") == ["highlight.mjs"]
+    page.goto("/#/looks")  # classes come from the language alone, and only as such
+    expect(messages(page).last.locator("code")).to_have_text(["x", "y", "z"])
+    assert messages(page).last.locator(".dialog, .notice, .error, .language-dialog").count() == 0
 
 
 def test_task_lists_and_aligned_tables(page, live):
@@ -145,14 +149,6 @@ def test_footnotes_lead_to_those_of_their_own_message_and_nowhere_else(page, liv
     assert page.locator("#messages .body :is([id], [name], a[href^='#'])").count() == 0
     assert page.url.endswith("#/notes")
     expect(box(page)).to_be_visible()
-
-
-def test_no_reply_takes_on_the_looks_of_the_page(page, live):
-    """Classes come from the language of a block of code alone, and only as such."""
-    talk(live.client, "looks", "Show me", '```dialog\nx\n```\n\n~~~notice" error\ny\n~~~\n\n```[^1] x=1\nz\n```')
-    page.goto("/#/looks")
-    expect(messages(page).last.locator("code")).to_have_text(["x", "y", "z"])
-    assert messages(page).last.locator(".dialog, .notice, .error, .language-dialog").count() == 0
 
 
 @pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)

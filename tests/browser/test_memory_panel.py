@@ -117,18 +117,6 @@ def test_an_update_takes_neither_the_focus_nor_what_is_being_written(page, live,
     expect(words).to_have_value("Lives in Bath")
 
 
-def test_what_is_being_written_outlasts_another_chat(page, live, porto):
-    talk(live.client, "garden", "The roses need water.", "Noted.")
-    page.goto("/#/porto")
-    items(page, "Constraints").first.focus()
-    page.keyboard.press("e")
-    panel(page).get_by_role("textbox", name="The item").fill("At most 950 euros")
-    page.goto("/#/garden")
-    expect(panel(page).get_by_role("textbox", name="The item")).to_have_count(0)
-    page.goto("/#/porto")
-    expect(panel(page).get_by_role("textbox", name="The item")).to_have_value("At most 950 euros")
-
-
 # -- a fact
 
 
@@ -166,21 +154,26 @@ def test_a_fact_is_corrected_in_its_place_and_its_history_tells(page, live):
 # -- forgetting
 
 
-@pytest.mark.parametrize("words_too", [False, True], ids=["the fact", "the words too"])
-def test_forget_offers_to_erase_the_words_too(page, live, porto, words_too):
+def test_forget_offers_to_erase_the_words_too(page, live, model_server):
+    model_server.mini.queue(digest(WALNUTS, a_fact("Goes to Porto", 1, "We go to Porto")))
+    talk(live.client, "porto", "We go to Porto. I am allergic to walnuts, by the way.", "Noted.")
+    live.settle()
     page.goto("/#/porto")
-    expect(messages(page)).to_have_count(2)
-    fact(page, "Is allergic to walnuts").hover()
-    fact(page, "Is allergic to walnuts").get_by_role("button", name="Forget").click()
-    asked = page.get_by_role("dialog", name="Forget this fact?")
-    expect(asked).to_contain_text("no longer use what you forget")
-    expect(asked).to_contain_text("The words it came from stay in their chat")
-    fits(page)
-    asked.get_by_role("button", name="Erase the words too" if words_too else "Forget the fact").click()
-    expect(facts(page)).to_have_count(0)
-    expect(messages(page)).to_have_count(1 if words_too else 2)
+    for text, answer, roles in (
+        ("Goes to Porto", "Forget the fact", ["user", "assistant"]),
+        ("Is allergic to walnuts", "Erase the words too", ["assistant"]),
+    ):
+        fact(page, text).hover()
+        fact(page, text).get_by_role("button", name="Forget").click()
+        asked = page.get_by_role("dialog", name="Forget this fact?")
+        expect(asked).to_contain_text("no longer use what you forget")
+        expect(asked).to_contain_text("The words it came from stay in their chat")
+        fits(page)
+        asked.get_by_role("button", name=answer).click()
+        expect(fact(page, text)).to_have_count(0)
+        expect(messages(page)).to_have_count(len(roles))
+        assert [role for role, _ in stored(live, "porto")] == roles
     assert known(live) == []
-    assert [role for role, _ in stored(live, "porto")] == (["assistant"] if words_too else ["user", "assistant"])
 
 
 # -- the summary, by hand
@@ -230,11 +223,16 @@ def test_an_edit_that_was_overtaken_is_explained_and_brought_into_the_new_versio
 
 
 def test_one_item_is_corrected_or_forgotten_when_confirmed(page, live, porto):
+    talk(live.client, "garden", "The roses need water.", "Noted.")
     page.goto("/#/porto")
     items(page, "Constraints").first.focus()
     page.keyboard.press("e")
     words = panel(page).get_by_role("textbox", name="The item")
     words.fill("At most 950 euros for both")
+    page.goto("/#/garden")
+    expect(words).to_have_count(0)
+    page.goto("/#/porto")
+    expect(words).to_have_value("At most 950 euros for both")  # what is being written outlasts another chat
     words.press("Enter")
     expect(items(page, "Constraints")).to_have_text(["At most 950 euros for both", "Cabin bags only"])
     items(page, "Ruled out").hover()

@@ -1,15 +1,16 @@
 """Replies: they are in view as they are written, and what breaks off is kept and told as it is."""
 
 import re
+from itertools import chain
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import begin, box, chat, deed, messages, send, session_shown, stored
+from tests.browser.page import begin, box, chat, deed, messages, send, session_shown, stored, talk
 from tests.browser.windows import PHONE, WIDE, watch_of
 from tests.model_server import Dictation, Status, Text
 
-SENDS = 6
+SENDS = 4
 # Hands a streamed reply to the page in pieces with frames in between, as a network does, or at once.
 IN_PIECES = """const reach = window.fetch;
 window.fetch = async (...args) => {
@@ -68,11 +69,10 @@ def test_who_reads_or_edits_further_up_is_left_there(page, model_server):
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(page, model_server):
-    page.goto("/")
-    chat(page, model_server, "The dentist is on Tuesday at 11", "Noted.")
-    for number in range(8):
-        chat(page, model_server, f"Something else, number {number}", "All right.")
+def test_why_this_answer_opens_in_view_and_leads_to_the_words_of_this_chat(page, live, model_server):
+    turns = ((f"Something else, number {number}", "All right.") for number in range(8))
+    talk(live.client, "days", "The dentist is on Tuesday at 11", "Noted.", *chain(*turns))
+    page.goto("/#/days")
     chat(page, model_server, "When do I see the dentist?", "You see the dentist on Tuesday at 11.")
     deed(messages(page).last, "Why this answer")
     told = page.get_by_role("region", name="Why this answer")
@@ -107,38 +107,35 @@ def test_thoughts_are_folded_while_they_last_and_gone_after_a_reload(page, live,
     expect(thought).to_have_count(0)
 
 
-@pytest.mark.parametrize(("stopped", "reloads"), [(True, False), (False, True), (True, True)])
-def test_a_reply_grows_and_can_be_stopped_also_after_a_reload(page, live, model_server, stopped, reloads):
+def test_a_reply_is_stopped_also_after_a_reload(page, live, model_server):
     page.goto("/")
-    reply = begin(page, model_server, "Take your time", "Half of it, ")
-    if reloads:
-        page.reload()
-        expect(messages(page).last).to_contain_text("Half of it")
-        expect(messages(page).last).to_contain_text("Waiting for the rest")
-        expect(box(page)).to_have_value("")
     stop = page.get_by_role("button", name="Stop", exact=True)
-    if stopped:
-        stop.click()
-        expect(messages(page).last).to_contain_text("Stopped here")
-    else:
-        expect(stop).to_be_visible()
-        reply.say("and ")
-        expect(messages(page).last).to_contain_text("Half of it, and")
-        reply.say("the rest.")
-        reply.end()
-        expect(messages(page).last).to_contain_text("Half of it, and the rest.")
+    begin(page, model_server, "Count", "One, ")
+    stop.click()
+    expect(messages(page).last).to_contain_text("Stopped here")
     expect(stop).to_be_hidden()
-    words = "Half of it, " if stopped else "Half of it, and the rest."
-    assert stored(live, session_shown(page)) == [("user", "Take your time"), ("assistant", words)]
+    reply = begin(page, model_server, "Take your time", "Half of it, ")
+    page.reload()
+    expect(messages(page).last).to_contain_text("Half of it")
+    expect(messages(page).last).to_contain_text("Waiting for the rest")
+    expect(box(page)).to_have_value("")
+    reply.say("and ")
+    expect(messages(page).last).to_contain_text("Half of it, and")
+    stop.click()
+    expect(messages(page).last).to_contain_text("Stopped here")
+    expect(stop).to_be_hidden()
+    words = [("user", "Count"), ("assistant", "One, "), ("user", "Take your time"), ("assistant", "Half of it, and ")]
+    assert stored(live, session_shown(page)) == words
 
 
 def test_a_reply_that_the_model_breaks_off_stays_and_is_marked(page, model_server):
     page.goto("/")
     begin(page, model_server, "Tell me a story", "Once upon a time").break_off()
-    for _ in range(2):
+    for again in (False, True):
+        if again:
+            page.reload()
         expect(messages(page).last).to_contain_text("Once upon a time")
         expect(messages(page).last).to_contain_text("The model broke off here")
-        page.reload()
     model_server.main.queue("The whole story.")
     deed(messages(page).last, "Try again")
     expect(messages(page).last).to_contain_text("The whole story.")
@@ -152,12 +149,13 @@ def test_a_refused_message_says_why_and_can_be_changed_or_erased(page, live, mod
     for text in ("Open the vault", "Open the safe"):
         model_server.main.queue(Status(400, filtered))
         send(page, text)
-        for _ in range(2):
+        for again in (False, True):
+            if again:
+                page.reload()
             note = messages(page).last.get_by_role("note")
             expect(note).to_contain_text("No model reads this message any more")
             expect(note).to_contain_text("The prompt triggered the filter.")
             expect(page.get_by_role("button", name="Try again")).to_have_count(0)
-            page.reload()
     chat(page, model_server, "What is the time?", "It is noon.")
     expect(messages(page)).to_have_count(4)
     deed(messages(page).first, "Erase")

@@ -37,13 +37,6 @@ def of_team(live: Live) -> None:
     good(live.client.post("/api/facts", json={"text": "Ships kites", **TEAM}))
 
 
-def test_without_a_space_nothing_is_to_be_chosen(page, live):
-    talk(live.client, "own", "My own tea is green.", "Noted.")
-    page.goto("/")
-    expect(chats(page)).to_contain_text("My own tea is green.")
-    expect(chooser(page)).to_have_count(0)
-
-
 def test_a_space_has_chats_and_a_memory_of_its_own(page, live, model_server):
     talk(live.client, "own", "My own tea is green.", "Noted.")
     state(live, "Likes tea")
@@ -94,14 +87,17 @@ def test_replies_in_a_space_use_ones_own_memory_when_asked(page, live, model_ser
 
 
 def test_a_space_begins_with_its_first_message(page, live, model_server):
+    talk(live.client, "own", "My own tea is green.", "Noted.")
     page.goto("/")
+    expect(chats(page)).to_contain_text("My own tea is green.")
+    expect(chooser(page)).to_have_count(0)  # without a space there is nothing to choose
     open_settings(page).get_by_role("textbox", name="Space").fill("new project")
     page.keyboard.press("Tab")
     close_settings(page)
     expect(chooser(page)).to_have_value("new-project")
     chat(page, model_server, "We begin today.")
     (session,) = read_all(live.client, "/api/sessions", space="new-project")
-    assert session["title"] == "We begin today." and not read_all(live.client, "/api/sessions", user_id="me")
+    assert session["title"] == "We begin today." and len(read_all(live.client, "/api/sessions", user_id="me")) == 1
 
 
 def test_a_key_shows_the_spaces_that_it_opens(page, live):

@@ -27,21 +27,17 @@ def take_turns(live: Live, count: int, session_id: str = "garden") -> list[dict[
     return [item["usage"] for item in reversed(items)]
 
 
-def test_it_is_not_there_while_memory_costs_more_than_it_saves(page, live, model_server):
-    usages = take_turns(live, 2)
-    assert sum(usage["saved_tokens"] for usage in usages) < 0
-    page.goto("/#/garden")
-    chat(page, model_server, "And the lilies")
-    expect(strip(page)).to_be_hidden()
-
-
-def test_it_opens_by_itself_once_memory_has_saved_tokens(serve, browse):
+def test_it_opens_by_itself_once_memory_has_saved_tokens(serve, browse, model_server):
     live = serve(tail_tokens_max=100)
+    assert sum(usage["saved_tokens"] for usage in take_turns(live, 1, "new")) < 0
     talk(live.client, "garden", *("The roses need water. " * 30 for _ in range(20)))
     live.settle()
     usages = take_turns(live, 2)
     assert sum(usage["saved_tokens"] for usage in usages) > 0
     page = browse(live, WIDE)
+    page.goto("/#/new")
+    chat(page, model_server, "And the lilies")
+    expect(strip(page)).to_be_hidden()  # while memory costs more than it saves
     page.goto("/#/garden")
     expect(chart(page)).to_be_visible()
     rows = strip(page).get_by_role("row")

@@ -24,6 +24,12 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Error, Page, Playwright, expect
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+# Chromium renders suggestions for its address bar in each window, which takes as long as to open Recap's page.  The
+# option replaces Playwright's own: the features after the first two are those of its that matter here.
+WITHOUT = (
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup"),
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "PaintHolding"),
+)
 TIME_ZONE = "Europe/Tallinn"  # not the server's UTC, so that a time shown in the wrong zone shows
 SECONDS_MAX = 20.0  # for anything to appear: a busy machine's, not what a visitor should wait
 
@@ -50,6 +56,7 @@ def launch(playwright: Playwright, program: str) -> Browser:
             "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             "--no-proxy-server",  # or a proxy would resolve names for it
             "--disable-background-networking",
+            f"--disable-features={','.join(WITHOUT)}",
         ],
     )
 
