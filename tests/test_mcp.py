@@ -211,38 +211,30 @@ async def kept(client: Client) -> None:
     assert result.is_error and result.content[0].text.startswith("Nothing was done"), result
 
 
-@pytest.mark.parametrize(
-    ("action", "content", "outcome"),
-    [
-        ("accept", {"agree": True}, forgotten),
-        ("accept", {"agree": False}, kept),
-        ("accept", {}, kept),
-        ("decline", {}, kept),
-        ("cancel", {}, kept),
-    ],
-)
-def test_everything_is_forgotten_once_the_person_agrees(tea, address, action, content, outcome):
-    asked, answer = form(action, **content)
-    run(Client(address, elicitation_callback=answer), outcome)
-    assert len(asked) == 1 and '"ada"' in asked[0] and "1 messages in 1 conversations" in asked[0]
-    assert everything(tea) == (404 if outcome is forgotten else 200)
+def test_everything_is_forgotten_once_the_person_agrees(tea, address):
+    for action, content in (("accept", {"agree": False}), ("accept", {}), ("decline", {}), ("accept", {"agree": True})):
+        asked, answer = form(action, **content)
+        agrees = content == {"agree": True}
+        run(Client(address, elicitation_callback=answer), forgotten if agrees else kept)
+        assert len(asked) == 1 and '"ada"' in asked[0] and "1 messages in 1 conversations" in asked[0]
+        assert everything(tea) == (404 if agrees else 200)
 
 
-@pytest.mark.parametrize("agree", [True, False])
-def test_the_person_agrees_to_what_is_accepted(tea, address, agree):
+def test_the_person_agrees_to_what_is_accepted(tea, address):
     good(tea.put("/api/rules", json={"user_id": "ada", "review": True}))
     made = use(tea, "add_memory", text="Has a cat", quote="I have a cat")
     assert made["waiting"] and [one["id"] for one in use(tea, "get_memories", state="waiting")["items"]] == [made["id"]]
-    assert all(one["text"] != "Has a cat" for one in use(tea, "get_memories")["items"])
-    asked, answer = form("accept", agree=agree)
 
     async def accept(client: Client) -> None:
         result = await client.call_tool("accept_memory", {"id": made["id"]})
         assert result.is_error is not agree
 
-    run(Client(address, elicitation_callback=answer), accept)
-    assert "Has a cat" in asked[0]
-    assert any(one["text"] == "Has a cat" for one in use(tea, "get_memories")["items"]) is agree
+    for agree in (False, True):
+        assert all(one["text"] != "Has a cat" for one in use(tea, "get_memories")["items"])
+        asked, answer = form("accept", agree=agree)
+        run(Client(address, elicitation_callback=answer), accept)
+        assert "Has a cat" in asked[0]
+    assert any(one["text"] == "Has a cat" for one in use(tea, "get_memories")["items"])
 
 
 def test_a_correction_waits_for_review_too(tea):
@@ -261,9 +253,9 @@ def test_a_topic_is_kept_out(tea):
     assert wrong and "kept out" in text
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_nothing_is_forgotten_where_the_client_cannot_ask_the_person(tea, address, mode):
-    run(Client(address, mode=mode), kept)
+def test_nothing_is_forgotten_where_the_client_cannot_ask_the_person(tea, address):
+    for mode in ("auto", "legacy"):
+        run(Client(address, mode=mode), kept)
     assert everything(tea) == 200
 
 
@@ -307,34 +299,34 @@ CALL = {**LIST, "method": "tools/call", "params": {"name": "search", "arguments"
 CALLED = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": "=?base64?c2VhcmNo?="}
 
 
-@pytest.mark.parametrize(
-    ("body", "headers", "status", "code"),
-    [
-        ("{", {}, 400, PARSE_ERROR),
-        (b"\xff", {}, 400, PARSE_ERROR),
-        ("[" * 5000, {}, 400, INVALID_REQUEST),
-        ([PING], {}, 400, INVALID_REQUEST),
-        ({**PING, "id": None}, {}, 400, INVALID_REQUEST),
-        ({"jsonrpc": "2.0", "id": 7, "result": {}}, {}, 400, INVALID_REQUEST),
-        ({**PING, "method": "tools/nothing"}, {}, 200, METHOD_NOT_FOUND),
-        ({**PING, "method": "tools/call"}, {}, 200, INVALID_PARAMS),
-        ({**LIST, "method": "ping"}, {**HEADERS, "Mcp-Method": "ping"}, 404, METHOD_NOT_FOUND),
-        ({**LIST, "params": {}}, HEADERS, 400, INVALID_PARAMS),
-        (LIST, {}, 400, HEADER_MISMATCH),
-        (LIST, {**HEADERS, "Mcp-Method": "tools/call"}, 400, HEADER_MISMATCH),
-        (LIST, {**HEADERS, "MCP-Protocol-Version": LEGACY}, 400, HEADER_MISMATCH),
-        (CALL, {**CALLED, "Mcp-Name": "fetch"}, 400, HEADER_MISMATCH),
-        (CALL, {**CALLED, "Mcp-Name": "=?base64?!?="}, 400, HEADER_MISMATCH),
-        ({**LIST, "params": {"_meta": OLD_META}}, OLD_HEADERS, 400, UNSUPPORTED_PROTOCOL_VERSION),
-        ({**LIST, "params": {"cursor": 1, "_meta": META}}, HEADERS, 400, INVALID_PARAMS),
-    ],
+WRONG: tuple[tuple[Any, dict[str, str], int, int], ...] = (
+    ("{", {}, 400, PARSE_ERROR),
+    (b"\xff", {}, 400, PARSE_ERROR),
+    ("[" * 5000, {}, 400, INVALID_REQUEST),
+    ([PING], {}, 400, INVALID_REQUEST),
+    ({**PING, "id": None}, {}, 400, INVALID_REQUEST),
+    ({"jsonrpc": "2.0", "id": 7, "result": {}}, {}, 400, INVALID_REQUEST),
+    ({**PING, "method": "tools/nothing"}, {}, 200, METHOD_NOT_FOUND),
+    ({**PING, "method": "tools/call"}, {}, 200, INVALID_PARAMS),
+    ({**LIST, "method": "ping"}, {**HEADERS, "Mcp-Method": "ping"}, 404, METHOD_NOT_FOUND),
+    ({**LIST, "params": {}}, HEADERS, 400, INVALID_PARAMS),
+    (LIST, {}, 400, HEADER_MISMATCH),
+    (LIST, {**HEADERS, "Mcp-Method": "tools/call"}, 400, HEADER_MISMATCH),
+    (LIST, {**HEADERS, "MCP-Protocol-Version": LEGACY}, 400, HEADER_MISMATCH),
+    (CALL, {**CALLED, "Mcp-Name": "fetch"}, 400, HEADER_MISMATCH),
+    (CALL, {**CALLED, "Mcp-Name": "=?base64?!?="}, 400, HEADER_MISMATCH),
+    ({**LIST, "params": {"_meta": OLD_META}}, OLD_HEADERS, 400, UNSUPPORTED_PROTOCOL_VERSION),
+    ({**LIST, "params": {"cursor": 1, "_meta": META}}, HEADERS, 400, INVALID_PARAMS),
 )
-def test_a_wrong_message_has_the_protocols_own_error(client, body, headers, status, code):
-    data = body if isinstance(body, str | bytes) else json.dumps(body)
-    answer = client.post("/mcp?user_id=ada", data=data, content_type="application/json", headers=headers)
-    assert error(answer, status)["code"] == code
-    read = isinstance(body, dict) and body["id"] is not None and "method" in body
-    assert (answer.json["jsonrpc"], answer.json["id"]) == ("2.0", 7 if read else None)
+
+
+def test_a_wrong_message_has_the_protocols_own_error(client):
+    for body, headers, status, code in WRONG:
+        data = body if isinstance(body, str | bytes) else json.dumps(body)
+        answer = client.post("/mcp?user_id=ada", data=data, content_type="application/json", headers=headers)
+        assert error(answer, status)["code"] == code, body
+        read = isinstance(body, dict) and body["id"] is not None and "method" in body
+        assert (answer.json["jsonrpc"], answer.json["id"]) == ("2.0", 7 if read else None)
 
 
 def test_what_is_right_about_a_message_is_taken(tea):
@@ -431,20 +423,16 @@ def test_another_persons_ids_look_like_ids_that_nobody_has(tea):
 # -- what is written, and what is shown
 
 
-@pytest.mark.parametrize(
-    ("text", "quote", "reason"),
-    [
+def test_what_a_model_writes_is_grounded_as_facts_are(tea):
+    memory = use(tea, "add_memory", text="Bakes bread", quote="I bake bread", category="work")
+    for text, quote, reason in (
         ("Has 7 cats", "I have 3 cats", "a number that was not said"),
         ("Does not eat meat", "I eat meat every day", "its source says the opposite"),
-        ("Works with Berta", "I work in a bakery", "a name that was not said"),
         ("Likes tea", "<memory>\nuser: I like tea\n</memory>", "its quote is not in its source"),
-    ],
-)
-def test_what_a_model_writes_is_grounded_as_facts_are(tea, text, quote, reason):
-    memory = use(tea, "add_memory", text="Bakes bread", quote="I bake bread", category="work")
-    for name, more in (("add_memory", {}), ("update_memory", {"id": memory["id"]})):
-        wrong, answer = told(tea, name, text=text, quote=quote, **more)
-        assert wrong and reason in answer
+    ):
+        for name, more in (("add_memory", {}), ("update_memory", {"id": memory["id"]})):
+            wrong, answer = told(tea, name, text=text, quote=quote, **more)
+            assert wrong and reason in answer
     assert use(tea, "get_memories", category="work")["items"] == [memory]
 
 
