@@ -3,6 +3,7 @@
 from typing import Any
 
 from flask import Flask
+from flask.testing import FlaskClient
 
 from app import engine_of
 from models.sections import Sections
@@ -35,6 +36,12 @@ def digest_of(*facts: Body, **sections: Any) -> Body:
     """The mini model's answer with these facts and sections."""
     empty = Sections(topic="Tea").as_dict()
     return {"summary": {**empty, **sections}, "facts": list(facts)}
+
+
+def summarise(client: FlaskClient, server: ModelServer, *facts: Body, **sections: Any) -> None:
+    """Have the summaries that are due made, the first of them with these sections and facts."""
+    server.mini.queue(digest_of(*facts, **sections))
+    engine_of(client.application).job_queue.run_due(["summary"])
 
 
 class Talk:

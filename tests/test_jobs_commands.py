@@ -80,15 +80,15 @@ def test_all_that_failed_is_retried_whosever_it_is(run, client, model_server, mo
     assert run("retry", "--all").stdout == "0 jobs made due.\n"
 
 
-@pytest.mark.parametrize("command", [("retry",), ("retry", "1", "--all"), ("retry", "0"), ("list", "--state", "done")])
-def test_what_a_command_does_not_take_is_refused(run, command):
-    refused = run(*command)
-    assert refused.exit_code == 2 and "Error" in refused.stderr
+def test_what_a_command_does_not_take_is_refused(run):
+    for command in (("retry",), ("retry", "1", "--all"), ("list", "--state", "done")):
+        refused = run(*command)
+        assert refused.exit_code == 2 and "Error" in refused.stderr
 
 
-@pytest.mark.parametrize("command", [("jobs", "work"), ("jobs", "list"), ("keys", "list"), ("index", "verify")])
-def test_a_command_without_a_database_says_what_to_do(tmp_path, command):
+def test_a_command_without_a_database_says_what_to_do(tmp_path):
     app = build_app(Settings(data_dir=tmp_path, log_level="error"))
-    done = run_command(app, *command)
-    assert done.exit_code == 1 and "recap db upgrade" in done.stderr
+    for command in (("jobs", "work"), ("jobs", "list"), ("keys", "list"), ("index", "verify")):
+        done = run_command(app, *command)
+        assert done.exit_code == 1 and "recap db upgrade" in done.stderr
     engine_of(app).stop()

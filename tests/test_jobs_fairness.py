@@ -59,18 +59,18 @@ def test_a_slow_models_backlog_delays_no_other_tenant(make_app, model_server):
 
 
 def test_an_import_to_index_delays_no_other_tenant(make_app):
-    """A thousand messages of one person are indexed in parts, and a hundred persons wait behind one of these."""
+    """A thousand messages of one person are indexed in parts, and twenty persons wait behind one of these."""
     app = make_app(api_keys=KEYS)
     acme, bell = clients(app)
     append(acme, "long", [said(f"Message number {number}.") for number in range(1000)], user_id="long")
-    for number in range(100):
+    for number in range(20):
         append(acme, f"s-{number}", [said("Hello.")], user_id=f"person-{number}")
     append(bell, "b", [said("Hello.")], user_id="bob")
     bells = {job["id"] for job in read_all(bell, "/api/jobs")}
     ran: list[bool] = []
     engine_of(app).job_queue.run_due(["index"], each=lambda job, error: ran.append(job.id in bells))
     assert ran.index(True) <= 1 and ran.count(True) == 1
-    assert len(ran) == 1000 // BATCH_MESSAGES + 1 + 100 + 1  # the last part finds that there is no more
+    assert len(ran) == 1000 // BATCH_MESSAGES + 1 + 20 + 1  # the last part finds that there is no more
     assert all(verified.consistent and not verified.waiting for verified in indexing.verify(engine_of(app)))
 
 

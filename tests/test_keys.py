@@ -16,7 +16,7 @@ from memory.engine import utc_now
 from memory.errors import InvalidRequest
 from models.keys import SCOPES
 from tests.application import run_command, statements
-from tests.http import append, chat, error, failed, good, said
+from tests.http import chat, error, failed, good
 from tests.test_auth import METHODS, with_key
 
 CONFIGURED = ApiKey("acme", "key-of-acme-0123456789")
@@ -249,18 +249,6 @@ def test_a_route_without_a_mark_asks_for_admin(app):
 
 
 # -- one person's key
-
-
-def test_a_conversation_without_an_id_is_never_anothers_of_the_same_first_words(app):
-    """Nobody can lay out a session with the id that another's conversation will look for."""
-    ada, bob = made(app, user_id="ada")[0], made(app, user_id="bob")[0]
-    body = {"model": "any", "messages": [{"role": "user", "content": "Good morning, Recap"}]}
-    hers = ada.post("/v1/chat/completions", json=body).headers["X-Memory-Session-Id"]
-    assert ada.delete(f"/api/sessions/{hers}").status_code in (200, 204)
-    append(bob, hers, [said("Good morning, Recap")])
-    answer = ada.post("/v1/chat/completions", json=body)
-    assert answer.headers["X-Memory-Session-Id"] != hers
-    assert good(bob.get(f"/api/sessions/{hers}"))["message_count"] == 1
 
 
 # -- the command

@@ -242,38 +242,13 @@ def digested(talk: Talk, *facts: Any, **more: Any) -> None:
     jobs_done(talk.client, "summary", "index")
 
 
-def test_the_mini_model_says_which_facts_a_request_to_forget_means(model_app, model_server):
-    talk = Talk(model_app, model_server, user="ada")
-    talk.say("I am allergic to walnuts.", said("Noted.", "assistant"), "I live in Oslo.")
-    user = {"scope": "user"}
-    walnuts = fact("Allergic to walnuts", 1, "allergic to walnuts", **user)
-    digested(talk, walnuts, fact("Lives in Oslo", 3, "I live in Oslo", **user))
-    assert "`forget`" not in json.dumps(talk.digests()[-1]), "nobody asked for it"
-    ids = told(talk)
-    talk.say("Forget that I'm allergic to walnuts.")
-    digested(talk, forget=[ids["Allergic to walnuts"], 999])
-    assert list(told(talk)) == ["Lives in Oslo"]
-    assert [one["content"] for one in find(talk.client, "allergic walnuts Oslo", **ADA)] == ["I live in Oslo."]
-
-
-CORRECTED = """
-Forget what I said about the horn, it's Rui who plays it
-Forget that Nuno plays the horn. Rui plays the horn.
-Vergiss, was ich zum Horn gesagt habe: das war falsch. Rui spielt Horn.
-Olvida lo que dije de la trompa, Rui toca la trompa
-"""
-ASKED_ALONE = """
-Please forget what I said about Rui and the horn
-Forget that Rui plays the horn, please
-Vergiss, dass Rui Horn spielt
-"""
-
-
 @pytest.mark.parametrize(
     ("line", "corrects"),
     [
-        *((line, True) for line in CORRECTED.split("\n")[1:-1]),
-        *((line, False) for line in ASKED_ALONE.split("\n")[1:-1]),
+        ("Forget what I said about the horn, it's Rui who plays it", True),
+        ("Vergiss, was ich zum Horn gesagt habe: das war falsch. Rui spielt Horn.", True),
+        ("Please forget what I said about Rui and the horn", False),
+        ("Vergiss, dass Rui Horn spielt", False),
     ],
 )
 def test_a_request_to_forget_that_says_what_holds_instead_is_a_correction(model_app, model_server, line, corrects):
@@ -360,13 +335,13 @@ def test_what_follows_a_request_to_remember_is_read():
     assert [line for line in NO_REQUEST.strip().splitlines() if requests_to_remember(line)] == []
 
 
-@pytest.mark.parametrize("line", REMEMBER.strip().splitlines())
-def test_what_the_person_asks_to_remember_is_a_fact_with_any_mini_model(model_app, model_server, line):
-    talk = Talk(model_app, model_server, user="ada")
-    talk.say("Hello.", said("Remember that I am an assistant.", "assistant"), f"{line}. What else?")
-    digested(talk)
-    (item,) = talk.facts()
-    assert (item["quote"], item["scope"]) == (requests_to_remember(line)[0] + ".", "user")
+def test_what_the_person_asks_to_remember_is_a_fact_with_any_mini_model(model_app, model_server):
+    for number, line in enumerate(REMEMBER.strip().splitlines()):
+        talk = Talk(model_app, model_server, f"s{number}", user=f"person-{number}")
+        talk.say("Hello.", said("Remember that I am an assistant.", "assistant"), f"{line}. What else?")
+        digested(talk)
+        (item,) = talk.facts()
+        assert (item["quote"], item["scope"]) == (requests_to_remember(line)[0] + ".", "user")
 
 
 def test_what_the_mini_model_has_taken_is_not_taken_twice(model_app, model_server):

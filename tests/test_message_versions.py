@@ -13,8 +13,8 @@ from app import engine_of
 from memory.recall import indexing
 from tests.http import append, ask, chat, failed, find, good, history, meanwhile, read_all, stored, stream, summary
 from tests.http import said as words
-from tests.knowledge import digest_of, fact
-from tests.model_server import Body, Delay, ModelServer, Status, at, prompts, question
+from tests.knowledge import digest_of, fact, summarise
+from tests.model_server import Body, Delay, Status, at, prompts, question
 
 URL = "/api/sessions/s"
 
@@ -74,7 +74,7 @@ def test_a_message_takes_the_place_of_another_and_of_all_after_it(client, model_
 def test_a_title_goes_with_what_it_was_taken_from(client, model_server):
     def title(topic: str = "") -> Any:
         if topic:
-            digest_with(model_server, client, topic=topic)
+            summarise(client, model_server, topic=topic)
         return good(client.get(URL))["title"]
 
     first, third = talk(client, "Tea in Kyoto", "And cake?")
@@ -177,25 +177,21 @@ def test_only_a_user_message_of_this_session_can_be_replaced_once(client, model_
 
 @pytest.mark.parametrize("key", [None, "k"])
 def test_a_retry_after_the_model_failed_replaces_nothing_more(client, model_server, key):
-    ids = talk(client, "one", "two", "three")
+    model_server.main.queue(Status(401))
+    failed(ask(client, "one", session_id="s"), 502, "model_key_refused")
+    (unanswered,) = stored(client, "s")
+    assert talk(client, "one", replaces=unanswered["id"]) == [unanswered["id"]]
+    second, _ = talk(client, "two", "three")
     model_server.main.queue(Status(401), Status(401))
     for _ in range(2):
-        failed(ask(client, "deux", session_id="s", replaces=ids[1], key=key), 502, "model_key_refused")
+        failed(ask(client, "deux", session_id="s", replaces=second, key=key), 502, "model_key_refused")
         assert history(client, "s") == [*line("one"), ("user", "deux")]
-    chat(client, "deux", session_id="s", replaces=ids[1], key=key)
+    chat(client, "deux", session_id="s", replaces=second, key=key)
     assert history(client, "s") == line("one", "deux")
     assert history(client, "s", branch=1) == line("two", "three") and history(client, "s", branch=2) == []
 
 
-def test_a_retry_may_name_the_message_that_got_no_reply(client, model_server):
-    model_server.main.queue(Status(401))
-    failed(ask(client, "one", session_id="s"), 502, "model_key_refused")
-    (unanswered,) = stored(client, "s")
-    assert chat(client, "one", session_id="s", replaces=unanswered["id"])["user_message_id"] == unanswered["id"]
-    assert history(client, "s") == line("one") and history(client, "s", branch=1) == []
-
-
-def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client):
+def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client, model_server):
     ids = talk(client, "one", "two")
     answer = chat(client, "deux", session_id="s", replaces=ids[1], key="k")
     again = chat(client, "deux", session_id="s", replaces=ids[1], key="k")
@@ -203,15 +199,11 @@ def test_an_idempotency_key_replaces_once_and_is_of_this_request_only(client):
     failed(ask(client, "deux", session_id="s", replaces=ids[0], key="k"), 409, "idempotency_key_reused")
     failed(ask(client, "deux", session_id="s", key="k"), 409, "idempotency_key_reused")
     assert history(client, "s") == line("one", "deux")
-
-
-def test_the_key_of_a_message_that_was_replaced_before_its_reply_is_refused(client, model_server):
     model_server.main.queue(Status(401))
-    failed(ask(client, "one", session_id="s", key="k"), 502, "model_key_refused")
-    (unanswered,) = stored(client, "s")
-    talk(client, "uno", replaces=unanswered["id"])
-    failed(ask(client, "one", session_id="s", key="k"), 409, "message_replaced")
-    assert history(client, "s") == line("uno")
+    failed(ask(client, "three", session_id="s", key="n"), 502, "model_key_refused")
+    talk(client, "trois", replaces=stored(client, "s")[-1]["id"])
+    failed(ask(client, "three", session_id="s", key="n"), 409, "message_replaced")
+    assert history(client, "s") == line("one", "deux", "trois")
 
 
 # -- search and recall
@@ -234,25 +226,20 @@ def test_replaced_words_are_not_recalled_by_words_time_or_neighbourhood(make_app
 # -- the summary
 
 
-def digest_with(server: ModelServer, client: FlaskClient, *facts: Any, **sections: Any) -> None:
-    """Have the summary of session `s` brought up to date, to these sections, with these facts."""
-    server.mini.queue(digest_of(*facts, **sections))
-    work(client, "summary")
-
-
 def test_a_summary_that_covers_only_what_stays_is_in_use_again(client, model_server):
     ids = []
     for number, message in enumerate(("one", "two", "three"), start=1):
         ids += talk(client, message)
-        digest_with(model_server, client, data=[f"up to {number}"])
+        summarise(client, model_server, data=[f"up to {number}"])
     talk(client, "deux", replaces=ids[1])
     state = summary(client, "s")
     latest = state["latest"]
     assert (latest["version"], latest["restores"], latest["author"]) == (4, 1, "replacement")
     assert latest["sections"]["data"] == ["up to 1"] and latest["through"] == 2 and state["state"] == "pending"
+    failed(client.post(f"{URL}/summary/rollback", json={"version": 2}), 409, "version_replaced")
     versions = read_all(client, f"{URL}/summary/versions")
     assert [(v["version"], v["replaced"]) for v in versions] == [(4, False), (3, True), (2, True), (1, False)]
-    digest_with(model_server, client, data=["up to 1", "deux"])
+    summarise(client, model_server, data=["up to 1", "deux"])
     material = prompts(model_server, "mini")[-1][1]["content"]
     assert "up to 1" in material and "deux" in material and "two" not in material and "up to 2" not in material
 
@@ -263,7 +250,7 @@ def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(make_app, 
     ids = []
     for number in range(1, 7):
         ids += talk(client, f"m{number}")
-        digest_with(model_server, client, data=[f"up to m{number}"])
+        summarise(client, model_server, data=[f"up to m{number}"])
     shown = summary(client, "s")["head_version"]
     head = prompts(model_server)[-1][0]["content"]
     assert shown > 1 and f"up to m{shown}" in head
@@ -277,40 +264,14 @@ def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(make_app, 
 
 def test_a_summary_the_person_wrote_stays_theirs(client, model_server):
     ids = talk(client, "one", "two")
-    digest_with(model_server, client, data=["as the model sees it"])
+    summarise(client, model_server, data=["as the model sees it"])
     client.put(f"{URL}/summary", json={"sections": {"topic": "As I see it"}})
     talk(client, "deux", replaces=ids[1])
     state = summary(client, "s")
     assert (state["latest"]["author"], state["latest"]["through"], state["state"]) == ("person", 2, "pending")
     assert "As I see it" in prompts(model_server)[-1][0]["content"]
-    digest_with(model_server, client, topic="As I see it", data=["deux"])
+    summarise(client, model_server, topic="As I see it", data=["deux"])
     assert version(client)["through"] == 4
-
-
-def test_a_version_made_from_replaced_messages_can_not_be_brought_back(client, model_server):
-    ids = talk(client, "one", "two")
-    digest_with(model_server, client, data=["two"])
-    talk(client, "deux", replaces=ids[1])
-    failed(client.post(f"{URL}/summary/rollback", json={"version": 1}), 409, "version_replaced")
-    assert version(client)["version"] == 2
-
-
-@pytest.mark.parametrize("summarised", [False, True])
-def test_a_summary_that_was_being_made_of_replaced_messages_is_not_stored(app, client, model_server, summarised):
-    ids = talk(client, "one", "two")
-    if summarised:
-        digest_with(model_server, client, data=["one and two"])
-        ids += talk(client, "three")
-    release = threading.Event()
-    stale = digest_of(fact("Says two", 3, "two"), data=["stale"])
-    model_server.mini.queue(Delay(release, stale), digest_of(data=["fresh"]))
-    came = len(model_server.requests)
-    with meanwhile(lambda: engine_of(app).job_queue.run_due(["summary"])):
-        model_server.wait_for_requests(came + 1)
-        talk(client, "deux", replaces=ids[-1])
-        release.set()
-    assert version(client)["sections"]["data"] == ["fresh"]
-    assert client.get("/api/facts?session_id=s").json["items"] == []
 
 
 # -- facts
@@ -322,11 +283,11 @@ def facts(client: FlaskClient) -> dict[str, dict[str, Any]]:
 
 def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_holds_again(client, model_server):
     (first,) = talk(client, "I live in Bergen")
-    digest_with(model_server, client, fact("Lives in Bergen", 1, "I live in Bergen"))
+    summarise(client, model_server, fact("Lives in Bergen", 1, "I live in Bergen"))
     old = facts(client)["Lives in Bergen"]["id"]
     (second,) = talk(client, "I live in Oslo now and like tea")
     oslo = fact("Lives in Oslo", 3, "I live in Oslo", supersedes=[old])
-    digest_with(model_server, client, oslo, fact("Likes tea", 3, "like tea"))
+    summarise(client, model_server, oslo, fact("Likes tea", 3, "like tea"))
     assert set(facts(client)) == {"Lives in Oslo", "Likes tea"}
     talk(client, "And you?", replaces=second)
     (kept,) = facts(client).values()
@@ -336,11 +297,11 @@ def test_facts_taken_from_replaced_messages_go_and_what_they_alone_corrected_hol
 
 def test_the_same_words_keep_their_facts_and_pins(client, model_server):
     (first,) = talk(client, "I live in Bergen")
-    digest_with(model_server, client, fact("Lives in Bergen", 1, "I live in Bergen"))
+    summarise(client, model_server, fact("Lives in Bergen", 1, "I live in Bergen"))
     known = facts(client)["Lives in Bergen"]["id"]
     client.patch(f"/api/facts/{known}", json={"pinned": True})
     (again,) = talk(client, "I live in Bergen", replaces=first)
-    digest_with(model_server, client, fact("In Bergen", 1, "I live in Bergen"), topic="Bergen")
+    summarise(client, model_server, fact("In Bergen", 1, "I live in Bergen"), topic="Bergen")
     (kept,) = facts(client).values()
     assert (kept["id"], kept["pinned"], kept["source_message_id"]) == (known, True, again)
 
@@ -377,7 +338,7 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(make_ap
     client = app.test_client()
     model_server.mini.default = listing
 
-    def summarise(answer: Any) -> None:
+    def refresh(answer: Any) -> None:
         model_server.mini.default = answer
         good(client.post(f"{URL}/summary/refresh"))
 
@@ -398,12 +359,12 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(make_ap
                 for current, ids in sorted(versions(client).items())[-1:]:
                     restore(client, next(id for id in ids if id != current))
             elif action in FAILING:
-                summarise(lambda body, reply=FAILING[action]: reply)
+                refresh(lambda body, reply=FAILING[action]: reply)
                 work(client, "summary")
             elif action == "hold":
                 held.close()
                 release, came = threading.Event(), len(model_server.requests)
-                summarise(lambda body, release=release: Delay(release, listing(body)))
+                refresh(lambda body, release=release: Delay(release, listing(body)))
                 held.enter_context(meanwhile(lambda: work(client, "summary")))
                 held.callback(release.set)
                 model_server.wait_for(lambda came=came: len(model_server.requests) > came, 0.3)
@@ -416,7 +377,7 @@ def test_prompts_summaries_facts_and_search_are_always_those_of_the_line(make_ap
                 assert client.post(f"{URL}/summary/rollback", json=older).status_code in (200, 409)
             model_server.mini.default = listing
     only_the_line_is_found(client)  # though the index still holds more
-    summarise(listing)
+    refresh(listing)
     work(client)
     only_the_line_is_found(client)
     messages = stored(client, "s")

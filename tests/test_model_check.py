@@ -1,5 +1,7 @@
 """`recap models check`, and the test on the page: each model is asked once, and what is wrong is told."""
 
+from typing import Any
+
 import pytest
 from cryptography.fernet import Fernet
 from flask import Flask
@@ -74,14 +76,13 @@ def test_what_a_server_does_not_take_is_told(make_app, model_server):
     assert "does not take stream_options" in text and "JSON by instruction alone" in text
 
 
-@pytest.mark.parametrize(
-    ("answer", "warning"),
-    [("I am a {poet}.", "it wrote no JSON"), ("{}", "its JSON lacks the field"), ('Sure: {"answer": "yes"}', None)],
-)
-def test_a_mini_model_that_does_not_write_what_was_asked_is_warned_of(make_app, model_server, answer, warning):
-    model_server.mini.default = lambda body: answer
-    text = told(make_app(**at(model_server)))
-    assert f"Warning: {warning}" in text if warning else "Warning" not in text
+def test_a_mini_model_that_does_not_write_what_was_asked_is_warned_of(make_app, model_server):
+    app = make_app(**at(model_server))
+    for answer, warning in (("I am a {poet}.", "it wrote no JSON"), ("{}", "its JSON lacks the field")):
+        model_server.mini.default = lambda body, answer=answer: answer
+        assert f"Warning: {warning}" in told(app)
+    model_server.mini.default = lambda body: 'Sure: {"answer": "yes"}'
+    assert "Warning" not in told(app)
 
 
 SHOWN = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}, "parameters": 'stop "x"'}
@@ -90,31 +91,29 @@ LOADED = {"data": [{"id": "main-model", "max_context_length": 40_960, "loaded_co
 LIST = "/v1/models"
 
 
-@pytest.mark.parametrize(
-    ("pages", "window", "setting"),
-    [
-        ({LIST: {"data": [{"id": "main-model", "max_model_len": 8192}]}}, 8192, "CONTEXT_TOKENS=6553"),
-        ({LIST: {"data": [{"id": "main-model", "context_length": 131_072}]}}, 131_072, None),
-        ({LIST: {"data": [{"id": "models/main-model", "context_window": 9000}]}}, 9000, "CONTEXT_TOKENS=7200"),
-        ({LIST: {"data": [{"id": "another", "context_length": 9000}]}}, None, None),
-        ({LIST: {"data": [{"id": "main-model", "max_context_length": True}, 7]}}, None, None),
-        ({LIST: ["main-model"]}, None, None),
-        ({"/api/show": SHOWN}, 4096, "OLLAMA_CONTEXT_LENGTH=20000"),
-        ({"/api/show": {**SHOWN, "parameters": "top_k 20\nnum_ctx      32768"}}, 32_768, None),
-        ({"/api/show": SHOWN, "/api/ps": RUNNING}, 8192, "OLLAMA_CONTEXT_LENGTH=20000"),
-        ({"/api/show": {"model_info": {"bert.context_length": 512}}}, 512, "OLLAMA_CONTEXT_LENGTH=20000"),
-        ({"/api/show": {"error": "Unexpected provider"}}, None, None),
-        ({"/api/v0/models": LOADED}, 5000, "CONTEXT_TOKENS=4000"),
-    ],
+WINDOWS: tuple[tuple[dict[str, Any], int | None, str | None], ...] = (
+    ({LIST: {"data": [{"id": "main-model", "max_model_len": 8192}]}}, 8192, "CONTEXT_TOKENS=6553"),
+    ({LIST: {"data": [{"id": "main-model", "context_length": 131_072}]}}, 131_072, None),
+    ({LIST: {"data": [{"id": "models/main-model", "context_window": 9000}]}}, 9000, "CONTEXT_TOKENS=7200"),
+    ({LIST: {"data": [{"id": "main-model", "max_context_length": True}, 7]}}, None, None),
+    ({LIST: ["main-model"]}, None, None),
+    ({"/api/show": SHOWN}, 4096, "OLLAMA_CONTEXT_LENGTH=20000"),
+    ({"/api/show": {**SHOWN, "parameters": "top_k 20\nnum_ctx      32768"}}, 32_768, None),
+    ({"/api/show": SHOWN, "/api/ps": RUNNING}, 8192, "OLLAMA_CONTEXT_LENGTH=20000"),
+    ({"/api/show": {"model_info": {"bert.context_length": 512}}}, 512, "OLLAMA_CONTEXT_LENGTH=20000"),
+    ({"/api/show": {"error": "Unexpected provider"}}, None, None),
+    ({"/api/v0/models": LOADED}, 5000, "CONTEXT_TOKENS=4000"),
 )
-def test_a_window_below_context_tokens_is_warned_of_with_the_setting_to_change(
-    make_app, model_server, pages, window, setting
-):
-    model_server.pages = pages
-    text = told(make_app(**at(model_server, context_tokens=16_000)))
-    assert ("tokens at a time" in text) == (window is not None)
-    assert window is None or f"reads {window} tokens at a time" in text
-    assert (setting in text) if setting else ("Warning" not in text)
+
+
+def test_a_window_below_context_tokens_is_warned_of_with_the_setting_to_change(make_app, model_server):
+    app = make_app(**at(model_server, context_tokens=16_000))
+    for pages, window, setting in WINDOWS:
+        model_server.pages = pages
+        text = told(app)
+        assert ("tokens at a time" in text) == (window is not None), pages
+        assert window is None or f"reads {window} tokens at a time" in text
+        assert (setting in text) if setting else ("Warning" not in text)
 
 
 def test_the_page_shows_the_same_report(make_app, model_server):

@@ -121,16 +121,9 @@ def test_the_models_of_a_typed_address_are_listed_before_it_is_stored(app, other
     client, before = app.test_client(), rows_of(engine_of(app))
     assert good(client.post(f"{PATH}/models", json=draft(other, main="")))["items"] == ["gpt-4o", "gpt-4o-mini"]
     assert other.keys == {KEY} and rows_of(engine_of(app)) == before
-    for address in ("http://ada:secret@127.0.0.1:9/v1", "no address", ""):
-        wrong = {"base_url": address, "api_key": ""}
-        failed(client.post(f"{PATH}/models", json=wrong), 422, "bad_model_server")
-        failed(client.put(PATH, json=wrong), 422, "bad_model_server")
     good(client.put(PATH, json=draft(other)))
-    failed(
-        client.post(f"{PATH}/models", json={"base_url": "http://127.0.0.1:9/v1", "api_key": None}),
-        422,
-        "api_key_needed",
-    )
+    elsewhere = {"base_url": "http://127.0.0.1:9/v1", "api_key": None}
+    failed(client.post(f"{PATH}/models", json=elsewhere), 422, "api_key_needed")
     other.close()
     failed(client.post(f"{PATH}/models", json=draft(other)), 502, "model_unreachable")
 
@@ -168,7 +161,6 @@ def test_what_can_be_no_server_is_refused(app, model_server):
     client = app.test_client()
     for changes in (
         {"base_url": "ftp://127.0.0.1/v1"},
-        {"base_url": "127.0.0.1:11434"},
         {"base_url": "http://ada:secret@127.0.0.1/v1"},
         {"api_key": "sk-ключ"},
         {"base_url": "", "api_key": ""},
@@ -176,6 +168,8 @@ def test_what_can_be_no_server_is_refused(app, model_server):
         body = draft(model_server, **changes)
         failed(client.put(PATH, json=body), 422, "bad_model_server")
         failed(client.post(f"{PATH}/test", json=body), 422, "bad_model_server")
+        if "base_url" in changes:
+            failed(client.post(f"{PATH}/models", json=body), 422, "bad_model_server")
     assert not model_server.requests and rows_of(engine_of(app))["model_server"] == 0
 
 

@@ -39,19 +39,18 @@ def test_models_that_answer_no_chat_are_not_offered(client: FlaskClient, model_s
     assert good(client.get("/api/models"))["items"] == ["main-model", *offered]
 
 
-@pytest.mark.parametrize(
-    "listed",
-    [
+def test_a_list_is_read_in_every_form(make_app: MakeApp, model_server: ModelServer) -> None:
+    forms: tuple[Any, ...] = (
         [{"id": "one"}, {"id": "two"}],  # Together's
         {"data": [{"id": "one"}, {"id": None}, {"name": "two"}, None]},
         {"models": [{"name": "two"}, {"name": "one"}]},
         {"result": [{"name": "one"}, {"name": "two"}], "success": True},
         {"data": ["one", "two"]},
-    ],
-)
-def test_a_list_is_read_in_every_form(client: FlaskClient, model_server: ModelServer, listed: Any) -> None:
-    model_server.pages = {"/v1/models": listed}
-    assert good(client.get("/api/models"))["items"] == ["main-model", "one", "two"]
+    )
+    for listed in forms:
+        model_server.pages = {"/v1/models": listed}
+        client = make_app(**at(model_server)).test_client()
+        assert good(client.get("/api/models"))["items"] == ["main-model", "one", "two"]
 
 
 def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, model_server: ModelServer) -> None:
@@ -109,19 +108,16 @@ def test_recap_is_the_main_model_by_every_protocol(
 def test_a_model_that_fails_otherwise_or_with_the_main_one_is_an_error(
     client: FlaskClient, model_server: ModelServer
 ) -> None:
-    for reply, tried in ((Status(401), ["gpt-4o"]), (UNKNOWN, ["gpt-4o", "main-model"])):
-        model_server.reset()
-        model_server.main.default = lambda body, reply=reply: reply
-        openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), reply.code)
-        assert asked(model_server) == tried
-
-
-def test_what_the_main_model_refuses_in_the_place_of_an_unknown_one_is_told(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
     no_tools = Status(400, {"error": {"message": "llama3 does not support tools"}})
-    model_server.main.default = lambda body: no_tools if body["model"] == "main-model" else UNKNOWN
-    error = openai.failed(openai.post(client, talk("Hello"), model="gpt-4o", tools=[]), 400)
+    for reply, of_main, tried in (
+        (Status(401), Status(401), ["gpt-4o"]),
+        (UNKNOWN, UNKNOWN, ["gpt-4o", "main-model"]),
+        (UNKNOWN, no_tools, ["gpt-4o", "main-model"]),
+    ):
+        model_server.reset()
+        model_server.main.queue(reply, of_main)
+        error = openai.failed(openai.post(client, talk("Hello"), model="gpt-4o"), of_main.code)
+        assert asked(model_server) == tried
     assert "does not support tools" in error["message"]
 
 

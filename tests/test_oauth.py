@@ -286,15 +286,6 @@ def test_a_token_is_for_one_server(make_app, key):
     assert answer.status_code == 401 and 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
 
 
-def test_a_token_of_another_tenant_shows_nothing_of_this_one(app, client, key):
-    append(with_key(app, key), "tea", [said("I like green tea.")])
-    other = engine_of(app).keys.create("globex", "ada")[0]
-    _, tokens = connect(client, other)
-    call = {**LIST, "method": "tools/call", "params": {"name": "recent_chats", "arguments": {}}}
-    answer = client.post("/mcp", json=call, headers={"Authorization": f"Bearer {tokens['access_token']}"})
-    assert good(answer)["result"]["structuredContent"]["items"] == []
-
-
 # -- codes
 
 

@@ -128,32 +128,30 @@ def test_a_stream_in_answer_to_a_plain_request_comes_as_one_completion(client, m
     assert [(one["content"], one["extra"]) for one in stored(client, "s")[1:]] == [("Hello", {"tool_calls": [whole]})]
 
 
-@pytest.mark.parametrize(("reason", "streamed"), [("length", True), ("content_filter", False), ("stop", False)])
-def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(
-    client, model_server, reason, streamed
-):
-    model_server.main.queue(Text("", finish=reason), "Now then.")
-    if streamed:
-        assert stream(client, talk("Hello"))[-2]["choices"][0]["finish_reason"] == reason
-    else:
-        assert post(client, talk("Hello")).json["choices"][0]["finish_reason"] == reason
-    assert history(client, "s") == [("user", "Hello")]
-    assert complete(client, talk("Hello")) == "Now then."
-    assert history(client, "s") == [("user", "Hello"), ("assistant", "Now then.")]
+def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered(client, model_server):
+    for reason, streamed in (("length", True), ("content_filter", False)):
+        model_server.main.queue(Text("", finish=reason), "Now then.")
+        if streamed:
+            assert stream(client, talk("Hello"), reason)[-2]["choices"][0]["finish_reason"] == reason
+        else:
+            assert post(client, talk("Hello"), reason).json["choices"][0]["finish_reason"] == reason
+        assert history(client, reason) == [("user", "Hello")]
+        assert complete(client, talk("Hello"), reason) == "Now then."
+        assert history(client, reason) == [("user", "Hello"), ("assistant", "Now then.")]
 
 
 # -- errors
 
 
-@pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
-def test_what_the_model_server_refuses_is_refused_in_its_own_words(client, model_server, status, streamed):
-    error = {"message": "Unknown parameter: 'x'.", "type": "its own", "param": "x", "code": f"unknown_{status}"}
-    model_server.main.queue(*[Status(status, {"error": error}, {"Retry-After": "7"})] * 3)
-    response = post(client, talk("Hello"), stream=streamed)
-    assert failed(response, status) == error
-    assert (response.headers.get("Retry-After") == "7") == (status in (429, 500))
-    assert history(client, "s") == [("user", "Hello")]  # and the next request takes it up
+def test_what_the_model_server_refuses_is_refused_in_its_own_words(client, model_server):
+    for status, streamed in ((400, True), (401, False), (429, True), (500, False)):
+        error = {"message": "Unknown parameter: 'x'.", "type": "its own", "param": "x", "code": f"unknown_{status}"}
+        model_server.main.queue(*[Status(status, {"error": error}, {"Retry-After": "7"})] * 3)
+        response = post(client, talk("Hello"), f"s{status}", stream=streamed)
+        model_server.reset()
+        assert failed(response, status) == error
+        assert (response.headers.get("Retry-After") == "7") == (status in (429, 500))
+        assert history(client, f"s{status}") == [("user", "Hello")]  # and the next request takes it up
 
 
 def refusal(message: str) -> Status:
@@ -175,29 +173,26 @@ def test_what_is_added_to_a_request_is_left_out_where_it_is_refused(make_app, mo
     assert len(sent(model_server)) == 5
 
 
-@pytest.mark.parametrize("reply", [SseError(after=2), CutStream(after=2)])
-def test_a_stream_that_breaks_ends_with_an_error_in_openais_form(client, model_server, reply):
-    model_server.main.queue(reply)
-    *chunks, last = stream(client, talk("Hello"))
-    assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks) == "piece 0 piece 1 "
-    assert set(last["error"]) == {"message", "type", "param", "code"}
+def test_a_stream_that_breaks_ends_with_an_error_in_openais_form(client, model_server):
+    for session, reply in (("error", SseError(after=2)), ("cut", CutStream(after=2))):
+        model_server.main.queue(reply)
+        *chunks, last = stream(client, talk("Hello"), session)
+        assert "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks) == "piece 0 piece 1 "
+        assert set(last["error"]) == {"message", "type", "param", "code"}
 
 
-@pytest.mark.parametrize(
-    ("body", "param"),
-    [
+def test_a_request_that_is_none_is_told_which_field_is_wrong(client):
+    wrong: tuple[tuple[Any, str], ...] = (
         ({}, "messages"),
         ({"messages": []}, "messages"),
-        ({"messages": "Hello"}, "messages"),
         ({"messages": ["Hello"]}, "messages.0"),
         ({"messages": talk("Hello"), "stream": "yes"}, "stream"),
         ({"messages": talk("Hello"), "model": 7}, "model"),
         ([], "body"),
-    ],
-)
-def test_a_request_that_is_none_is_told_which_field_is_wrong(client, body, param):
-    error = failed(client.post(ADDRESS, json=body), 400)
-    assert (error["type"], error["param"]) == ("invalid_request_error", param)
+    )
+    for body, param in wrong:
+        error = failed(client.post(ADDRESS, json=body), 400)
+        assert (error["type"], error["param"]) == ("invalid_request_error", param)
     assert sessions(client) == []
 
 
@@ -210,30 +205,25 @@ def test_everything_that_goes_wrong_under_v1_has_openais_envelope(client):
     assert failed(client.post(ADDRESS, data=deep, content_type="application/json"), 400)["code"] == "invalid_json"
 
 
-@pytest.mark.parametrize(
-    ("address", "leads_to"),
-    [
-        ("/chat/completions", ADDRESS),
-        ("/v1/v1/chat/completions", ADDRESS),
-        ("/v1/chat/completions/?stream=1", f"{ADDRESS}?stream=1"),
-        ("/v1/chat/completions/chat/completions", ADDRESS),
-        ("/openai/v1/responses", "/v1/responses"),
-        ("/openai/deployments/gpt-9/chat/completions?api-version=2024-10-21", f"{ADDRESS}?api-version=2024-10-21"),
-        ("/v1/v1/messages", "/v1/messages"),
-        ("/mcp/", "/mcp"),
-        ("/v1//chat/completions", ADDRESS),
-        ("/api/sessions//messages", None),
-        ("/v1/responses/?x=%ff%0d%0a", "/v1/responses?x=%ff%0d%0a"),
-        ("/v1/threads/t/messages", None),
-        ("/api/v0/models", None),
-        ("/api/sessions/", None),
-        ("/api/facts/", None),
-    ],
-)
-def test_a_wrong_base_url_leads_to_the_call_that_is_meant(client, address, leads_to):
-    answer = client.post(address, json={})
-    assert (answer.status_code, answer.headers.get("Location")) == (308 if leads_to else 404, leads_to)
-    assert client.get(address, follow_redirects=True).status_code in (404, 405)
+def test_a_wrong_base_url_leads_to_the_call_that_is_meant(client):
+    for address, leads_to in {
+        "/chat/completions": ADDRESS,
+        "/v1/v1/chat/completions": ADDRESS,
+        "/v1/chat/completions/?stream=1": f"{ADDRESS}?stream=1",
+        "/v1/chat/completions/chat/completions": ADDRESS,
+        "/openai/v1/responses": "/v1/responses",
+        "/openai/deployments/gpt-9/chat/completions?api-version=2024-10-21": f"{ADDRESS}?api-version=2024-10-21",
+        "/mcp/": "/mcp",
+        "/v1//chat/completions": ADDRESS,
+        "/v1/responses/?x=%ff%0d%0a": "/v1/responses?x=%ff%0d%0a",
+        "/api/sessions//messages": None,
+        "/v1/threads/t/messages": None,
+        "/api/v0/models": None,
+        "/api/sessions/": None,
+    }.items():
+        answer = client.post(address, json={})
+        assert (answer.status_code, answer.headers.get("Location")) == (308 if leads_to else 404, leads_to)
+        assert client.get(address, follow_redirects=True).status_code in (404, 405)
     assert client.get("/v1/v1/models/a%3Fb").headers["Location"] == "/v1/models/a%3Fb"
 
 
@@ -262,15 +252,13 @@ def test_models_and_embeddings_are_passed_on(client, model_server):
     assert sessions(client) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "asked"), [("gpt-9", "/gpt-9"), ("org/llama:8b", "/org%2Fllama%3A8b"), ("a%2F..%2Fb", "/a%2F..%2Fb")]
-)
-def test_one_model_is_passed_on(client, model_server, name, asked):
+def test_one_model_is_passed_on(client, model_server):
     assert client.get("/v1/models/gpt-4o-mini").json == {"id": "gpt-4o-mini", "object": "model", "of_theirs": True}
-    assert failed(client.get(f"/v1/models/{name}"), 404)["message"] == "No such model."
-    assert model_server.requests[-1].path.endswith(f"/models{asked}")
+    for name, asked in (("gpt-9", "gpt-9"), ("org/llama:8b", "org%2Fllama%3A8b"), ("a%2F..%2Fb", "a%2F..%2Fb")):
+        assert failed(client.get(f"/v1/models/{name}"), 404)["message"] == "No such model."
+        assert model_server.requests[-1].path.endswith(f"/models/{asked}")
+    count = len(model_server.requests)
     for elsewhere in ("..", ".", "%2e%2e"):
-        count = len(model_server.requests)
         assert client.get(f"/v1/models/{elsewhere}").status_code == 404 and len(model_server.requests) == count
 
 

@@ -79,17 +79,6 @@ def session_of(person: Person) -> str:
 
 
 @pytest.mark.usefixtures("later")
-def test_a_conversation_is_known_by_its_messages(client):
-    ada = Person(client, None, user="ada")
-    for text in ("My name is Ada.", "I live in Lyon.", "Who am I?"):
-        ada.says(text)
-    ada.edits(2, "I live in Tallinn.")
-    ada.regenerates()
-    (session,) = sessions(client)
-    assert session["id"] == session_of(ada) and history(client, session["id"]) == ada.said
-
-
-@pytest.mark.usefixtures("later")
 @pytest.mark.parametrize("note", [[], [user("Here is a summary of the conversation to date:\n\nThey have pets.")]])
 def test_a_conversation_is_known_by_its_last_messages_where_its_beginning_is_left_out(client, note):
     ada, other = Person(client, None, user="ada"), Person(client, None, user="ada")
@@ -223,41 +212,36 @@ def test_what_is_being_answered_is_not_edited_by_another_request(client, model_s
 
 
 @pytest.mark.parametrize("path", BODIES)
-@pytest.mark.parametrize("repeats", [False, True], ids=["goes on", "repeats"])
-def test_a_reply_that_the_client_began_is_stored_whole(client, model_server, path, repeats):
+def test_a_reply_that_the_client_began_is_stored_whole(client, model_server, path):
     """The client then sends it whole, and the conversation is known by it."""
     begun, more = "Once upon a", " time there was a cat."
-    model_server.main.queue(begun + more if repeats else more)
-    asked = [user("Tell me a tale."), assistant(begun)]
-    person = {"X-OpenWebUI-User-Id": "ada"}
-    first = client.post(path, json=BODIES[path](asked), headers=person)
-    assert first.status_code == 200 and sent(model_server)[0]["messages"][-1] == assistant(begun)
-    told = client.post(path, json=BODIES[path](asked), headers={**person, **RETRY})
-    assert more in told.text and begun not in told.text and len(sent(model_server)) == 1
-    whole = [user("Tell me a tale."), assistant(begun + more)]
-    client.post(path, json=BODIES[path]([*whole, user("And then?")]), headers=person)
-    (session,) = sessions(client)
-    said = [("user", "Tell me a tale."), ("assistant", begun + more), ("user", "And then?"), ("assistant", "Answer 1.")]
-    assert history(client, session["id"]) == said
+    for number, reply in enumerate((more, begun + more)):  # which goes on, or repeats the beginning
+        asked, person = [user("Tell me a tale."), assistant(begun)], {"X-OpenWebUI-User-Id": f"ada-{number}"}
+        model_server.main.queue(reply, "Hm.")
+        first = client.post(path, json=BODIES[path](asked), headers=person)
+        assert first.status_code == 200 and sent(model_server)[-1]["messages"][-1] == assistant(begun)
+        told = client.post(path, json=BODIES[path](asked), headers={**person, **RETRY})
+        assert more in told.text and begun not in told.text and len(sent(model_server)) == 2 * number + 1
+        whole = [user("Tell me a tale."), assistant(begun + more)]
+        client.post(path, json=BODIES[path]([*whole, user("And then?")]), headers=person)
+        (session,) = [one["id"] for one in sessions(client) if one["user_id"] == f"ada-{number}"]
+        said = [("user", "Tell me a tale."), ("assistant", begun + more), ("user", "And then?"), ("assistant", "Hm.")]
+        assert history(client, session) == said
 
 
-@pytest.mark.parametrize(
-    ("last", "more", "is_begun"),
-    [
-        (assistant("He slept."), {}, False),  # of another agent, which this one answers
-        (assistant("He slept", name="narrator"), {}, False),
-        (assistant("He slept.", prefix=True), {}, True),  # as DeepSeek and Mistral name it
-        (assistant("He slept."), {"continue_final_message": True, "add_generation_prompt": False}, True),  # vLLM
-    ],
-)
-def test_a_whole_message_of_the_assistants_is_begun_where_the_client_says_so(
-    client, model_server, last, more, is_begun
-):
-    model_server.main.queue(" And woke.")
-    assert complete(client, [user("Tell me a tale."), last], **more) == " And woke."
-    assert sent(model_server)[0]["messages"][-1] == last and more.items() <= sent(model_server)[0].items()
-    replies = [last["content"] + " And woke."] if is_begun else [last["content"], " And woke."]
-    assert [text for role, text in history(client, "s") if role == "assistant"] == replies
+def test_a_whole_message_of_the_assistants_is_begun_where_the_client_says_so(client, model_server):
+    said = "He slept."
+    for session, last, more, is_begun in (
+        ("agents", assistant(said), {}, False),  # which this one answers
+        ("named", assistant("He slept", name="narrator"), {}, False),
+        ("prefix", assistant(said, prefix=True), {}, True),  # as DeepSeek and Mistral name it
+        ("vllm", assistant(said), {"continue_final_message": True, "add_generation_prompt": False}, True),
+    ):
+        model_server.main.queue(" And woke.")
+        assert complete(client, [user("Tell me a tale."), last], session, **more) == " And woke."
+        assert sent(model_server)[-1]["messages"][-1] == last and more.items() <= sent(model_server)[-1].items()
+        replies = [last["content"] + " And woke."] if is_begun else [last["content"], " And woke."]
+        assert [text for role, text in history(client, session) if role == "assistant"] == replies
 
 
 def test_a_reply_that_was_cut_short_is_one_reply_when_it_goes_on(client, model_server):
@@ -297,17 +281,32 @@ TITLES = {
             "summarize what the user is asking for.\n\nA drink."
         )
     ],
-    "big-AGI": [
-        system("You are an AI conversation titles assistant who specializes in expressive yet few-words chat titles."),
-        user("Analyze the given short conversation and extract a concise chat title.\n```\n- You: tea\n```"),
-    ],
-    "Goose": [
-        system("Generate a short title (four words or less) for this conversation."),
-        user("Here are the first few user messages:\nTell me of tea."),
-    ],
     "Goose, earlier": [
         system("Reply with only a description in four words or less"),
         user("Here are the first few user messages:\nTell me of tea."),
+    ],
+    "its tools": [
+        system(
+            "Available Tools: []\n\nYour task is to choose and return the correct tool(s) from the list of available "
+            "tools based on the query."
+        ),
+        user('History:\nUSER: """Tell me of tea."""\nQuery: Green tea.'),
+    ],
+    "earlier": [user("Create a concise, 3-5 word phrase as a header for the following query, strictly: tea")],
+    "language and title": [
+        user(
+            "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\n"
+            "User: Tell me of tea.\nAI: "
+        )
+    ],
+    "Cline": [
+        user("Summarize this session for continuation. Be concise.\n\n## Goal\nOne sentence.\n\nTell me of tea.")
+    ],
+    "LangChain": [
+        user(
+            "<role>\nContext Extraction Assistant\n</role>\n\n<primary_objective>\nExtract the most relevant context.\n"
+            "</primary_objective>\n\n<messages>\nHuman: Tell me of tea.\nAI: A drink.\n</messages>"
+        )
     ],
     "questions of Dify": [
         user(
@@ -325,57 +324,12 @@ TITLES = {
             "<chat_history>\nUSER: Tell me of tea.\nASSISTANT: A drink.\n</chat_history>"
         )
     ],
-    "its tools": [
-        system(
-            "Available Tools: []\n\nYour task is to choose and return the correct tool(s) from the list of available "
-            "tools based on the query."
-        ),
-        user('History:\nUSER: """Tell me of tea."""\nQuery: Green tea.'),
-    ],
-    "earlier": [user("Create a concise, 3-5 word phrase as a header for the following query, strictly: tea")],
-    "a title": [
-        user(
-            "Provide a concise, 5-word-or-less title for the conversation, in title case.\n\n"
-            "Conversation:\nUser: Tell me of tea.\nAI: "
-        )
-    ],
-    "language and title": [
-        user(
-            "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\n"
-            "User: Tell me of tea.\nAI: "
-        )
-    ],
-    "LobeChat": [
-        system(
-            "You are a professional conversation summarizer. Generate a concise title that captures "
-            "the essence of the conversation."
-        ),
-        user("user: Tell me of tea.\nassistant: A drink."),
-    ],
-    "Cherry Studio": [
-        system("Summarize the conversation into a title in English within 10 words ignoring instructions."),
-        user('[{"role": "user", "mainText": "Tell me of tea."}]'),
-    ],
-    "Cline": [
-        user("Summarize this session for continuation. Be concise.\n\n## Goal\nOne sentence.\n\nTell me of tea.")
-    ],
-    "LangChain": [
-        user(
-            "<role>\nContext Extraction Assistant\n</role>\n\n<primary_objective>\nExtract the most relevant context.\n"
-            "</primary_objective>\n\n<messages>\nHuman: Tell me of tea.\nAI: A drink.\n</messages>"
-        )
-    ],
     "in Chinese": [
         system("你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题，不要使用标点符号"),
         user("Tell me of tea."),
         assistant("A drink."),
     ],
     "Chatbox": [user("Based on the chat history, give this conversation a name.\nKeep it short.\n```\nTea\n```")],
-    "NextChat": [
-        user("Tell me of tea."),
-        assistant("A drink."),
-        user("Please generate a four to five word title summarizing our conversation without any lead-in."),
-    ],
     "SillyTavern": [
         user("Tell me of tea."),
         assistant("A drink."),
@@ -384,61 +338,55 @@ TITLES = {
 }
 
 
-@pytest.mark.parametrize("title", TITLES.values(), ids=TITLES)
-def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the_conversation(
-    client, model_server, title
-):
+def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the_conversation(client, model_server):
     ada, go = Person(client, None, headers={"X-OpenWebUI-Chat-Id": "c"}, user="ada"), threading.Event()
     model_server.main.queue(Delay(go, "A drink."), "Of Tea")
     with meanwhile(lambda: ada.says("Tell me of tea.")):
         model_server.wait_for_requests(1)
-        answer = post(client.application.test_client(), title, None, headers=ada.more["headers"], user="ada")
+        first = post(client.application.test_client(), TITLES["Open WebUI"], None, ada.more["headers"], user="ada")
         go.set()
-    assert answer.json["choices"][0]["message"]["content"] == "Of Tea"
-    assert answer.headers["X-Memory-Recalled"] == "0" and sent(model_server)[-1]["messages"] == title
-    assert post(client, title, None, user="ada").status_code == 200  # nor a conversation of its own
+    assert first.json["choices"][0]["message"]["content"] == "Of Tea"
+    for title in TITLES.values():
+        for headers in (ada.more["headers"], {}):  # in the conversation, and on its own
+            answer = post(client, title, None, headers, user="ada")
+            assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
+            assert sent(model_server)[-1]["messages"] == title
     ada.says("Green tea.")
     assert history(client, "c") == ada.said and history(client, "c", branch=1) == []
     assert [session["id"] for session in sessions(client)] == ["c"]
 
 
-@pytest.mark.parametrize(
-    ("instruction", "words"),
-    [
+def test_what_sounds_like_a_frontends_own_request_is_stored(client):
+    heard = (
         ("Be brief.", "Give me a short title for my blog post about conversations with my grandmother."),
         ("Be brief.", "Write a short summary of the chat with my boss: she said no."),
         ("Be brief.", "My favourite book's title is Conversations with Friends."),
         ("Be brief.", "Please summarize our conversation so far."),
         ("You write titles and short blurbs for her stories. Keep the conversation friendly.", "Hello"),
-        ("You are a conversational assistant. Generate a concise title for an article when asked.", "Hello"),
-    ],
-)
-def test_what_sounds_like_a_frontends_own_request_is_stored(client, instruction, words):
-    complete(client, [system(instruction), user(words)], None, user="ada")
-    assert len(sessions(client)) == 1
+        ("You are a conversational assistant. Generate a concise title for an article when asked.", "Hello there"),
+    )
+    for number, (instruction, words) in enumerate(heard, start=1):
+        complete(client, [system(instruction), user(words)], None, user="ada")
+        assert len(sessions(client)) == number, words
 
 
-@pytest.mark.parametrize(
-    "sent_text",
-    [
-        "### Task:\nRespond to the user query using the provided context, with citations.\n\n<context>\n"
-        '<source id="1">Ada lives in Oslo.</source>\n</context>\n\nWhose cat is it?',
-        "### Task:\nRespond to the user query using the provided context.\n<context>\nOslo\n</context>\n\n"
-        "<user_query>\nWhose cat is it?\n</user_query>",
+def test_what_a_frontend_found_in_files_goes_to_the_model_and_is_not_the_persons_words(client, model_server):
+    task = "### Task:\nRespond to the user query using the provided context, with citations."
+    found = f"{task}\n\n<context>\nOslo\n</context>"
+    texts = (
+        f"{found}\n\nWhose cat is it?",  # Open WebUI's, and its earlier form
+        f"{found}\n\n<user_query>\nWhose cat is it?\n</user_query>",
         "Whose cat is it?\n\n<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->\n<files_info>Oslo</files_info>\n"
-        "<!-- END SYSTEM CONTEXT -->",
-    ],
-    ids=["Open WebUI", "its earlier form", "LobeChat"],
-)
-def test_what_a_frontend_found_in_files_goes_to_the_model_and_is_not_the_persons_words(client, model_server, sent_text):
-    for chat, content in {"c": sent_text, "d": [{"type": "text", "text": sent_text}]}.items():
+        "<!-- END SYSTEM CONTEXT -->",  # LobeChat's
+    )
+    for number, content in enumerate((*texts, [{"type": "text", "text": texts[0]}])):
         model_server.main.queue("Hers.")
-        ada = {"headers": {"X-OpenWebUI-Chat-Id": chat}, "user": "ada"}
+        ada = {"headers": {"X-OpenWebUI-Chat-Id": f"c{number}"}, "user": "ada"}
         complete(client, [user(content)], None, **ada)
         assert "Oslo" in str(sent(model_server)[-1]["messages"])
-        assert history(client, chat) == [("user", "Whose cat is it?"), ("assistant", "Hers.")]
+        assert history(client, f"c{number}") == [("user", "Whose cat is it?"), ("assistant", "Hers.")]
         complete(client, [user("Whose cat is it?"), assistant("Hers."), user("Why?")], None, **ada)
-        assert len(history(client, chat)) == 4 and history(client, chat, branch=1) == []
+        assert len(history(client, f"c{number}")) == 4 and history(client, f"c{number}", branch=1) == []
 
 
 def test_a_frontends_temporary_chat_is_answered_and_not_stored(client, model_server):
@@ -568,38 +516,20 @@ def test_memory_stands_in_the_question_when_a_request_ends_with_results(client, 
     assert turn["finish_reason"] == "tool_calls"
 
 
-def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client, model_server):
-    model_server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
-    calling = answered(client, talk("Look it up."))
-    results = [result(call, f"result {place}") for place, call in enumerate(calling["tool_calls"])]
-    complete(client, results)
-    prompt = sent(model_server)[-1]["messages"]
-    assert [message["role"] for message in prompt] == ["user", "assistant", "tool", "tool"]
-    assert prompt[1]["tool_calls"] == calling["tool_calls"] and prompt[2:] == results
-    assert in_sequence(prompt)
-    complete(client, results)  # once more
-    assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "tool", "assistant"]
-
-
 CALLING, BEFORE_CALLING = assistant(None, tool_calls=CALLS), assistant("I will.", tool_calls=CALLS)
 
 
-@pytest.mark.parametrize(
-    ("messages", "roles"),
-    [
-        ([user("Look."), CALLING, *RESULTS], "user assistant tool tool"),
-        ([RESULTS[0], assistant("So it is."), user("Sure?")], "user assistant user"),
-        ([user("Look."), CALLING, RESULTS[0], user("Well?")], "user user user"),
-        ([user("Look."), BEFORE_CALLING, user("Well?")], "user assistant user"),
-    ],
-    ids=["whole", "no call", "a result is missing", "all results are missing"],
-)
-def test_no_result_without_its_call_and_no_call_without_its_results(client, model_server, messages, roles):
-    complete(client, messages)
-    prompt = sent(model_server)[-1]["messages"]
-    assert [message["role"] for message in prompt] == roles.split() and in_sequence(prompt)
-    if "tool" not in roles:
-        assert not any(message.get("tool_calls") for message in prompt)
+def test_no_result_without_its_call_and_no_call_without_its_results(client, model_server):
+    for session, messages, roles in (
+        ("whole", [user("Look."), CALLING, *RESULTS], "user assistant tool tool"),
+        ("no-call", [RESULTS[0], assistant("So it is."), user("Sure?")], "user assistant user"),
+        ("a-result-is-missing", [user("Look."), CALLING, RESULTS[0], user("Well?")], "user user user"),
+        ("all-are-missing", [user("Look."), BEFORE_CALLING, user("Well?")], "user assistant user"),
+    ):
+        complete(client, messages, session)
+        prompt = sent(model_server)[-1]["messages"]
+        assert [message["role"] for message in prompt] == roles.split() and in_sequence(prompt), session
+        assert session == "whole" or not any(message.get("tool_calls") for message in prompt)
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -18,7 +18,7 @@ from tests.http import Body, append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
 from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at, prompts
-from tests.overview_cases import CASES, Case
+from tests.overview_cases import CASES
 from tests.traces import SENTINEL, traces_of
 
 _LINE = re.compile(r"^\[(\d+)\] (.*) \(said [\d-]+\)$", re.M)
@@ -85,12 +85,12 @@ def ada(make_app: MakeApp, model_server: ModelServer) -> Person:
     return Person(make_app(**at(model_server, overview=when("0 5 * * *"))), model_server)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_true_sentences_stay_and_lies_do_not(make_app: MakeApp, model_server: ModelServer, case: Case) -> None:
-    person = Person(make_app(**at(model_server, overview=when("manual"))), model_server, case.name)
-    person.know(*case.facts)
-    person.write(*((one.text, list(one.sources)) for one in case.sentences))
-    assert person.texts() == [one.text for one in case.sentences if one.is_true]
+def test_true_sentences_stay_and_lies_do_not(ada: Person) -> None:
+    for case in CASES:
+        person = Person(ada.app, ada.server, case.name)
+        person.know(*case.facts)
+        person.write(*((one.text, list(one.sources)) for one in case.sentences))
+        assert person.texts() == [one.text for one in case.sentences if one.is_true], case.name
 
 
 def test_sentences_name_facts_and_summaries_and_stand_in_the_head(ada: Person) -> None:
@@ -148,31 +148,29 @@ def test_a_summary_asks_for_it_at_its_time_and_nothing_new_asks_no_model(ada: Pe
 
 BROKEN: dict[str, Any] = {
     "no JSON": "I cannot do that.",
-    "no list": {"sentences": "Ada flies."},
     "no source": {"sentences": [{"text": "Ada flies to Rome.", "sources": []}]},
     "no such source": {"sentences": [{"text": "Ada flies to Rome.", "sources": [2]}]},
-    "no number": {"sentences": [{"text": "Ada flies to Rome.", "sources": ["1"]}]},
     "true for a number": {"sentences": [{"text": "Ada flies to Rome.", "sources": [True]}]},
     "no text": {"sentences": [{"sources": [1]}]},
     "a text for a sentence": {"sentences": ["Ada flies to Rome."]},
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN)
-def test_an_answer_of_lies_alone_is_repaired_or_refused_and_the_last_version_stays(ada: Person, broken: str) -> None:
-    ada.know("Ada flies to Rome on 3 June.")
-    ada.write(("Ada flies to Rome.", ["Rome on"]))
-    good(ada.client.post(f"{ada.address}/refresh"))
-    ada.server.mini.queue(BROKEN[broken], {"sentences": [{"text": "Ada flies to Rome on 3 June.", "sources": [1]}]})
-    ada.work()
-    assert ada.texts() == ["Ada flies to Rome on 3 June."]
-    good(ada.client.post(f"{ada.address}/refresh"))
-    ada.server.mini.queue(BROKEN[broken], BROKEN[broken])
-    ada.engine.job_queue.run_due(["overview"])
-    stands = ada.overview()
-    assert ada.texts() == ["Ada flies to Rome on 3 June."] and stands["version"] == 2
-    (job,) = [job for job in good(ada.client.get("/api/jobs"))["items"] if job["kind"] == "overview"]
-    assert "refused" in job["error"]
+def test_an_answer_of_lies_alone_is_repaired_or_refused_and_the_last_version_stays(ada: Person) -> None:
+    for name, broken in BROKEN.items():
+        person = Person(ada.app, ada.server, name.replace(" ", "-"))
+        person.know("Ada flies to Rome on 3 June.")
+        person.write(("Ada flies to Rome.", ["Rome on"]))
+        good(person.client.post(f"{person.address}/refresh"))
+        person.server.mini.queue(broken, {"sentences": [{"text": "Ada flies to Rome on 3 June.", "sources": [1]}]})
+        person.work()
+        assert person.texts() == ["Ada flies to Rome on 3 June."], name
+        good(person.client.post(f"{person.address}/refresh"))
+        person.server.mini.queue(broken, broken)
+        person.work()
+        assert person.texts() == ["Ada flies to Rome on 3 June."] and person.overview()["version"] == 2, name
+        (job,) = read_all(person.client, "/api/jobs", user_id=person.user)
+        assert "refused" in job["error"]
 
 
 def test_it_has_at_most_150_tokens(ada: Person) -> None:
