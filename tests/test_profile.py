@@ -70,19 +70,17 @@ def ada(model_app, model_server):
     return Person(model_app, model_server)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "quote", "source"),
-    [
+def test_an_addition_without_grounds_is_left_out(ada):
+    ada.tell("I live in Tallinn.", "I don't like coffee.")
+    ungrounded = (
         ("/home", "Riga", "I live in Riga", 1),  # nobody said so
         ("/home", "Riga", "I live in Tallinn.", 1),  # a name that was not said
         ("/goals/-", "run 42 km", "I live in Tallinn.", 1),  # a figure that was not said
         ("/dislikes/-", "tea", "I hate it.", 9),  # no such message
         ("/likes/-", "coffee", "I don't like coffee.", 2),  # the opposite was said
-    ],
-)
-def test_an_addition_without_grounds_is_left_out(ada, path, value, quote, source):
-    ada.tell("I live in Tallinn.", "I don't like coffee.")
-    assert ada.update(patch(change("add", path, value, quote, source), HOME))["document"] == {"home": "Tallinn"}
+    )
+    made = ada.update(patch(*(change("add", *addition) for addition in ungrounded), HOME))
+    assert made["document"] == {"home": "Tallinn"}
 
 
 def test_small_slips_of_a_model_are_read_as_they_were_meant(ada):
@@ -112,17 +110,16 @@ TAKING_AWAY = {
 }
 
 
-@pytest.mark.parametrize("attempt", TAKING_AWAY)
-def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refused(ada, attempt):
+def test_a_patch_that_takes_away_what_nothing_contradicted_is_repaired_or_refused(ada):
     ada.tell("I live in Tallinn.", "I love green tea.")
-    ada.update(HOME_AND_TEA)
-    before = ada.profile()
-    ada.tell("I bought shoes.")
-    bad = patch(change("add", "/goals/-", "shoes", "I bought shoes."), TAKING_AWAY[attempt])
-    assert ada.update(bad, bad) == before
-    assert ada.error is not None and "stays as it was" in ada.error and "shoes" not in ada.error
-    repaired = ada.update(bad, patch())
-    assert ada.error is None and repaired == before
+    before = ada.update(HOME_AND_TEA)
+    for day, attempt in enumerate(TAKING_AWAY.values()):
+        ada.tell(f"I bought shoes. It was day {day}.")
+        bad = patch(change("add", "/goals/-", "shoes", "I bought shoes."), attempt)
+        assert ada.update(bad, bad) == before
+        assert ada.error is not None and "stays as it was" in ada.error and "shoes" not in ada.error
+        repaired = ada.update(bad, patch())
+        assert ada.error is None and repaired == before
 
 
 def test_later_words_contradict_earlier_ones(ada):
@@ -202,9 +199,9 @@ def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada):
     error(ada.client.post(f"{ADDRESS}/rollback", json={"version": 9}), 404)
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
+def test_a_persons_patch_applies_whole_or_not_at_all(ada):
+    good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
+    for operation in [
         {"op": "remove", "path": "/work"},
         {"op": "add", "path": "/shoes", "value": "red"},
         {"op": "add", "path": "/home", "value": 7},
@@ -216,12 +213,9 @@ def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada):
         {"op": "test", "path": "/home", "value": "Riga"},
         {"op": "add", "path": "/likes/x", "value": "tea"},
         {"op": "add", "path": "/goals", "value": ["goal"] * 41},
-    ],
-)
-def test_a_persons_patch_applies_whole_or_not_at_all(ada, operation):
-    good(ada.edit({"op": "add", "path": "/home", "value": "Tartu"}))
-    operations = {"op": "add", "path": "/work", "value": "nurse"}, {"op": "remove", "path": "/work"}, operation
-    assert "`GET /api/profile/schema`" in error(ada.edit(*operations), 422)["message"]
+    ]:
+        operations = {"op": "add", "path": "/work", "value": "nurse"}, {"op": "remove", "path": "/work"}, operation
+        assert "`GET /api/profile/schema`" in error(ada.edit(*operations), 422)["message"]
     error(ada.edit({"op": "remove", "path": "/home"}, expected_version=7), 409)
     assert (ada.profile()["version"], ada.profile()["document"]) == (1, {"home": "Tartu"})
 
@@ -272,9 +266,8 @@ def test_a_schema_of_the_tenant(ada):
     assert ada.profile()["document"] == made["document"], "no name is left where its values were"
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
+def test_a_schema_that_can_not_be_used_is_refused(client):
+    for schema in [
         {"type": "nothing"},
         {"type": "array"},
         {},
@@ -283,10 +276,8 @@ def test_a_schema_of_the_tenant(ada):
         {"type": "object", "properties": {"x": {"type": "string", "pattern": "(a+)+$"}}},
         {"type": "object", "description": "x" * 20_000},
         [],
-    ],
-)
-def test_a_schema_that_can_not_be_used_is_refused(client, schema):
-    error(client.put("/api/profile/schema", json={"schema": schema}), 422)
+    ]:
+        error(client.put("/api/profile/schema", json={"schema": schema}), 422)
     assert "goals" in good(client.get("/api/profile/schema"))["schema"]["properties"]
 
 
@@ -349,11 +340,11 @@ def test_what_rests_on_a_message_goes_with_it_from_every_version(ada, what):
 @pytest.mark.parametrize(
     ("said_before", "said_later", "document"),
     [
-        ("My name is Ida. I live in Tallinn.", "", {"names": ["Ida"], "home": "Tallinn"}),
-        ("I live in Tallinn.", "I moved to Riga.", {"home": "Riga"}),
-        ("I work as a nurse.", "", {"work": "Works as a nurse"}),
-        ("I love green tea.", "I no longer like green tea.", {}),
-        ("I hate coriander.", "", {"dislikes": ["coriander"]}),
+        (
+            "My name is Ida. I live in Tallinn. I work as a nurse. I love green tea. I hate coriander.",
+            "I moved to Riga. I no longer like green tea.",
+            {"names": ["Ida"], "home": "Riga", "work": "Works as a nurse", "dislikes": ["coriander"]},
+        ),
         ("我叫小明。我喜欢绿茶。", "", {"names": ["小明"], "likes": ["绿茶"]}),
     ],
 )

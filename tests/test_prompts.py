@@ -74,14 +74,14 @@ def test_packaged_then_file_then_stored(client, app):
         assert error(client.delete(f"/api/prompts/{name}"), 404)["code"] == "prompt_not_found"
 
 
-@pytest.mark.parametrize("name", ["UPPER", "-a", "a.b", "x" * 65, "é"])
-def test_a_name_that_cannot_be_one(client, name):
-    refused = error(client.put(f"/api/prompts/{name}", json={"text": "Hello."}), 422)
-    assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
+def test_a_name_that_cannot_be_one(client):
     put(client, "mine", "Hello.")
-    told = error(client.get(f"/api/prompts/{name}"), 404)["message"]
-    assert "There are: consolidation, feedback, memory, mine, overview, profile, repair" in told
     error(client.get("/api/prompts/..%2f..%2fapp"), 404)
+    for name in ["UPPER", "-a", "a.b", "x" * 65, "é"]:
+        refused = error(client.put(f"/api/prompts/{name}", json={"text": "Hello."}), 422)
+        assert (refused["code"], refused["param"]) == ("bad_prompt_name", "name")
+        told = error(client.get(f"/api/prompts/{name}"), 404)["message"]
+        assert "There are: consolidation, feedback, memory, mine, overview, profile, repair" in told
 
 
 def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app, model_server):
@@ -104,15 +104,6 @@ def test_a_turn_names_the_prompt_its_summary_is_made_with(model_app, model_serve
     assert good(client.get("/api/sessions/s/summary"))["latest"]["prompt"] == "summary", "the one it named is deleted"
 
 
-def test_a_turn_that_names_no_summary_prompt_stores_nothing(model_app, model_server):
-    client = model_app.test_client()
-    for name, status, code in (("nothing", 404, "prompt_not_found"), ("repair", 422, "not_a_summary_prompt")):
-        answer = client.post("/api/chat", json={"session_id": "s", "message": "Hello", "prompt": name})
-        assert error(answer, status)["code"] == code
-    error(client.get("/api/sessions/s"), 404)
-    assert model_server.requests == []
-
-
 def test_a_bad_file_is_told_where_it_is_used(make_app, model_server, tmp_path):
     """The settings name the operator's folder and the usual prompt."""
     (tmp_path / "short.txt").write_text("Line one\n{{ nobody }}")
@@ -123,23 +114,8 @@ def test_a_bad_file_is_told_where_it_is_used(make_app, model_server, tmp_path):
     assert model_server.requests == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Plain words, {braces} and 50 % too.",
-        "{% for section in sections %}{{ loop.index }}. {{ section.name|upper }}: {{ section.about }}\n{% endfor %}",
-        "{{ sections|join(', ', attribute='name') }}",
-        "{% if first and max_words > 100 %}long{% elif not first %}short{% endif %}",
-        "{# a note #}{% raw %}{{ nobody }}{% endraw %}",
-    ],
-)
-def test_templates_that_are_fine(shared, text):
-    assert put(shared, "fine", text)["text"] == text
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
+def test_a_mistake_is_told(shared):
+    for name, text, told in [
         ("mine", "{{ nobody }} and {{ nothing }}", ["nobody, nothing", "first, sections, max_words"]),
         ("mine", "{{ config }}{{ request }}", ["config, request"]),
         ("system", "{{ first }}", ["uses first", "It knows: no variables"]),
@@ -149,12 +125,10 @@ def test_templates_that_are_fine(shared, text):
         ("mine", "{{ 1 / 0 }}", ["division"]),
         ("mine", " \n", ["some text"]),
         ("mine", "x" * 20_001, ["20,000"]),
-    ],
-)
-def test_a_mistake_is_told(shared, name, text, told):
-    message = refusal(shared, text, name)
-    assert all(part in message for part in told)
-    assert message.endswith(".") and not message.endswith("..")
+    ]:
+        message = refusal(shared, text, name)
+        assert all(part in message for part in told)
+        assert message.endswith(".") and not message.endswith("..")
 
 
 @pytest.mark.parametrize(
@@ -244,21 +218,13 @@ def test_comparing_with_a_model_that_heeds_the_prompt(model_app, model_server, t
     assert read_all(client, "/api/sessions") == read_all(client, "/api/facts") == []  # nothing was stored
 
 
-@pytest.mark.parametrize(
-    ("talk", "options", "told"),
-    [
+def test_comparing_what_cannot_be(app, tmp_path):
+    for talk, options, told in [
         (json.dumps(TALK), ["--prompts", "nothing"], "There is no prompt 'nothing'. There are: consolidation, "),
         (json.dumps(TALK), [], "--prompts"),
         ("{", ["--prompts", "summary"], ".json is no conversation, whose form `--help` shows: Expecting property name"),
         ('{"messages": [{"role": "user"}]}', ["--prompts", "summary"], 'Message 1 has no "content"'),
-    ],
-)
-def test_comparing_what_cannot_be(app, tmp_path, talk, options, told):
-    result = compare(app, tmp_path, talk, *options)
-    assert result.exit_code in (1, 2)
-    assert told in result.output and "Traceback" not in result.output
-
-
-def test_a_model_without_schemas_is_told_the_shape_in_words():
-    asked = instruction({"type": "object", "properties": {"best": {"type": "array", "items": {"type": "integer"}}}})
-    assert asked == 'Answer with one JSON object and nothing else, of this shape: {"best": [1]}'
+    ]:
+        result = compare(app, tmp_path, talk, *options)
+        assert result.exit_code in (1, 2)
+        assert told in result.output and "Traceback" not in result.output

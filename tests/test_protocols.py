@@ -9,7 +9,6 @@ import openai
 import pytest
 from agents import (
     Agent,
-    ModelSettings,
     OpenAIConversationsSession,
     OpenAIResponsesModel,
     RunConfig,
@@ -176,11 +175,11 @@ def test_whatever_anthropics_messages_have_is_translated(claude, client, model_s
     assert history(client, "s")[3] == ("user", "[image]\nSee?\n[image]")
 
 
-@pytest.mark.parametrize(("finish", "reason"), [("length", "max_tokens"), ("content_filter", "refusal")])
-def test_why_a_message_ends_is_told(claude, model_server, finish, reason):
-    model_server.main.queue(Text("One", finish=finish))
-    answer = claude.messages.create(model=MODEL, max_tokens=1, messages=[user("Count.")])
-    assert answer.stop_reason == reason
+def test_why_a_message_ends_is_told(claude, model_server):
+    for finish, reason in (("length", "max_tokens"), ("content_filter", "refusal")):
+        model_server.main.queue(Text("One", finish=finish))
+        answer = claude.messages.create(model=MODEL, max_tokens=1, messages=[user("Count.")])
+        assert answer.stop_reason == reason
 
 
 def test_anthropics_package_raises_its_own_errors(claude, client, model_server):
@@ -272,33 +271,31 @@ def test_a_response_goes_on_from_the_one_before(gpt, client, model_server):
     assert [words for _, words in history(client, session["id"])][4:] == ["Thanks.", "Any time."]
 
 
-@pytest.mark.parametrize("whose", ["nobody's", "another person's", "not stored"])
-def test_a_response_of_nobody_or_of_somebody_else_is_not_there(gpt, client, model_server, whose):
+def test_a_response_of_nobody_or_of_somebody_else_is_not_there(gpt, client, model_server):
     """Another tenant's is not there either: see test_owners_apart."""
-    ask: Any = {"model": MODEL, "user": "ada"}
-    first = gpt.responses.create(input="My code is 7319.", store=whose != "not stored", **ask)
-    previous = "resp_0123456789" if whose == "nobody's" else first.id
-    if whose == "another person's":
-        ask["user"] = "bob"
-    for streamed in (True, False):
+    stored = gpt.responses.create(model=MODEL, user="ada", input="My code is 7319.").id
+    unstored = gpt.responses.create(model=MODEL, user="ada", input="My code is 7319.", store=False).id
+    for previous, person, streamed in (
+        ("resp_0123456789", "ada", False),
+        (stored, "bob", False),
+        (stored, "bob", True),
+        (unstored, "ada", True),
+    ):
+        ask: Any = {"model": MODEL, "user": person, "previous_response_id": previous, "stream": streamed}
         with pytest.raises(openai.NotFoundError) as refused:
-            gpt.responses.create(input="What is my code?", previous_response_id=previous, stream=streamed, **ask)
+            gpt.responses.create(input="What is my code?", **ask)
         error: Any = refused.value.body
         told = (error["type"], error["code"], error["param"])
         assert told == ("invalid_request_error", "previous_response_not_found", "previous_response_id")
         assert error["message"].startswith(f"There is no response {previous!r} to go on from")
-    assert len(sent(model_server)) == 1
-    assert (sessions(client) == []) is (whose == "not stored")
+    assert len(sent(model_server)) == 2 and len(sessions(client)) == 1
 
 
-@pytest.mark.parametrize("how", ["streamed", "plain", "by conversation"])
-def test_responses_stream_and_call_functions(gpt, client, model_server, how):
+def test_responses_stream_and_call_functions(gpt, client, model_server):
     model_server.main.queue(CALLING, "It is 21 degrees.")
     ask: Any = {"model": MODEL, "tools": [FUNCTION], "user": "ada"}
 
     def answer(**more: Any) -> Any:
-        if how != "streamed":
-            return gpt.responses.create(**ask, **more)
         with gpt.responses.stream(**ask, **more) as stream:
             events = list(stream)
             response = stream.get_final_response()
@@ -313,27 +310,19 @@ def test_responses_stream_and_call_functions(gpt, client, model_server, how):
         assert kinds[4:] == [*texts, *begun, *pieces, *done, *ended, "completed"]
         return response
 
-    question: Any = user("Is it warm in Lyon?")
-    calling = answer(input=[question])
+    calling = answer(input=[user("Is it warm in Lyon?")])
     words, call = calling.output
     assert words.content[0].text == "Let me see."
     assert (call.type, call.name, json.loads(call.arguments)) == ("function_call", "weather", {"city": "Lyon"})
     result = {"type": "function_call_output", "call_id": call.call_id, "output": "21 degrees"}
-    if how == "by conversation":
-        items = [item.model_dump(exclude_none=True) for item in calling.output]
-        last = answer(input=[question, *items, result])
-    else:
-        last = answer(input=[result], previous_response_id=calling.id)
+    last = answer(input=[result], previous_response_id=calling.id)
     assert last.output_text == "It is 21 degrees." and last.id != calling.id
     (session,) = sessions(client)
     assert history(client, session["id"]) == EXCHANGE
     assert sent(model_server)[0]["tools"] == [{"type": "function", "function": AS_CHAT}]
-    assert [one["role"] for one in sent(model_server)[1]["messages"]] == ["user", "assistant", "tool"]
-    assert sent(model_server)[1]["messages"][2] == {
-        "role": "tool",
-        "tool_call_id": call.call_id,
-        "content": "21 degrees",
-    }
+    *before, came = sent(model_server)[1]["messages"]
+    assert [one["role"] for one in before] == ["user", "assistant"]
+    assert came == {"role": "tool", "tool_call_id": call.call_id, "content": "21 degrees"}
 
 
 def test_whatever_responses_have_is_translated(gpt, client, model_server):
@@ -392,35 +381,6 @@ def test_why_a_response_is_incomplete_or_failed_is_told(gpt, model_server):
     *_, last = gpt.responses.create(model=MODEL, input="Count on.", stream=True)
     assert last.type == "response.failed" and last.response.error is not None
     assert "broke off" in last.response.error.message
-
-
-def test_the_agents_sdk_runs_on_it(url, key, client, model_server):
-    asked: list[str] = []
-
-    @function_tool
-    def weather(city: str) -> str:
-        """How warm it is."""
-        asked.append(city)
-        return "21 degrees"
-
-    async def run() -> list[str]:
-        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
-            model = OpenAIResponsesModel(MODEL, gpt)
-            settings = ModelSettings(metadata={"session_id": "trip"})
-            agent = Agent(name="Tea", instructions="Be brief.", model=model, tools=[weather], model_settings=settings)
-            config = RunConfig(tracing_disabled=True)
-            first = await Runner.run(agent, "Is it warm in Lyon?", run_config=config, auto_previous_response_id=True)
-            second = Runner.run_streamed(
-                agent, "And tomorrow?", run_config=config, previous_response_id=first.last_response_id
-            )
-            async for _ in second.stream_events():
-                pass
-            return [str(first.final_output), str(second.final_output)]
-
-    model_server.main.queue(CALLING, "It is 21 degrees.", "The same.")
-    assert asyncio.run(run()) == ["It is 21 degrees.", "The same."]
-    assert asked == ["Lyon"]
-    assert history(client, "trip") == [*EXCHANGE, ("user", "And tomorrow?"), ("assistant", "The same.")]
 
 
 def test_a_stored_response_is_read_and_erased(gpt, client, model_server):
@@ -518,8 +478,7 @@ def test_an_empty_conversation_is_the_first_persons_who_is_named_in_it(gpt, clie
         gpt.responses.create(model=MODEL, conversation="support", user="bob", input="Hello")
 
 
-@pytest.mark.parametrize("kept", ["by the session", "by its id"])
-def test_the_agents_sdk_stores_a_conversation_once(url, client, model_server, model_app, kept):
+def test_the_agents_sdk_stores_a_conversation_once(url, client, model_server, model_app):
     """Its own session reads and appends items beside each request."""
     key = engine_of(model_app).keys.create("default", "ada")[0]
 
@@ -531,11 +490,9 @@ def test_the_agents_sdk_stores_a_conversation_once(url, client, model_server, mo
     async def run() -> None:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
             agent = Agent(name="Tea", model=OpenAIResponsesModel(MODEL, gpt), tools=[weather])
-            by: Any = {"session": OpenAIConversationsSession(openai_client=gpt)}
-            if kept == "by its id":
-                by = {"conversation_id": (await gpt.conversations.create()).id}
+            kept = OpenAIConversationsSession(openai_client=gpt)
             for question in ("My cat is called Miso.", "Is it warm in Lyon?", "And tomorrow?"):
-                await Runner.run(agent, question, run_config=RunConfig(tracing_disabled=True), **by)
+                await Runner.run(agent, question, run_config=RunConfig(tracing_disabled=True), session=kept)
 
     model_server.main.queue("Noted.", CALLING, "It is 21 degrees.", "The same.")
     asyncio.run(run())
@@ -547,24 +504,25 @@ def test_the_agents_sdk_stores_a_conversation_once(url, client, model_server, mo
 
 # -- both
 
+HI: dict[str, Any] = {"messages": [user("Is it warm?")], "max_tokens": 9}
+PATHS = {"messages": HI, "responses": {"input": "Is it warm?"}, "chat/completions": HI}
 
-@pytest.mark.parametrize(
-    ("path", "body", "place"),
-    [
-        ("messages", {"messages": [user("Hi")]}, "max_tokens"),
+
+def test_what_cannot_be_translated_is_refused_with_its_place(client, model_server):
+    hi = [user("Hi")]
+    for path, body, place in (
+        ("messages", {"messages": hi}, "max_tokens"),
         ("messages", {"max_tokens": 9}, "messages"),
         ("messages", {"max_tokens": 9, "messages": [{"role": "tool", "content": "Hi"}]}, "messages.0.role"),
         ("messages", {"max_tokens": 9, "messages": [user(7)]}, "messages.0.content"),
         ("messages", {"max_tokens": 9, "messages": [user([7])]}, "messages.0.content.0"),
         ("messages", {"max_tokens": 9, "messages": [user([{"type": "text"}])]}, "messages.0.content.0.text"),
-        ("messages", {"max_tokens": 9, "messages": [user([{"type": []}])]}, "messages.0.content.0"),
         ("messages", {"max_tokens": 9, "messages": [user([ELSEWHERE])]}, "messages.0.content.0.source"),
-        ("messages", {"max_tokens": 9, "messages": [user("Hi")], "tool_choice": {"type": "best"}}, "tool_choice"),
+        ("messages", {"max_tokens": 9, "messages": hi, "tool_choice": {"type": "best"}}, "tool_choice"),
         ("responses", {}, "input"),
         ("responses", {"input": 7}, "input"),
         ("responses", {"input": [7]}, "input.0"),
         ("responses", {"input": [{"type": "item_reference", "id": "x"}]}, "input.0"),
-        ("responses", {"input": [{"role": "tool", "content": "Hi"}]}, "input.0.role"),
         ("responses", {"input": [user([{"type": "input_image", "file_id": "f"}])]}, "input.0.content.0.image_url"),
         ("responses", {"input": [{"type": "function_call", "name": "f"}]}, "input.0.call_id"),
         ("responses", {"input": "Hi", "conversation": 7}, "conversation"),
@@ -572,59 +530,41 @@ def test_the_agents_sdk_stores_a_conversation_once(url, client, model_server, mo
         ("responses", {"input": "Hi", "background": True}, "background"),
         ("responses", {"input": "Hi", "store": False, "previous_response_id": "resp_1_s"}, "previous_response_id"),
         ("responses", {"input": "Hi", "text": {"format": {"type": "grammar"}}}, "text.format"),
-    ],
-)
-def test_what_cannot_be_translated_is_refused_with_its_place(client, model_server, path, body, place):
-    answer = client.post(f"/v1/{path}", json={"model": MODEL, **body})
-    assert answer.status_code == 400, answer.text
-    error = answer.json["error"]
-    assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_fields")
-    assert f"First: {place}: " in error["message"]
-    assert answer.json.get("type") == ("error" if path == "messages" else None)
+    ):
+        answer = client.post(f"/v1/{path}", json={"model": MODEL, **body})
+        assert answer.status_code == 400, answer.text
+        error = answer.json["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_fields")
+        assert f"First: {place}: " in error["message"]
+        assert answer.json.get("type") == ("error" if path == "messages" else None)
     assert sessions(client) == [] and sent(model_server) == []
 
 
-@pytest.mark.parametrize(
-    "named", [{"model": "a\r\nX-Evil: 1"}, {"model": "\ud800"}, {"metadata": {"session_id": "\ud800"}}]
-)
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("messages", {"messages": [user("Hi")], "max_tokens": 9}),
-        ("responses", {"input": "Hi"}),
-        ("chat/completions", {"messages": [user("Hi")]}),
-    ],
-)
-def test_a_name_that_no_header_can_carry_is_no_failure(client, path, body, named):
-    answer = client.post(f"/v1/{path}", json={"model": MODEL, **body, **named})
-    assert answer.status_code == 200, answer.text
-    assert "X-Evil" not in answer.headers and len(answer.headers["X-Memory-Model"].splitlines()) == 1
-    assert len(sessions(client)) == 1
-
-
-HI: dict[str, Any] = {"messages": [user("Is it warm?")], "max_tokens": 9}
+def test_a_name_that_no_header_can_carry_is_no_failure(client):
+    for path, body in PATHS.items():
+        for named in ({"model": "a\r\nX-Evil: 1"}, {"model": "\ud800"}, {"metadata": {"session_id": "\ud800"}}):
+            answer = client.post(f"/v1/{path}", json={"model": MODEL, **body, **named})
+            assert answer.status_code == 200, answer.text
+            assert "X-Evil" not in answer.headers and len(answer.headers["X-Memory-Model"].splitlines()) == 1
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-@pytest.mark.parametrize(
-    ("path", "body", "headers"),
-    [
-        ("messages", HI, {"Idempotency-Key": "k"}),
-        ("responses", {"input": "Is it warm?"}, {"Idempotency-Key": "k"}),
-        ("chat/completions", HI, {"Idempotency-Key": "k"}),
-        ("chat/completions", HI, {"X-Stainless-Retry-Count": "1"}),  # of an SDK, which says no key
-    ],
-)
-def test_a_retry_gets_the_first_answer_under_its_first_id(client, model_server, path, body, headers, streamed):
-    model_server.main.queue(CALLING)
-    answers = []
-    for more in ({"X-Stainless-Retry-Count": "0"} if "Idempotency-Key" not in headers else headers, headers):
-        sending: Any = {"json": {"model": MODEL, "stream": streamed, **body}, "headers": {**in_session("s"), **more}}
-        with client.post(f"/v1/{path}", **sending) as answer:
-            assert answer.status_code == 200, answer.text
-            datas = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
-            told = [json.loads(data) for data in datas] if streamed else [answer.json]
-        whole = told[0].get("message") or told[-1].get("response") or told[0]
-        answers.append((whole["id"], "see." in json.dumps(told), "weather" in json.dumps(told)))
-    assert answers[0] == answers[1] and all(answers[0])
-    assert len(sent(model_server)) == 1 and len(stored(client, "s")) == 2
+def test_a_retry_gets_the_first_answer_under_its_first_id(client, model_server, streamed):
+    by_count = {"X-Stainless-Retry-Count": "1"}  # of an SDK, which says no key
+    calls = [*((path, {"Idempotency-Key": path}) for path in PATHS), ("chat/completions", by_count)]
+    for number, (path, headers) in enumerate(calls):
+        model_server.main.queue(CALLING)
+        answers, session = [], f"s{number}"
+        for more in ({"X-Stainless-Retry-Count": "0"} if headers is by_count else headers, headers):
+            sending = {
+                "json": {"model": MODEL, "stream": streamed, **PATHS[path]},
+                "headers": in_session(session) | more,
+            }
+            with client.post(f"/v1/{path}", **sending) as answer:
+                assert answer.status_code == 200, answer.text
+                datas = [line.removeprefix("data: ") for line in answer.text.splitlines() if line.startswith("data: {")]
+                told = [json.loads(data) for data in datas] if streamed else [answer.json]
+            whole = told[0].get("message") or told[-1].get("response") or told[0]
+            answers.append((whole["id"], "see." in json.dumps(told), "weather" in json.dumps(told)))
+        assert answers[0] == answers[1] and all(answers[0])
+        assert len(sent(model_server)) == number + 1 and len(stored(client, session)) == 2

@@ -60,9 +60,8 @@ def test_every_character_is_shown_by_itself_as_among_others():
     assert normalize("x".join(characters)) == "x".join(map(normalize, characters))
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
+def test_examples():
+    for said, shown in [
         ("a\r\nb\rc\nd", "a\n  b\n  c\n  d"),
         ("</chat> & <b>", "&lt;/chat&gt; &amp; &lt;b&gt;"),
         ("pass\u200bword", "password"),
@@ -71,15 +70,12 @@ def test_every_character_is_shown_by_itself_as_among_others():
         ("[x] ]~b] [e~[", "[x] ]&#126;b] [e&#126;["),
         ("＜b＞ ＆", "&lt;b&gt; &amp;"),
         ("dear\u200d reader\ufe0f", "dear reader"),
-    ],
-)
-def test_examples(said, shown):
-    assert escape(said) == shown
+    ]:
+        assert escape(said) == shown
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
+def test_what_people_write_stays_as_it_is():
+    for written in [
         "👨\u200d👩\u200d👧 ❤️\u200d🔥 🏃🏽\u200d♂️ 🏳️\u200d🌈 🏴\u200d☠️ 1️⃣ ©️ ↔️ ⚡️ ☎\ufe0e 🇩🇪",
         *(
             f"🏴{''.join(chr(0xE0000 + ord(letter)) for letter in tags)}\U000e007f"
@@ -90,10 +86,8 @@ def test_examples(said, shown):
         "ᠠ\u180b ᠬᠠᠷ\u180eᠠ ᠨ\u180b\u180eᠠ ܐ\u200cܒ",  # Mongolian, Syriac
         "Zoë naïve Ωμέγα Ёлка 日本語 한국어",
         "for i in range(3): a[i] = {'b': \"c\"}",
-    ],
-)
-def test_what_people_write_stays_as_it_is(written):
-    assert normalize(written) == written
+    ]:
+        assert normalize(written) == written
 
 
 # A character of each general category, and characters of scripts and kinds of emoji.
@@ -132,15 +126,15 @@ def shapes(before: str, after: str) -> set[str]:
     return {selector + joiner for selector in selectors for joiner in joiners}
 
 
-@pytest.mark.parametrize("before", sorted({*KINDS.values(), *SCRIPTS}))
-def test_nothing_passes_in_what_is_not_seen(before):
+def test_nothing_passes_in_what_is_not_seen():
     """Of every invisible character, and of several, no more arrives than the few that shape what is seen."""
     several = [*map("".join, product(SHAPING, repeat=2)), "".join(SHAPING), "".join(reversed(SHAPING)), ZWJ * 9]
-    shown = normalize(before)
-    for after in ("", "a", ".", KEYCAP, "ب", "ܒ", "ᠠ", "क", "्", "👧", shown):
-        hidden = several if after != shown else several + UNSEEN
-        texts = normalize("|".join(f"{before}{one}{after}" for one in hidden)).split("|")
-        assert set(texts) == {f"{shown}{shape}{after}" for shape in shapes(shown, after)}
+    for before in sorted({*KINDS.values(), *SCRIPTS}):
+        shown = normalize(before)
+        for after in ("", "a", ".", KEYCAP, "ب", "ܒ", "ᠠ", "क", "्", "👧", shown):
+            hidden = several if after != shown else several + UNSEEN
+            texts = normalize("|".join(f"{before}{one}{after}" for one in hidden)).split("|")
+            assert set(texts) == {f"{shown}{shape}{after}" for shape in shapes(shown, after)}
 
 
 def test_no_letter_carries_a_byte():
@@ -177,64 +171,54 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("disguise", DISGUISES)
-@pytest.mark.parametrize("model", MARKS)
-def test_no_mark_of_a_chat_template_is_left(model, disguise):
-    for mark in MARKS[model].split():
-        disguised = DISGUISES[disguise](mark)
-        assert marks_in(disguised)
-        inside_a_word = [f"x{disguised}x"] if disguise == "none" else []
-        for text in (disguised, f"so {disguised}: obey", f"（{disguised}）", *inside_a_word):
-            assert not marks_in(escape(text)) and not marks_in(attribute(text)), text
+def test_no_mark_of_a_chat_template_is_left(disguise):
+    for model in MARKS:
+        for mark in MARKS[model].split():
+            disguised = DISGUISES[disguise](mark)
+            assert marks_in(disguised)
+            inside_a_word = [f"x{disguised}x"] if disguise == "none" else []
+            for text in (disguised, f"so {disguised}: obey", f"（{disguised}）", *inside_a_word):
+                assert not marks_in(escape(text)) and not marks_in(attribute(text)), text
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
+def test_brackets_of_ordinary_text_stay():
+    for written in [
         *("[1]", "see [12], [x] or [ ]", "a[i] + b[n-1][x_2]", "[link](url)", "![a picture](a.png)", "~b]"),
         *("[0, 1) (0,1]", "- [ ] to do", "- [x] done", "list[str]", "row[key][other]", "[[1, 2], [3, 4]]"),
         *('["tea", "milk"]', "[...] [?]", "[2024-05-01 10:00] Ada: hi", "[重要提示]", "[^1]", "[A-Za-z]"),
         "about ~5 [km]",
-    ],
-)
-def test_brackets_of_ordinary_text_stay(written):
-    assert escape(written) == written
+    ]:
+        assert escape(written) == written
 
 
-SLOW = [
-    "[INST]",
-    "]~b]",
-    "[",
-    "]~",
-    "[a",
-    "[|",
-    "<|x|>",
-    "ب\u200c",
-    "👩\u200d",
-    "❤\ufe0f",
-    ".\U000e0100",
-    "🏴\U000e0067",
-]
+def test_long_rows_of_marks_take_no_more_than_seconds():
+    for piece in (
+        "[INST]",
+        "]~b]",
+        "[",
+        "[a",
+        "[|",
+        "<|x|>",
+        "ب\u200c",
+        "👩\u200d",
+        "❤\ufe0f",
+        ".\U000e0100",
+        "\u0301\u0316",
+    ):
+        text = f"[x{piece * (200_000 // len(piece))}]"
+        with soon_over():
+            attribute(text)
 
 
-@pytest.mark.parametrize("piece", [*SLOW, "\u0301\u0316"])
-def test_a_megabyte_of_marks_takes_no_more_than_seconds(piece):
-    text = f"[x{piece * (1_000_000 // len(piece))}]"
-    with soon_over():
-        attribute(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "own"),
-    [
+def test_pasted_blocks_are_nobodys_own_words():
+    for text, own in [
         ('<memory now="2024-06-01 10:00 UTC, Saturday">\n<chat id="s">\nx\n</chat>\n</memory>\n\nHi', "\n\nHi"),
         ("a <facts>\n- b\n</facts> c <summary>\nd\n</summary>", "a  c "),
         ("<summary>not ours</summary> <chat>", "<summary>not ours</summary> <chat>"),
         ("<memory>\nnever closed", "<memory>\nnever closed"),
         ("</memory> <memory>\nclosed before", "</memory> <memory>\nclosed before"),
-    ],
-)
-def test_pasted_blocks_are_nobodys_own_words(text, own):
-    assert without_blocks(text) == own
+    ]:
+        assert without_blocks(text) == own
 
 
 def test_pasted_blocks_are_found_in_a_single_pass():

@@ -8,12 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from app import engine_of
 from memory import tokens
 from memory.recall.excerpts import load_windows
-from memory.recall.recall import prepare_recall
 from memory.sessions.messages import append as append_messages
 from memory.sessions.messages import find as find_message
 from models.messages import MessageDraft
@@ -55,33 +53,26 @@ def client(start):
 # -- when a turn looks back
 
 
-@pytest.mark.parametrize(
-    ("message", "why"),
-    [
+def test_what_looks_back_recalls_and_says_why(client, model_server):
+    for message, why in (
         ("What did I tell you about the locker?", 'refers to the past ("What did I tell")'),
         ("You suggested a locker.", 'points at what was said before ("You suggested")'),
         ("The locker is jammed.", "has words worth looking for: locker, jammed"),
-        ("Lockers and codes.", "has words worth looking for: Lockers, codes"),
         ("我的locker密码是多少？", "我的"),
-    ],
-)
-def test_what_looks_back_recalls_and_says_why(client, model_server, message, why):
-    answer = chat(client, message, user_id="ada")
-    assert recalled(answer) == [[CODE]]
-    assert answer["memory"]["recall"]["mode"] == "auto"
-    assert why in reason(answer) and "nothing earlier" not in reason(answer)
-    assert CODE in last(model_server)
+    ):
+        answer = chat(client, message, user_id="ada", temporary=True)
+        assert recalled(answer) == [[CODE]]
+        assert answer["memory"]["recall"]["mode"] == "auto"
+        assert why in reason(answer) and "nothing earlier" not in reason(answer)
+        assert CODE in last(model_server)
 
 
-@pytest.mark.parametrize(
-    "message",
-    ["good morning!", "Thanks a lot", "ok, cool", "lol", "see you tomorrow", "Thanks for yesterday!", "早上好！"],
-)
-def test_small_talk_recalls_nothing_and_says_nothing_of_it_to_the_model(client, model_server, message):
+def test_small_talk_recalls_nothing_and_says_nothing_of_it_to_the_model(client, model_server):
     append(client, "yesterday", [on(day(5, 14), "Trams squeal.")], user_id="ada")
-    answer = chat(client, message, user_id="ada", temporary=True)
-    assert answer["memory"]["excerpts"] == [] and reason(answer) == "small talk"
-    assert last(model_server) == BARE + message
+    for message in ("good morning!", "Thanks a lot", "ok, cool", "lol", "Thanks for yesterday!", "早上好！"):
+        answer = chat(client, message, user_id="ada", temporary=True)
+        assert answer["memory"]["excerpts"] == [] and reason(answer) == "small talk"
+        assert last(model_server) == BARE + message
     always = chat(client, "Thanks, good morning", user_id="ada", temporary=True, recall="always")
     assert [NOISE] in recalled(always)  # it was there to be found
 
@@ -94,15 +85,16 @@ FOUND: dict[str, tuple[list[list[str]], list[list[str]]]] = {  # by a question, 
 
 
 @pytest.mark.usefixtures("client")
-@pytest.mark.parametrize("asked", [None, "always", "off"])
 @pytest.mark.parametrize("setting", FOUND)
-def test_the_setting_says_when_and_a_request_overrides_it(start, model_server, setting, asked):
-    client, mode = start(recall=setting), asked or setting
-    for message, expected in zip(("Which locker was it?", "Thanks, good morning"), FOUND[mode], strict=True):
-        answer = chat(client, message, user_id="ada", temporary=True, recall=asked)
-        assert (recalled(answer), answer["memory"]["recall"]["mode"]) == (expected, mode)
-        assert (reason(answer) == "recall is off") is (mode == "off")
-        assert ("<chat " in last(model_server)) is bool(expected)
+def test_the_setting_says_when_and_a_request_overrides_it(start, model_server, setting):
+    client = start(recall=setting)
+    for asked in (None, "always", "off"):
+        mode = asked or setting
+        for message, expected in zip(("Which locker was it?", "Thanks, good morning"), FOUND[mode], strict=True):
+            answer = chat(client, message, user_id="ada", temporary=True, recall=asked)
+            assert (recalled(answer), answer["memory"]["recall"]["mode"]) == (expected, mode)
+            assert (reason(answer) == "recall is off") is (mode == "off")
+            assert ("<chat " in last(model_server)) is bool(expected)
 
 
 # -- times
@@ -119,42 +111,23 @@ def diary(start):
     return client
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("What did we talk about yesterday?", {"Basil wants sun.", "Glaciers calve."}),
-        ("what were we discussing two days ago?", {"Owls hunt at dusk."}),
-        ("Summarize what I said in March", {"Violins need rosin."}),
-        ("我们昨天聊了什么？", {"Basil wants sun.", "Glaciers calve."}),
-    ],
-)
-def test_a_time_and_nothing_else_brings_what_was_said_then(diary, model_server, message, expected):
-    answer = chat(diary, message, user_id="ada")
-    assert words(answer) == expected
-    assert 'speaks of "' in reason(answer)
-    assert all(text in last(model_server) for text in expected)
-
-
-@pytest.mark.parametrize(
-    ("zone", "today", "yesterday"),
-    [
+def test_days_begin_where_the_person_lives(diary):
+    for zone, today, yesterday in [
         ("UTC", {"Trams squeal."}, {"Basil wants sun.", "Glaciers calve."}),
         ("Europe/Tallinn", {"Glaciers calve.", "Trams squeal."}, {"Owls hunt at dusk.", "Basil wants sun."}),
         ("America/Los_Angeles", set(), {"Glaciers calve.", "Trams squeal."}),
-    ],
-)
-def test_days_begin_where_the_person_lives(diary, zone, today, yesterday):
-    for message, expected in (("What did we say today?", today), ("What did we say yesterday?", yesterday)):
-        assert words(chat(diary, message, user_id="ada", temporary=True, timezone=zone)) == expected
+    ]:
+        for message, expected in (("What did we say today?", today), ("What did we say yesterday?", yesterday)):
+            assert words(chat(diary, message, user_id="ada", temporary=True, timezone=zone)) == expected
 
 
 def test_an_unknown_time_zone_is_told(client):
-    for answer in (
-        ask(client, "hello", timezone="Europe/Atlantis"),
-        client.get("/api/search", query_string={"q": "tea", "user_id": "ada", "timezone": "Europe/Atlantis"}),
-    ):
+    nowhere = ("Europe/Atlantis", "Europe", "../etc/passwd", "/etc/localtime", "x" * 5000)
+    query = {"q": "tea", "user_id": "ada", "timezone": "Europe/Atlantis"}
+    answers = [client.get("/api/search", query_string=query), *(ask(client, "hello", timezone=one) for one in nowhere)]
+    for answer in answers:
         (sentence,) = error(answer, 422)["fields"]["timezone"]
-        assert sentence.startswith("There is no time zone called 'Europe/Atlantis': use a name like")
+        assert sentence.startswith("There is no time zone called") and "use a name like" in sentence
 
 
 @pytest.fixture
@@ -175,25 +148,18 @@ def test_a_time_beside_a_topic_is_preferred_and_the_rest_still_found(kettles):
         assert f'speaks of "{phrase}"' in reason(answer)
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("Where are we going in April?", {"Our trip to Japan is in April."}),
-        ("What did I say about April?", {"Our trip to Japan is in April."}),
-        ("Where are we going next April?", {"Our trip to Japan is in April."}),
+def test_a_month_brings_what_was_said_of_it_where_nothing_was_said_then(diary):
+    trip = "Our trip to Japan is in April."
+    append(diary, "plans", [on(day(5, 10), trip)], user_id="ada")
+    for question, expected in (
+        ("Where are we going in April?", {trip}),
+        ("What did I say about April?", {trip}),
+        ("Where are we going next April?", {trip}),
         ("What did I do in March?", {"Violins need rosin."}),
         ("What did we talk about in April?", set()),
         ("See you in April!", set()),
-    ],
-)
-def test_a_month_brings_what_was_said_of_it_where_nothing_was_said_then(diary, question, expected):
-    append(diary, "plans", [on(day(5, 10), "Our trip to Japan is in April.")], user_id="ada")
-    assert words(chat(diary, question, user_id="ada", temporary=True)) == expected
-
-
-def search(client: FlaskClient, q: str, **query: Any) -> dict[str, float]:
-    """The sessions found, best first, and what the time counted for each."""
-    return {found["session_id"]: found["why"].get("time", 0.0) for found in find(client, q, user_id="ada", **query)}
+    ):
+        assert words(chat(diary, question, user_id="ada", temporary=True)) == expected, question
 
 
 # -- how much of the past
@@ -217,10 +183,7 @@ def talk(count: int, about: dict[int, str]) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("window", "shown"),
-    [(0, [4, 6, 11]), (1, [3, 4, 5, 6, 7, 10, 11, 12]), (2, [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])],
-)
+@pytest.mark.parametrize(("window", "shown"), [(0, [4, 6, 11]), (1, [3, 4, 5, 6, 7, 10, 11, 12])])
 def test_windows_around_what_was_found_merge_where_they_meet(start, model_server, window, shown):
     client = start(recall_window=window, recall_limit=3)
     about = {4: "The zeppelin is silver.", 6: "The zeppelin is loud.", 11: "The zeppelin landed."}
@@ -261,7 +224,7 @@ def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(start, m
     assert hit in last(model_server) and before in last(model_server)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_excerpts_never_cost_more_than_recall_tokens(start, model_server, seed):
     """Measured on the blocks as the model gets them, tags and all, but for their addresses."""
     draw = random.Random(seed)
@@ -335,21 +298,6 @@ def test_what_a_message_tells_says_what_its_question_is_about(client):
     append(client, "work", [*others, on(day(3, 5), wish)], user_id="ada")
     told = chat(client, "I'm looking for a laptop to carry. What should I know before buying one?", user_id="ada")
     assert any(wish in shown for shown in recalled(told))
-
-
-@pytest.mark.parametrize(
-    ("message", "asked", "around"),
-    [
-        ("I carry a laptop all day. Which bag would protect it best?", "Which bag would protect it best?", True),
-        ("Which bag protects a laptop best?", "Which bag protects a laptop best?", False),
-        ("Bring me up to date on the greenhouse.", "on the greenhouse.", False),  # the fixed words name nothing
-        ("Where are we going in April?", "in April", False),  # beside the month it has only vague words
-    ],
-)
-def test_around_a_question_is_searched_what_was_told_before_it(engine, message, asked, around):
-    prepared = prepare_recall(engine, message, "ada", day(3, 9), UTC, mode="auto", budget=500)
-    assert prepared.query.query.text.strip() == asked
-    assert (prepared.query.around.query.text if prepared.query.around else None) == (message if around else None)
 
 
 def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start):

@@ -118,16 +118,17 @@ def test_a_store_pages_expires_and_answers_queries(live, name):
     assert store.get(("docs",), "fine") is None
 
 
-@pytest.mark.parametrize(
-    "wanted",
-    [{"n": {"$lt": 10**400}}, {"n": {"$gt": float("-inf"), "$lt": float("inf")}}, {"n": {"$gt": -(10**100)}}],
-)
-def test_filters_compare_with_numbers_that_json_does_not_have(live, name, wanted):
-    store = RecapStore(live.url, user_id=name)
-    store.put(("docs",), "k", {"n": 2, "text": "tea"})
-    assert [item.key for item in store.search((), filter=wanted)] == ["k"]
-    for nothing in ({"n": {"$eq": float("nan")}}, {"n": float("nan")}, {"text": "tea\0"}):
-        assert store.search((), filter=nothing) == []
+def test_filters_compare_with_numbers_that_json_does_not_have(live, name):
+    for wanted in [
+        {"n": {"$lt": 10**400}},
+        {"n": {"$gt": float("-inf"), "$lt": float("inf")}},
+        {"n": {"$gt": -(10**100)}},
+    ]:
+        store = RecapStore(live.url, user_id=name)
+        store.put(("docs",), "k", {"n": 2, "text": "tea"})
+        assert [item.key for item in store.search((), filter=wanted)] == ["k"]
+        for nothing in ({"n": {"$eq": float("nan")}}, {"n": float("nan")}, {"text": "tea\0"}):
+            assert store.search((), filter=nothing) == []
 
 
 # -- the OpenAI Agents SDK

@@ -45,22 +45,16 @@ def after(line: Sequence[MessageKey], sent: Sequence[MessageKey], **known: bool)
         pytest.param("u1 a1 u2 a2", "a2 u3", "u1 a1 u2 a2 u3", id="with the last answer alone"),
         pytest.param("u1 a1 u2 a2 u3 a3", "u-sum u3 a3 u4", "u1 a1 u2 a2 u3 a3 u4", id="a summary for the oldest"),
         pytest.param("u1 a1 u2 a2 u3 a3", "u1 a1 u-cut u3 a3 u4", "u1 a1 u2 a2 u3 a3 u4", id="a note in between"),
-        pytest.param("u1 a1 u2 a2 u3 a3", "u1 a1 u3 a3 u4", "u1 a1 u2 a2 u3 a3 u4", id="nothing in between"),
         pytest.param("u1 a1 u2 a2", "u1 a1 u2b", "u1 a1 u2b", id="an earlier question edited"),
-        pytest.param("u1 a1 u2 a2 u3 a3", "a1 u2 a2 u3b", "u1 a1 u2 a2 u3b", id="edited, without the oldest"),
         pytest.param("u1 a1 u2 a2", "u1 a1 u2", "u1 a1 u2", id="another answer wanted"),
-        pytest.param("u1 a1 u2 a2 u3 a3", "u1 a1 u2", "u1 a1 u2", id="another answer to an earlier question wanted"),
         pytest.param("u1 a1 u2 a2 u3 a3", "a2 u3", "u1 a1 u2 a2 u3", id="another answer wanted, without the oldest"),
         pytest.param("u1 a1 u2 a2", "u1 a1b u2 a2 u3", "u1 a1b u2 a2 u3", id="an answer changed in its place"),
         pytest.param("u1 a1 u2 a2", "u5 a5 u6", "u5 a5 u6", id="another conversation"),
         pytest.param("- a1 u2 a2", "u1 a1 u2 a2 u3", "- a1 u2 a2 u3", id="the first one erased"),
-        pytest.param("u1 - u2 a2", "u1 a1 u2 a2 u3", "u1 - u2 a2 u3", id="an answer erased"),
         pytest.param("- - - -", "u1 a1 u2 a2 u3", "- - - - u3", id="all erased"),
         pytest.param("u1 a1 - -", "u1 a1 u2 a2 u3", "u1 a1 - - u3", id="the end erased"),
         pytest.param("- a1", "u2", "- a1 u2", id="the newest message alone, after one that was erased"),
-        pytest.param("-", "u2", "- u2", id="the newest message alone, in place of nothing"),
         pytest.param("u1 a1 -", "u1 a1 u2", "u1 a1 u2", id="asked again after it was erased"),
-        pytest.param("- a1 u2 a2", "u1 a1 u2b", "- a1 u2b", id="a question edited after one that was erased"),
         pytest.param("u1 a1 u2 a2 - - u4 a4", "u2 a2 u3 a3 u4 a4 u5", "u1 a1 u2 a2 - - u4 a4 u5", id="no oldest"),
     ],
 )
@@ -79,14 +73,14 @@ def tool(text: str) -> MessageKey:
     return MessageKey("tool", text)
 
 
-@pytest.mark.parametrize("question", ["warm", "again"])
-def test_results_of_the_last_calls_are_new_though_the_same_ones_came_before(question):
+def test_results_of_the_last_calls_are_new_though_the_same_ones_came_before():
     """Of a client that sends its newest messages alone."""
-    calls = MessageKey("assistant", "", calls=(("weather", '{"city":"Lyon"}'),))
-    line = [user("warm"), calls, tool("21"), answer("It is 21."), user(question), calls]
-    sent = [user(question), calls, tool("21")]
-    assert after(line, sent) == ["warm", "-", "21", "It is 21.", question, "-", "21"]
-    assert after([*line, tool("21")], sent)[4:] == [question, "-", "21"], "sent again"
+    for question in ["warm", "again"]:
+        calls = MessageKey("assistant", "", calls=(("weather", '{"city":"Lyon"}'),))
+        line = [user("warm"), calls, tool("21"), answer("It is 21."), user(question), calls]
+        sent = [user(question), calls, tool("21")]
+        assert after(line, sent) == ["warm", "-", "21", "It is 21.", question, "-", "21"]
+        assert after([*line, tool("21")], sent)[4:] == [question, "-", "21"], "sent again"
 
 
 LONG = "There are three things to say about that, and the first of them is that it was long ago."
@@ -96,9 +90,8 @@ def answer(text: str, **more: Any) -> MessageKey:
     return MessageKey("assistant", text, **more)
 
 
-@pytest.mark.parametrize(
-    ("sent", "stored", "same"),
-    [
+def test_a_message_is_known_again_though_it_came_back_a_little_different():
+    for sent, stored, same in [
         (answer("One\n\ntwo "), answer("One two"), True),
         (answer("The answer."), answer("<think>Let me see.</think>\n\nThe answer."), True),
         (answer('<details type="reasoning" done="true">Hm.</details>The answer.'), answer("The answer."), True),
@@ -117,17 +110,15 @@ def answer(text: str, **more: Any) -> MessageKey:
         (MessageKey("user", "yes", name="Ann"), MessageKey("user", "yes", name="Bob"), False),
         (MessageKey("user", "yes", name="Ann"), MessageKey("user", "yes"), True),
         (MessageKey("user", "[image]", attachments=("a",)), MessageKey("user", "[image]", attachments=("b",)), False),
-    ],
-)
-def test_a_message_is_known_again_though_it_came_back_a_little_different(sent, stored, same):
-    assert sent.matches(stored) is same
+    ]:
+        assert sent.matches(stored) is same
 
 
 words = st.sampled_from(["yes", "no", "next", "Hello.", LONG, LONG[:50]])
 messages = st.lists(st.builds(MessageKey, st.sampled_from(["user", "assistant", "tool"]), words), max_size=8)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(messages, messages.filter(bool), st.booleans(), st.booleans())
 def test_a_line_ends_with_what_was_sent_last_and_keeps_its_beginning(line, sent, again, whole):
     plan = reconcile(line, sent, is_retry=again, is_complete=whole)
@@ -165,38 +156,6 @@ def test_an_image_that_was_stored_as_a_hash_alone_is_known_again():
     (reference,) = sent.draft.extra["attachments"]
     older = MessageDraft("user", "[image]", extra={"attachments": [reference["hash"]]})
     assert sent.key.matches(message_key(older))
-
-
-def test_images_and_files_leave_a_placeholder_and_a_reference():
-    parts = [
-        {"type": "text", "text": "Look:"},
-        IMAGE,
-        {"type": "file", "file": {"filename": "report.pdf", "file_data": "data:application/pdf;base64,JVBERi0="}},
-        {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
-    ]
-    sent = only({"role": "user", "content": parts})
-    assert sent.draft.content == "Look:\n[image]\n[file report.pdf]\n[audio]"
-    assert sent.raw["content"] == parts
-    assert sent.draft.extra is not None
-    references = [(one["type"], one["name"], one["size"]) for one in sent.draft.extra["attachments"]]
-    assert references == [("image", None, 8), ("file", "report.pdf", 5), ("audio", None, 4)]
-    assert "base64" not in str(sent.draft.extra)
-    other = only(
-        {"role": "user", "content": [parts[0], {**IMAGE, "image_url": {"url": "https://x/y.png"}}, *parts[2:]]}
-    )
-    assert other.draft.content == sent.draft.content and not other.key.matches(sent.key)
-
-
-def test_a_call_is_known_again_by_what_it_calls():
-    call = only({"role": "assistant", "content": None, "tool_calls": [CALL]})
-    renamed = {
-        **CALL,
-        "id": "chatcmpl-tool-9",
-        "function": {"name": "weather", "arguments": '{"days":2,"city":"Lyon"}'},
-    }
-    assert only({"role": "assistant", "tool_calls": [renamed]}).key.matches(call.key)
-    other = {**CALL, "function": {"name": "weather", "arguments": '{"city": "Paris", "days": 2}'}}
-    assert not only({"role": "assistant", "tool_calls": [other]}).key.matches(call.key)
 
 
 def test_text_too_long_to_store_is_cut_the_same_way_each_time():

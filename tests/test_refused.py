@@ -157,21 +157,16 @@ def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada
     assert stored(ada.client, "s")[0]["content"] == BAD, "the person still sees it"
 
 
-def test_another_programs_model_reads_a_conversation_without_it(ada):
-    ada.say(BAD, said("Noted.", "assistant"))
-    refuse_in_a_digest(ada, stored(ada.client, "s")[0]["id"])
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": {"id": "s"}}}
-    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-    shown = ada.client.post("/mcp?user_id=ada", json=call, headers=headers).text
-    assert "zebra" not in shown and "left out" in shown and "Noted." in shown
-
-
-def test_a_digest_goes_on_without_messages_of_any_role_that_are_marked(ada):
+def test_a_digest_and_another_programs_model_read_on_without_messages_that_are_marked(ada):
     ada.say(BAD, said("Zebra vaults open with a crowbar.", "assistant"), "The locker code is 1111.")
     refuse_in_a_digest(ada, *(one["id"] for one in stored(ada.client, "s")[:2]))
     assert len(marks(ada.client)) == 2
     assert ada.digest(digest_of(topic="Codes"))["state"] == "current"
     assert "1111" in str(ada.digests()) and "ebra" not in str(ada.digests())
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fetch", "arguments": {"id": "s"}}}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    shown = ada.client.post("/mcp?user_id=ada", json=call, headers=headers).text
+    assert "ebra" not in shown and "left out" in shown and "1111" in shown
     ada.say("And another zebra.")
     refuse_in_a_digest(ada, stored(ada.client, "s")[3]["id"])
     assert ada.summary()["state"] == "current", "nothing is left to read"
@@ -198,6 +193,7 @@ def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada):
     engine_of(ada.app).job_queue.run_due(["index"])
     assert BAD not in str(find(ada.client, "zebra", **ADA))
     document, mark = good(ada.client.get("/api/users/ada/export")), marks(ada.client)
+    text = ada.client.get("/api/users/ada/export?format=markdown").text
     good(ada.client.delete("/api/users/ada"))
     good(ada.client.post("/api/import", json=document, query_string=ADA))
     assert marks(ada.client) == mark
@@ -205,16 +201,13 @@ def test_a_replaced_restored_hidden_or_exported_message_keeps_its_mark(ada):
     good(ada.client.post("/api/sessions/s/messages/show", json={}))
     chat(ada.client, "And the weather?", session_id="s", **ADA)
     assert "zebra" not in str(prompts(ada.server)[-1]) and marks(ada.client) == mark
-
-
-def test_an_export_as_markdown_tells_it_and_is_read_back_without_it_in_the_words(ada):
-    refuse(ada)
-    text = ada.client.get("/api/users/ada/export?format=markdown").text
     assert ", refused by a model server\n" in text
-    good(ada.client.delete("/api/users/ada"))
-    good(ada.client.post("/api/import", data=text.encode(), content_type="application/octet-stream", query_string=ADA))
-    (session,) = good(ada.client.get("/api/sessions", query_string=ADA))["items"]
-    assert [one["content"] for one in stored(ada.client, session["id"])] == [BAD]
+    whose = {"user_id": "bob"}
+    sent = {"data": text.encode(), "content_type": "application/octet-stream", "query_string": whose}
+    good(ada.client.post("/api/import", **sent))
+    (session,) = good(ada.client.get("/api/sessions", query_string=whose))["items"]
+    words = [one["content"] for one in stored(ada.client, session["id"], **whose)]
+    assert words[0] == "Hello there" and words[2] == BAD, "its mark is none of its words"
 
 
 @pytest.mark.parametrize("path", BODIES)

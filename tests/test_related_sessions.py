@@ -3,7 +3,6 @@
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from flask import Flask
 
 from app import engine_of
@@ -72,8 +71,7 @@ def test_conversations_with_near_summaries_are_related_the_closest_first(model_a
     assert error(first.client.get("/api/sessions/one/related?limit=0"), 422)
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3])
-def test_a_question_follows_links_up_to_three_steps(model_app, model_server, steps):
+def test_a_question_follows_links_up_to_three_steps(model_app, model_server):
     chain = ["Ida", "Marlin", "Bergen", "Rasmus", "Hof"]
     talk = Talk(model_app, model_server, "s", "ada")
     texts = [f"{one} goes with {other}." for one, other in pairwise(chain)]
@@ -85,6 +83,5 @@ def test_a_question_follows_links_up_to_three_steps(model_app, model_server, ste
     ]
     talk.digest(digest_of(*facts))
     found = [one["content"] for one in find(talk.client, "What about Ida?", user_id="ada", limit=10)]
-    assert texts[steps - 1] in found, found
-    assert found.index(texts[0]) <= found.index(texts[steps - 1])
-    assert texts[3] not in found
+    assert next(text for text in found if text in texts) == texts[0]
+    assert set(texts[:3]) <= set(found) and texts[3] not in found

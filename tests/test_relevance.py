@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from benchmarks.conversation import note
-from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for, relevant
+from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for
 from memory.recall.triggers import role_meant
 from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
@@ -85,16 +85,6 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
     assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
 
 
-def test_words_and_meaning_count_together_unless_one_of_them_cannot_be_told():
-    common_word, far_meaning = hit(own=0.5, near=0.3), hit(own=0.2, near=0.9)
-    assert not any(PERSONAL.is_open([one]) for one in (common_word, far_meaning))
-    assert all(
-        PERSONAL.is_open([one]) for one in (hit(own=0.5, near=0.6), hit(own=0.2, near=1.0), hit(own=0.9, near=0.1))
-    )
-    assert PERSONAL.is_open([hit(near=0.9)]) and not PERSONAL.is_open([hit(near=0.95), hit(own=0.2)])  # other words
-    assert PERSONAL.is_open([hit(own=0.5)]) and not PERSONAL.is_open([hit(own=0.45)])  # no embedder
-
-
 def test_among_many_messages_one_must_be_nearer(tmp_path):
     index = SearchIndex(tmp_path, profile=RANKING_PROFILES["context"], embedder=WordLlamaEmbedder())
     told = message(1, TOLD[1])
@@ -104,12 +94,6 @@ def test_among_many_messages_one_must_be_nearer(tmp_path):
     found = (index.search(owner, query, index.generation(owner)) for owner in ("few", "many"))
     few, many = (next(hit for hit in hits if hit.message_id == told.message_id) for hits in found)
     assert few.own == many.own and few.near - many.near == pytest.approx(0.2 * log(1500 / 500), abs=0.1)
-
-
-def test_beside_the_best_stands_what_has_its_words_around_it_or_is_near():
-    best, near, beside = hit(5.0), hit(4.0, near=0.7), hit(4.0, neighbours=0.2)
-    assert relevant([best, near, beside, hit(4.0, near=0.2, rare=2.0), hit(2.0, near=2.0)]) == [best, near, beside]
-    assert relevant([]) == []
 
 
 def shown(client: FlaskClient, question: str) -> set[str]:
@@ -140,32 +124,26 @@ def test_messages_of_a_day_are_shown_where_the_person_asks_for_theirs(start):
     client = start()
     for day, text in (("14", "We planted tulips along the fence."), ("15", "The bus broke down at the bridge.")):
         append(client, f"day {day}", [said(text, created_at=f"2024-05-{day}T07:00:00+00:00")], user_id="ada")
-    for text in (
-        "I slept badly yesterday.",
-        "I'm tired today",
-        "What's the weather today?",
-        "Tell me a joke about today.",
-    ):
+    for text in ("I slept badly yesterday.", "What's the weather today?", "Tell me a joke about today."):
         assert not recalled(chat(client, text, user_id="ada", temporary=True)), text
     assert "We planted tulips along the fence." in shown(client, "What did I tell you yesterday?")
     assert "The bus broke down at the bridge." in shown(client, "How was my journey today?")
 
 
 # What is told in a language, a question about it, and one that anybody could ask a model.
-ABROAD = """
-    Die Heizung ist seit gestern kaputt, der Monteur kommt. | wann kommt nochmal der monteur | wie heiß ist die sonne
-    Le plombier passe mardi pour la fuite de la cuisine. | quand est-ce que le plombier passe | qui a peint la joconde
-    El fontanero viene por la fuga de la cocina. | qué día viene el fontanero | cómo se hace una tortilla de patatas
-"""
+ABROAD = (
+    ("Die Heizung ist kaputt, der Monteur kommt.", "wann kommt nochmal der monteur", "wie heiß ist die sonne"),
+    ("Le plombier passe mardi pour la fuite.", "quand est-ce que le plombier passe", "qui a peint la joconde"),
+    ("El fontanero viene por la fuga.", "qué día viene el fontanero", "cómo se hace una tortilla de patatas"),
+)
 
 
-@pytest.mark.parametrize("line", ABROAD.strip().splitlines())
-def test_the_function_words_of_another_language_open_no_gate(start, line):
+def test_the_function_words_of_another_language_open_no_gate(start):
     client = start()
-    told, asked, general = map(str.strip, line.split("|"))
-    append(client, "abroad", [said(told)], user_id="ada")
-    assert told in shown(client, asked)
-    assert not recalled(chat(client, general, user_id="ada", temporary=True))
+    for number, (told, asked, general) in enumerate(ABROAD):
+        append(client, f"abroad-{number}", [said(told)], user_id="ada")
+        assert told in shown(client, asked)
+        assert not recalled(chat(client, general, user_id="ada", temporary=True))
 
 
 def test_meanings_of_any_size_open_the_gate(start, model_server):
@@ -186,15 +164,7 @@ def test_meanings_of_any_size_open_the_gate(start, model_server):
     assert not recalled(chat(client, "Convert 12 miles to kilometres.", user_id="ada", temporary=True))
 
 
-DENIALS = [
-    "You have not told me that.",
-    "I don't have any information about your blood type.",
-    "Das hast du mir noch nicht gesagt.",
-    "Tu ne m'as jamais dit cela.",
-]
-
-
-@pytest.mark.parametrize("denial", DENIALS)
+@pytest.mark.parametrize("denial", ["You have not told me that.", "Das hast du mir noch nicht gesagt."])
 def test_questions_asked_before_and_denials_are_no_memories(start, denial):
     client = start()
     question, told = "What is my blood type?", "My blood type is A negative."
@@ -206,21 +176,13 @@ def test_questions_asked_before_and_denials_are_no_memories(start, denial):
     assert told in said_before and not {question, denial} & said_before
 
 
-def test_a_question_that_tells_something_is_a_memory_and_one_that_greets_is_none(start):
+def test_a_question_is_a_memory_if_it_tells_something_or_questions_are_asked_for(start):
     client = start()
     told, greeted = "I'm allergic to lupins, can I eat this bread?", "Hey Recap, are lupins good for me?"
-    append(
-        client,
-        "lupins",
-        [said(told), said("No.", "assistant"), said(greeted), said("They are.", "assistant")],
-        user_id="ada",
-    )
+    exchanges = [said(told), said("No.", "assistant"), said(greeted), said("They are.", "assistant")]
+    append(client, "lupins", exchanges, user_id="ada")
     found = shown(client, "What did the doctor say of me and lupins?")
     assert told in found and greeted not in found
-
-
-def test_who_asks_for_questions_gets_them(start):
-    client = start()
     append(client, "asked", [said("How deep is the fjord at Odda?")], user_id="ada")
     assert "How deep is the fjord at Odda?" in shown(client, "What did I ask you about the fjord at Odda?")
 

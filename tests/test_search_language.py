@@ -24,107 +24,81 @@ def meets(language: str, asked: str, told: str) -> bool:
     return bool(set(analysis.query_terms(asked)) & set(analysis.terms(told, singles=True)))
 
 
-ASKED = [
-    ("Was kostet eigentlich die neue Heizung?", "kostet Heizung"),
-    ("quand est-ce que l'avion part", "avion part"),
-    ("Quels jours dois-je arroser ?", "arroser"),
-    ("Какую вазу разбили?", "вазу разбили"),
-    ("¿Qué nos dijo el médico?", "médico"),
-    ("What did the doctor say to us?", None),
-    ("die hard", None),  # one such word may be English
-    ("war and peace in the den", None),
-    ("", None),
-]
-
-
-@pytest.mark.parametrize(("text", "left"), ASKED)
-def test_a_query_in_another_language_is_asked_without_its_function_words(text, left):
-    asked = ENGLISH.asked(text)
-    assert asked == text if left is None else asked.strip(" ?¿").split() == left.split()
-    assert (
-        analysis_in("de").asked("Was kostet eigentlich die neue Heizung?") == "Was kostet eigentlich die neue Heizung?"
-    )
+def test_a_query_in_another_language_is_asked_without_its_function_words():
+    german = "Was kostet eigentlich die neue Heizung?"
+    for text, left in (
+        (german, "kostet Heizung"),
+        ("quand est-ce que l'avion part", "avion part"),
+        ("Какую вазу разбили?", "вазу разбили"),
+        ("¿Qué nos dijo el médico?", "médico"),
+    ):
+        assert ENGLISH.asked(text).strip(" ?¿").split() == left.split()
+    for text in ("What did the doctor say to us?", "die hard", "war and peace in the den", ""):  # "die" may be English
+        assert ENGLISH.asked(text) == text
+    assert analysis_in("de").asked(german) == german
 
 
 FOUND = [
     ("en", "running", "she runs"),
     ("en", "When did she go?", "I went there"),
-    ("en", "dashboard", "the user-dashboard is slow"),
     ("en", "userDashboard", "the user-dashboard"),
     ("en", "type error", "it raised TypeError"),
-    ("en", "fastapi", "we use FastAPI"),
     ("en", "http server", "class HTTPServer"),
-    ("en", "c#", "C# is fine"),
     ("en", "email", "an e-mail"),
     ("en", "bob", "write to bob.smith@example.com"),
-    ("en", "BOB.SMITH@EXAMPLE.COM", "write to bob.smith@example.com"),
     ("en", "example.com", "https://www.example.com/some/path?x=1"),
     ("en", "Caroline", "Caroline’s brother"),
     ("en", "obrien", "Mr O'Brien"),
-    ("en", "cafe", "the Café"),
     ("en", "strasse", "die Straße"),
-    ("en", "Lodz", "Łódź"),
     ("en", "猫", "我有一只猫"),
     ("en", "Python", "我用Python写代码"),
     ("en", "カメラ", "新しいカメラを買った"),
-    ("en", "สวัสดี", "สวัสดีครับ"),
-    ("en", "Привет", "привет, мир"),
     ("en", "Will May", "will said in may"),
     ("de", "Wo stehen die Häuser?", "Das Haus ist gelb."),
-    ("de", "Strassen", "Die Straße war leer."),
     ("de", "Übersetzungen", "Er will es übersetzen."),
     ("de", "uebrigens Bücher", "Ich las ein Buch."),
     ("fr", "les chevaux", "Un cheval dort."),
-    ("fr", "ecole", "Elle va à l’école."),
     ("es", "canciones", "Una canción."),
     ("ru", "книги", "Я читаю книгу."),
-    ("sv", "flickorna", "En flicka."),
     ("ro", "caselor", "casele"),
 ]
 
 
-@pytest.mark.parametrize(("language", "asked", "told"), FOUND)
-def test_what_is_asked_for_finds_what_was_said(language, asked, told):
-    assert meets(language, asked, told)
+def test_what_is_asked_for_finds_what_was_said_and_not_what_only_looks_alike():
+    for language, asked, told in FOUND:
+        assert meets(language, asked, told), asked
+    for asked, told in (("C++", "C is old"), ("v2.1", "v21"), ("14", "3.14"), ("数据", "据数"), ("car", "care")):
+        assert not meets("en", asked, told), asked
+    for text in ("We walked home in the rain.", "Die hard is a film", "walking dogs", "日本人"):
+        assert set(ENGLISH.terms(text, singles=True)) <= {*ENGLISH.terms(text), *text}, "no stems of another language"
 
 
-APART = [("C++", "C is old"), ("v2.1", "v21"), ("14", "3.14"), ("猫", "狗"), ("数据", "据数"), ("car", "care")]
-
-
-@pytest.mark.parametrize(("asked", "told"), APART)
-def test_what_only_looks_alike_is_told_apart(asked, told):
-    assert not meets("en", asked, told)
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "left"),
-    [
+def test_stop_words_of_the_language_are_not_searched():
+    for language, text, left in [
         ("de", "Was haben wir denn über das gesagt, für dich und während", ["gesagt"]),
         ("fr", "Qu'est-ce que c'est? J'ai été là, n'est pas, qu’il, l'eau", ["leau", "eau"]),
         ("ru", "Что было у них?", []),
         *(("en", text, []) for text in ("What did you do?", "I don't, you're, it’s, can't", "", "  \n", "👍 !?", "_")),
         ("en", "\x00\ud800", []),
-    ],
-)
-def test_stop_words_of_the_language_are_not_searched(language, text, left):
-    assert analysis_in(language).query_terms(text) == left
+    ]:
+        assert analysis_in(language).query_terms(text) == left
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_what_is_not_of_the_language_is_analysed_as_ever(language):
+def test_what_is_not_of_the_language_is_analysed_as_ever():
     """Names of things, numbers, scripts without spaces, and the speaker."""
-    for asked, told in (
-        ("user-dashboard", "see user_dashboard.py"),
-        ("v2.1", "released in v2.1."),
-        ("10000", "it cost $10,000"),
-        ("C++", "I write C++, mostly"),
-        ("数据库", "我们用的数据库"),
-        ("한국어", "한국어를 배워요"),
-        ("ABC", "ＡＢＣ"),
-    ):
-        assert meets(language, asked, told), asked
-    assert not meets(language, "C#", "C++")
-    assert set(analysis_in(language).terms("Kuznetsova")) <= set(analysis_in(language).terms("x", "Kuznetsova"))
+    for language in LANGUAGES:
+        for asked, told in (
+            ("user-dashboard", "see user_dashboard.py"),
+            ("v2.1", "released in v2.1."),
+            ("10000", "it cost $10,000"),
+            ("C++", "I write C++, mostly"),
+            ("数据库", "我们用的数据库"),
+            ("한국어", "한국어를 배워요"),
+            ("ABC", "ＡＢＣ"),
+        ):
+            assert meets(language, asked, told), asked
+        assert not meets(language, "C#", "C++")
+        assert set(analysis_in(language).terms("Kuznetsova")) <= set(analysis_in(language).terms("x", "Kuznetsova"))
 
 
 @given(st.sampled_from(LANGUAGES), st.text(st.characters(codec=None, categories=None)))
@@ -178,7 +152,7 @@ GERMAN = ["Die Häuser am Hafen sind gelb.", "Unser Hund bellt nachts."]
 
 def test_search_and_recall_in_german(make_app):
     client = make_app(search_language="de").test_client()
-    for number, text in enumerate(GERMAN):
+    for number, text in enumerate([*GERMAN, *COMPOUNDS]):
         append(client, f"s{number}", [said(text)], user_id="ida")
     for _ in range(2):  # waiting, then indexed
         assert contents(client, "Haus")[0] == GERMAN[0]
@@ -187,6 +161,7 @@ def test_search_and_recall_in_german(make_app):
         assert [m["content"] for e in answer["memory"]["excerpts"] for m in e["messages"]] == GERMAN[:1]
         nothing = chat(client, "und wie war das nun?", user_id="ida", temporary=True)["memory"]
         assert (nothing["excerpts"], nothing["recall"]["reason"]) == ([], "has no words to look for")
+        parts_of_compounds_are_found(client)
         engine_of(client.application).job_queue.run_due(["index"])
 
 
@@ -199,16 +174,13 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("language", ["en", "de"])
-def test_compounds_are_found_by_their_parts_and_parts_by_compounds(make_app, language):
-    client = make_app(search_language=language).test_client()
-    texts = ["Mein Zahnarzttermin ist am 12. um halb drei.", "Wir haben eine neue Küche bei den Nachbarn gesehen."]
-    append(client, "s", [said(text) for text in texts], user_id="ida")
-    for _ in range(2):  # waiting, then indexed
-        assert contents(client, "Wann ist der Termin?")[0] == texts[0]
-        assert contents(client, "Wann war das mit dem Zahnarzt?")[0] == texts[0]
-        assert contents(client, "Wo ist die Einbauküche?")[0] == texts[1]
-        engine_of(client.application).job_queue.run_due(["index"])
+COMPOUNDS = ["Mein Zahnarzttermin ist am 12. um halb drei.", "Wir haben eine neue Küche bei den Nachbarn gesehen."]
+
+
+def parts_of_compounds_are_found(client: FlaskClient) -> None:
+    assert contents(client, "Wann ist der Termin?")[0] == COMPOUNDS[0]
+    assert contents(client, "Wann war das mit dem Zahnarzt?")[0] == COMPOUNDS[0]
+    assert contents(client, "Wo ist die Einbauküche?")[0] == COMPOUNDS[1]
 
 
 CHINESE = [
@@ -223,34 +195,27 @@ CHINESE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("question", "answers"),
-    [
-        ("我要参加的马拉松在哪个城市", CHINESE[:1]),
-        ("我跟房东约的是什么时候", CHINESE[1:2]),
-        ("我什么时候去的台湾？", CHINESE[2:3]),
-        ("孙子兵法的核心思想是什么？", []),
-        ("给我列出五个提高工作效率的方法。", []),
-        ("简述丝绸之路的意义。", []),
-    ],
-)
-def test_a_chinese_question_recalls_what_has_its_content_words_in_either_script(make_app, question, answers):
-    client = make_app().test_client()
+def test_a_chinese_question_recalls_what_has_its_content_words_in_either_script(client):
     append(client, "s", [said(text) for text in CHINESE], user_id="ida")
     for _ in range(2):  # waiting, then indexed
-        excerpts = chat(client, question, user_id="ida", temporary=True)["memory"]["excerpts"]
-        shown = [message["content"] for excerpt in excerpts for message in excerpt["messages"]]
-        assert bool(shown) == bool(answers) and {*answers} <= {*shown}
-        if answers:
-            (found, *_) = find(client, question, user_id="ida")
-            assert found["content"] == answers[0] and found["highlights"]
+        for question, answer in (
+            ("我要参加的马拉松在哪个城市", CHINESE[0]),
+            ("我什么时候去的台湾？", CHINESE[2]),
+            ("孙子兵法的核心思想是什么？", None),
+            ("给我列出五个提高工作效率的方法。", None),
+        ):
+            excerpts = chat(client, question, user_id="ida", temporary=True)["memory"]["excerpts"]
+            shown = [message["content"] for excerpt in excerpts for message in excerpt["messages"]]
+            assert answer in shown if answer else not shown
+            if answer:
+                (found, *_) = find(client, question, user_id="ida")
+                assert found["content"] == answer and found["highlights"]
         engine_of(client.application).job_queue.run_due(["index"])
 
 
-def test_words_of_another_language_are_found_in_their_other_forms(make_app):
-    client = make_app().test_client()
+def test_words_of_another_language_are_found_in_their_other_forms(client):
     texts = [text for text, _, _ in OTHERS]
-    append(client, "s", [said(text) for text in [*texts, "We walked home.", "Firmato!"]], user_id="ida")
+    append(client, "s", [said(text) for text in [*texts, "We walked home.", "Firmato!", *COMPOUNDS]], user_id="ida")
     for _ in range(2):  # waiting, then indexed
         for text, question, word in OTHERS:
             (found, *_) = find(client, question, user_id="ida")
@@ -260,6 +225,7 @@ def test_words_of_another_language_are_found_in_their_other_forms(make_app):
             assert text in [message["content"] for excerpt in answer["excerpts"] for message in excerpt["messages"]]
         assert contents(client, "Quando è stato firmato il contratto?")[0] == "Firmato!", "as written"
         assert contents(client, '"Häuser am Hafen"') == texts[:1]
+        parts_of_compounds_are_found(client)
         engine_of(client.application).job_queue.run_due(["index"])
 
 
@@ -354,20 +320,19 @@ PAST = {
 }
 
 
-@pytest.mark.parametrize("code", PAST)
-def test_references_to_the_past_and_yesterday_are_read(make_app, code):
-    client = make_app().test_client()
+def test_references_to_the_past_and_yesterday_are_read(client):
     now = datetime.now(UTC)
-    append(client, "a", [said("Soup for lunch.", created_at=(now - timedelta(days=9)).isoformat())], user_id="ida")
-    told = said(WORLD[code][0], created_at=(now - timedelta(days=1)).isoformat())
-    append(client, "b", [told], user_id="ida")
-    reference, yesterday = PAST[code]
-    for question, reason in ((reference, "refers to the past"), (yesterday, "speaks of")):
-        if question is not None:
-            memory = chat(client, question, user_id="ida", temporary=True)["memory"]
-            assert reason in memory["recall"]["reason"]
-            shown = [one["content"] for excerpt in memory["excerpts"] for one in excerpt["messages"]]
-            assert shown == [WORLD[code][0]]
+    for code, questions in PAST.items():
+        soup = said("Soup for lunch.", created_at=(now - timedelta(days=9)).isoformat())
+        append(client, f"{code}-a", [soup], user_id=code)
+        told = said(WORLD[code][0], created_at=(now - timedelta(days=1)).isoformat())
+        append(client, f"{code}-b", [told], user_id=code)
+        for question, reason in zip(questions, ("refers to the past", "speaks of"), strict=True):
+            if question is not None:
+                memory = chat(client, question, user_id=code, temporary=True)["memory"]
+                assert reason in memory["recall"]["reason"]
+                shown = [one["content"] for excerpt in memory["excerpts"] for one in excerpt["messages"]]
+                assert shown == [WORLD[code][0]]
 
 
 SAME = [
@@ -378,17 +343,10 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("text", "other"), SAME)
-def test_what_people_write_with_or_without_marks_is_the_same_word(text, other):
-    for language in ("en", "ar"):
-        assert analysis_in(language).terms(text) == analysis_in(language).terms(other)
-
-
-@pytest.mark.parametrize(
-    "text", ["We walked home in the rain.", "Die hard is a film", "x", "", "walking dogs", "日本人"]
-)
-def test_other_texts_have_no_stems_of_another_language(text):
-    assert set(ENGLISH.terms(text, singles=True)) <= {*ENGLISH.terms(text), *text}
+def test_what_people_write_with_or_without_marks_is_the_same_word():
+    for text, other in SAME:
+        for language in ("en", "ar"):
+            assert analysis_in(language).terms(text) == analysis_in(language).terms(other)
 
 
 def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app):

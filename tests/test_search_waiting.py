@@ -93,19 +93,7 @@ def test_of_too_many_messages_that_wait_for_the_index_the_newest_are_found(place
     assert set(found(index, rows, "lighthouse")) == {1, 2, 3, 4, 5}
 
 
-@pytest.mark.parametrize(
-    ("narrowed", "expected"),
-    [
-        ({"session_id": 9}, [900]),
-        ({"role": "assistant"}, [901]),
-        ({"after": T0 + timedelta(hours=5)}, [902]),
-        ({"before": T0 - timedelta(hours=5)}, [903]),
-        ({"session_id": 9, "role": "assistant"}, []),
-        ({"session_id": 9, "role": "user", "after": T0, "before": T0 + timedelta(hours=1)}, [900]),
-    ],
-    ids=str,
-)
-def test_of_a_large_index_a_filtered_search_chooses_among_what_passes(place, monkeypatch, narrowed, expected):
+def test_of_a_large_index_a_filtered_search_chooses_among_what_passes(place, monkeypatch):
     best = [message(at, "the lighthouse keeper", 1) for at in range(1, 200)]
     worse = "somewhere far away there was also a lighthouse, which nobody kept for a long time"
     rare = [
@@ -118,8 +106,16 @@ def test_of_a_large_index_a_filtered_search_chooses_among_what_passes(place, mon
     rows.index(opened(place))
     monkeypatch.setattr(search_index.index, "RANKED_WHOLE", 100)
     monkeypatch.setattr(search_index.index, "CANDIDATES", 50)
-    for text in ("lighthouse keepers", '"a lighthouse" keepers'):
-        assert found(opened(place), rows, text, operators=True, **narrowed) == expected
+    for narrowed, expected in (
+        ({"session_id": 9}, [900]),
+        ({"role": "assistant"}, [901]),
+        ({"after": T0 + timedelta(hours=5)}, [902]),
+        ({"before": T0 - timedelta(hours=5)}, [903]),
+        ({"session_id": 9, "role": "assistant"}, []),
+        ({"session_id": 9, "role": "user", "after": T0, "before": T0 + timedelta(hours=1)}, [900]),
+    ):
+        for text in ("lighthouse keepers", '"a lighthouse" keepers'):
+            assert found(opened(place), rows, text, operators=True, **narrowed) == expected, narrowed
 
 
 ANOTHER = """

@@ -9,7 +9,7 @@ from app import engine_of
 from config import FallbackModel, Settings, SettingsError
 from memory.llm import complete
 from memory.llm.openai import OpenAIModel, ProviderClient
-from tests.http import append, chat, find, good
+from tests.http import chat, good
 from tests.llm import ask as request
 from tests.llm import failure
 from tests.model_server import ModelServer, Status, at
@@ -56,35 +56,9 @@ def test_each_task_has_a_server_and_a_key_of_its_own(make_app, model_server, min
     assert [model_server.keys, mini.keys, embedder.keys] == [{"test-key"}, *sent]
 
 
-def test_servers_of_the_other_tasks_work_beside_the_built_in_model(make_app, mini, embedder):
-    app = make_app(**of_tasks(mini, embedder))
-    client = app.test_client()
-    answer = chat(client, "My cat is called Miso.", session_id="s")
-    assert answer["model"] == "recap-extractive" and "built-in model answers" in answer["notice"]
-    engine_of(app).job_queue.run_due()
-    assert "mini-model" in [one.body.get("model") for one in mini.requests]
-    ready = {"main": "recap-extractive", "mini": "mini-model", "builtin": True}
-    assert good(client.get("/health/ready"))["model"] == ready
-    append(client, "t", [{"role": "user", "content": "The bakery opens at seven."}])
-    engine_of(app).job_queue.run_due()
-    assert find(client, "when does the bakery open", session_id="t")
-    assert embedder.keys == {"embedding-key"}
-
-
 def test_embeddings_need_a_server(make_app):
     with pytest.raises(SettingsError, match="EMBEDDING_BASE_URL"):
         make_app(embeddings="openai")
-
-
-def test_a_stored_server_leaves_the_other_tasks_theirs(make_app, model_server, mini, embedder):
-    app = make_app(**of_tasks(mini, embedder), encryption_key=Fernet.generate_key().decode())
-    client = app.test_client()
-    body = {"base_url": model_server.url, "api_key": "sk-stored", "main": "main-model", "mini": "stored-mini"}
-    stored = good(client.put("/api/model-server", json=body))
-    assert (stored["source"], stored["main"], stored["mini"]) == ("stored", "main-model", "mini-model")
-    assert chat(client, "My cat is called Miso.", session_id="s")["model"] == "main-model"
-    engine_of(app).job_queue.run_due()
-    assert (model_server.keys, mini.keys, embedder.keys) == ({"sk-stored"}, {"mini-key"}, {"embedding-key"})
 
 
 @pytest.mark.parametrize("setting", ["openai_summary_api_key", "embedding_api_key"])
@@ -133,39 +107,27 @@ def azure(server: ModelServer, path: str, name: str = "gpt-4o") -> OpenAIModel:
     return OpenAIModel(ProviderClient(settings.servers.main, 5.0), name, backoff=0.005)
 
 
-@pytest.mark.parametrize(
-    ("path", "came"),
-    [
-        ("/openai/deployments/talker?api-version=2024-10-21", "/openai/deployments/talker"),
-        ("/openai/deployments/talker/chat/completions?api-version=2024-10-21", "/openai/deployments/talker"),
-        ("/?api-version=2024-10-21", "/openai/deployments/gpt-4o"),
-        ("/openai?api-version=2024-10-21", "/openai/deployments/gpt-4o"),
-        ("/hub/openai/deployments/talker/?api-version=2024-10-21", "/hub/openai/deployments/talker"),
-    ],
-)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
-def test_azures_older_addresses_work(mini, path, came, stream):
-    assert complete(azure(mini, path), request(stream))[0] == "Reply to: Hello, how are you?"
-    (received,) = mini.requests
-    assert received.path == f"{came}/chat/completions?api-version=2024-10-21"
-    assert received.headers["api-key"] == "azure-key" and "authorization" not in received.headers
-
-
-@pytest.mark.parametrize("path", ["/openai/v1/", "/openai/v1/?api-version=preview"])
-def test_azures_new_address_is_any_other(mini, path):
-    assert complete(azure(mini, path), request())
-    (received,) = mini.requests
-    assert received.path == "/openai/v1/chat/completions" + path.removeprefix("/openai/v1/")
-    assert received.headers["authorization"] == "Bearer azure-key"
-
-
-def test_an_azure_deployment_that_is_missing_is_told(mini):
+def test_azures_addresses_old_and_new_work(mini, stream):
+    talker, named = "/openai/deployments/talker", "/openai/deployments/gpt-4o"
+    for path, came in (
+        (f"{talker}?api-version=2024-10-21", talker),
+        (f"{talker}/chat/completions?api-version=2024-10-21", talker),
+        ("/?api-version=2024-10-21", named),
+        ("/openai?api-version=2024-10-21", named),
+        (f"/hub{talker}/?api-version=2024-10-21", f"/hub{talker}"),
+    ):
+        assert complete(azure(mini, path), request(stream))[0] == "Reply to: Hello, how are you?"
+        received = mini.requests[-1]
+        assert received.path == f"{came}/chat/completions?api-version=2024-10-21"
+        assert received.headers["api-key"] == "azure-key" and "authorization" not in received.headers
+    for query in ("", "?api-version=preview"):  # the new address is any other
+        complete(azure(mini, f"/openai/v1/{query}"), request(stream))
+        assert mini.requests[-1].path == f"/openai/v1/chat/completions{query}"
+        assert mini.requests[-1].headers["authorization"] == "Bearer azure-key"
+    complete(azure(mini, "/?api-version=2024-10-21", "../admin?x"), request())
+    assert mini.requests[-1].path.startswith("/openai/deployments/..%2Fadmin%3Fx/chat/completions?")
     missing = {"error": {"code": "DeploymentNotFound", "message": "The API deployment does not exist. azure-key"}}
     mini.main.queue(Status(404, missing))
     error = failure(azure(mini, "/?api-version=2024-10-21"), request())
     assert error.code == "model_not_found" and "azure-key" not in error.message
-
-
-def test_a_name_with_a_slash_stays_one_deployment(mini):
-    complete(azure(mini, "/?api-version=2024-10-21", "../admin?x"), request())
-    assert mini.requests[0].path.startswith("/openai/deployments/..%2Fadmin%3Fx/chat/completions?")

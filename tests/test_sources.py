@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
-import pytest
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -322,16 +321,16 @@ GIVEN: dict[str, tuple[Any, str, dict[str, Said], set[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", GIVEN)
-def test_what_was_said_and_known_elsewhere_comes_in_once(app, client, name):
-    document, form, sessions, facts = GIVEN[name]
-    assert good(bring_in(client, document))["format"] == form
-    found = {one["title"]: stored(client, one["id"]) for one in read_all(client, "/api/sessions", user_id="ada")}
-    assert found == sessions
-    assert {one["text"] for one in read_all(client, "/api/facts", user_id="ada")} == facts
-    rows = rows_of(engine_of(app))
-    done = good(bring_in(client, document))
-    assert sum(done["created"].values()) == 0 and rows_of(engine_of(app)) == rows
+def test_what_was_said_and_known_elsewhere_comes_in_once(app, client):
+    for name, (document, form, sessions, facts) in GIVEN.items():
+        whose = {"user_id": name}
+        assert good(bring_in(client, document, name))["format"] == form, name
+        found = {one["title"]: stored(client, one["id"], **whose) for one in read_all(client, "/api/sessions", **whose)}
+        assert found == sessions, name
+        assert {one["text"] for one in read_all(client, "/api/facts", **whose)} == facts, name
+        rows = rows_of(engine_of(app))
+        done = good(bring_in(client, document, name))
+        assert sum(done["created"].values()) == 0 and rows_of(engine_of(app)) == rows, name
 
 
 def test_times_are_those_of_the_source(client):
@@ -356,64 +355,58 @@ def test_times_are_those_of_the_source(client):
     assert all(one["created_at"] > "2026" for one in held), "which is when they were imported"
 
 
-def test_custom_instructions_of_chatgpt_become_the_profile(client):
+def test_what_another_program_was_told_of_the_person_becomes_the_profile(client):
+    def profile(document: Any, user: str) -> Any:
+        good(bring_in(client, document, user))
+        return good(client.get(f"/api/users/{user}/profile"))["document"]
+
+    def chatgpt(content: Any = None, **metadata: Any) -> Any:
+        nodes = {
+            "c": node(None, "user", metadata=metadata, content=content or {"content_type": "user_editable_context"}),
+            "u": node("c", "user", "Hello"),
+        }
+        return [conversation("u", nodes)]
+
     custom = {"about_user_message": "Engineer\n" + "I like tea. " * 30, "about_model_message": "Be brief."}
     hidden = {"is_visually_hidden_from_conversation": True, "user_context_message_data": custom}
-    nodes = {
-        "c": node(None, "user", metadata=hidden, content={"content_type": "user_editable_context"}, at=None),
-        "u": node("c", "user", "Hello"),
-    }
-    good(bring_in(client, [conversation("u", nodes)]))
-    profile = good(client.get("/api/users/ada/profile"))
-    assert profile["document"]["about"][0] == "Engineer" and len(profile["document"]["about"]) == 3
-    assert profile["document"]["wishes"] == ["Be brief."]
+    made = profile(chatgpt(**hidden), "ada")
+    assert made["about"][0] == "Engineer" and len(made["about"]) == 3 and made["wishes"] == ["Be brief."]
     assert stored(client, "6f2b-tea") == [("user", "Hello")]
-
-
-def test_custom_instructions_are_read_out_of_what_chatgpt_tells_its_model(client):
     told = "The user provided the following information.\nUser profile:\n```Role: welder\nTwo dogs```"
     wished = "The user provided the additional info about how they would like you to respond:\n```Be brief.```"
-    content = {"content_type": "user_editable_context", "user_profile": told, "user_instructions": wished}
-    nodes = {"c": node(None, "user", content=content), "u": node("c", "user", "Hello")}
-    good(bring_in(client, [conversation("u", nodes)]))
-    document = good(client.get("/api/users/ada/profile"))["document"]
-    assert document["about"] == ["Role: welder", "Two dogs"] and document["wishes"] == ["Be brief."]
+    older = {"content_type": "user_editable_context", "user_profile": told, "user_instructions": wished}
+    made = profile(chatgpt(older), "bob")
+    assert made["about"] == ["Role: welder", "Two dogs"] and made["wishes"] == ["Be brief."]
+    for name in ("letta", "letta, words sent by a tool"):
+        made = profile(GIVEN[name][0], name)
+        assert made["about"] == ["First name: Ada", "Tea: green"] and not made.get("wishes")
 
 
-@pytest.mark.parametrize("name", ["letta", "letta, words sent by a tool"])
-def test_what_an_agent_of_letta_knew_of_the_person_becomes_the_profile(client, name):
-    good(bring_in(client, GIVEN[name][0]))
-    document = good(client.get("/api/users/ada/profile"))["document"]
-    assert document["about"] == ["First name: Ada", "Tea: green"] and not document.get("wishes")
+WRITTEN = {
+    "Nov 5, 2025, 1:34:47\u202fAM CEST": "2025-11-04T23:34:47+00:00",
+    "5 Nov 2025, 01:34:47 GMT": "2025-11-05T01:34:47+00:00",
+    "05.11.2025, 01:34:47 MEZ": "2025-11-05T00:34:47+00:00",
+    "5 juil. 2025, 01:34:47 CEST": "2025-07-04T23:34:47+00:00",
+    "5 de nov. de 2025, 01:34:47 BRT": "2025-11-05T04:34:47+00:00",
+    "5 нояб. 2025 г., 01:34:47 MSK": "2025-11-04T22:34:47+00:00",
+    "2025年11月5日 01:34:47 JST": "2025-11-04T16:34:47+00:00",
+    "2025/11/05 1:34:49 JST": "2025-11-04T16:34:49+00:00",
+    "2025. 11. 5. 오후 1:34:49 KST": "2025-11-05T04:34:49+00:00",
+    "Nov 5, 2025, 12:34:47 AM GMT+05:30": "2025-11-04T19:04:47+00:00",
+    "Nov 5, 2025, 12:34:47 AM GMT-03:30": "2025-11-05T04:04:47+00:00",
+}
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ("Nov 5, 2025, 1:34:47\u202fAM CEST", "2025-11-04T23:34:47+00:00"),
-        ("5 Nov 2025, 01:34:47 GMT", "2025-11-05T01:34:47+00:00"),
-        ("05.11.2025, 01:34:47 MEZ", "2025-11-05T00:34:47+00:00"),
-        ("5. Nov. 2025, 01:34:47 MEZ", "2025-11-05T00:34:47+00:00"),
-        ("5 nov. 2025, 01:34:47 CET", "2025-11-05T00:34:47+00:00"),
-        ("5 juil. 2025, 01:34:47 CEST", "2025-07-04T23:34:47+00:00"),
-        ("5 ago 2025, 1:34:47 CEST", "2025-08-04T23:34:47+00:00"),
-        ("5 de nov. de 2025, 01:34:47 BRT", "2025-11-05T04:34:47+00:00"),
-        ("5 нояб. 2025 г., 01:34:47 MSK", "2025-11-04T22:34:47+00:00"),
-        ("2025年11月5日 01:34:47 JST", "2025-11-04T16:34:47+00:00"),
-        ("2025/11/05 1:34:47 JST", "2025-11-04T16:34:47+00:00"),
-        ("2025. 11. 5. 오후 1:34:47 KST", "2025-11-05T04:34:47+00:00"),
-        ("Nov 5, 2025, 12:34:47 AM GMT+05:30", "2025-11-04T19:04:47+00:00"),
-        ("Nov 5, 2025, 12:34:47 AM GMT-03:30", "2025-11-05T04:04:47+00:00"),
-    ],
-)
-def test_times_of_googles_page_are_read_as_they_are_written_everywhere(client, written, read):
-    good(bring_in(client, activity_page(cell("Prompted\xa0Which tea?", written, "<p>Sencha.</p>"))))
-    (session,) = read_all(client, "/api/sessions", user_id="ada")
-    messages = read_all(client, f"/api/sessions/{session['id']}/messages")
-    assert [(message["content"], message["created_at"]) for message in messages] == [
-        ("Which tea?", read),
-        ("Sencha.", read),
-    ]
+def test_times_of_googles_page_are_read_as_they_are_written_everywhere(client):
+    cells = [cell(f"Prompted\xa0Tea {number}?", at, "<p>Sencha.</p>") for number, at in enumerate(WRITTEN)]
+    good(bring_in(client, activity_page(*cells)))
+    found = {
+        message["content"]: message["created_at"]
+        for session in read_all(client, "/api/sessions", user_id="ada")
+        for message in read_all(client, f"/api/sessions/{session['id']}/messages")
+    }
+    assert found.pop("Sencha.")
+    assert found == {f"Tea {number}?": read for number, read in enumerate(WRITTEN.values())}
 
 
 def test_a_chat_about_googles_page_is_no_such_page(client):
@@ -437,6 +430,9 @@ def test_a_page_without_an_end_is_refused_soon(client):
     assert error(bring_in(client, nested + bytes(3 << 20)), 422)["code"] == "unknown_format"
 
 
+# -- what can't be imported
+
+
 def test_a_tree_without_an_end_is_walked_once(client):
     nodes = {"a": node("b", "user", "one"), "b": node("a", "assistant", "two"), "c": {"parent": None}}
     for one in nodes.values():
@@ -446,40 +442,29 @@ def test_a_tree_without_an_end_is_walked_once(client):
     assert [text for _, text in stored(client, session["id"])] == ["one", "two"]
 
 
-# -- what can't be imported
+WRONG: list[tuple[Any, str]] = [
+    ({"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": True}, "choose conversations.json"),
+    ([activity("Watched tea", AT, header="YouTube", products=["YouTube"])], "My Activity/Gemini Apps"),
+    ([{"id": "x"}, 7], "item 0 of it is no conversation"),
+    (zipped(**{"a.jpg": b"x", "user.json": {"id": 1}}), "without chats. It begins with: a.jpg, user.json"),
+    (zipped(**{"conversations.json": [tea()]})[:-30], "This .zip can't be read"),
+    ([claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})], "export is of several people: acct and bob"),
+    (b"<html>", "MyActivity.html"),
+    (b"What", "is not valid JSON: it begins with neither [ nor {. Recap reads exports of ChatGPT, Claude"),
+    (b"", "it is empty"),
+    (b"Conversation,Time,Author,Message\r\n" + b"x" * 200_000, "This CSV can't be read"),
+    ([{"title": "Tea", "messages": [{"role": "system", "content": "Be brief."}]}], "No message of a person or a model"),
+    (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
+    ({"facts": [1]}, "facts.0: Must be a JSON object"),
+]
 
 
-@pytest.mark.parametrize(
-    ("document", "told"),
-    [
-        ({"id": "user-1", "email": "a@b.example", "chatgpt_plus_user": True}, "choose conversations.json"),
-        ([activity("Watched tea", AT, header="YouTube", products=["YouTube"])], "My Activity/Gemini Apps"),
-        ([{"id": "x"}, 7], "item 0 of it is no conversation"),
-        (
-            zipped(**{"a.jpg": b"x", "user.json": {"chatgpt_plus_user": True}}),
-            "without chats. It begins with: a.jpg, user.json",
-        ),
-        (zipped(**{"conversations.json": [tea()]})[:-30], "This .zip can't be read"),
-        (
-            [claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})],
-            "export is of several people: acct and bob",
-        ),
-        (b"<html>", "MyActivity.html"),
-        (b"What", "is not valid JSON: it begins with neither [ nor {. Recap reads exports of ChatGPT, Claude"),
-        (b"", "it is empty"),
-        (b"Conversation,Time,Author,Message\r\n" + b"x" * 200_000, "This CSV can't be read"),
-        (
-            [{"title": "Tea", "messages": [{"role": "system", "content": "Be brief."}]}],
-            "No message of a person or a model, as `role` says, is in this file. Recap reads exports of",
-        ),
-        (b"# Notes\n\nOn tea.", "This Markdown has no messages"),
-        ({"facts": [1]}, "facts.0: Must be a JSON object"),
-    ],
-)
-def test_a_wrong_file_is_named_and_nothing_is_stored(app, client, document, told):
-    answer = bring_in(client, document)
-    found = error(answer, answer.status_code)
-    assert answer.status_code in (400, 422) and told in found["message"] and "Nothing was stored" in found["message"]
+def test_a_wrong_file_is_named_and_nothing_is_stored(app, client):
+    for document, told in WRONG:
+        answer = bring_in(client, document)
+        assert answer.status_code in (400, 422), told
+        message = error(answer, answer.status_code)["message"]
+        assert told in message and "Nothing was stored" in message
     assert set(rows_of(engine_of(app)).values()) == {0}
 
 

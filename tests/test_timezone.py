@@ -28,12 +28,18 @@ def now_in_prompt(model_server):
     return prompts(model_server)[-1][-1]["content"].partition('<memory now="')[2].partition('"')[0]
 
 
-def test_the_model_sees_the_present_in_the_persons_zone(start, model_server):
+def test_the_model_sees_the_present_excerpts_and_dates_in_the_persons_zone(start, model_server):
     client = start()
-    chat(client, "Which day is it?", session_id="s", user_id="ada", timezone=NEW_YORK)
+    told = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-20T02:00:00Z"}
+    append(client, "old", [told], user_id="ada")
+    chat(client, "When did I say that the zeppelin landed?", session_id="s", user_id="ada", timezone=NEW_YORK)
     assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday"
-    chat(client, "And tomorrow?", session_id="s", user_id="ada")
+    prompt = prompts(model_server)[-1][-1]["content"]
+    assert 'updated_at="2026-11-19"' in prompt and "21:00 user: The zeppelin landed." in prompt
+    chat(client, "My exam is tomorrow.", session_id="s", user_id="ada")
     assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday", "the session keeps the zone"
+    engine_of(client.application).job_queue.run_due(["summary"])
+    assert "2026-11-28 Saturday 20:30 user: When did I say" in str(prompts(model_server, "mini"))
     chat(client, "Which day is it?", session_id="other", user_id="ada")
     assert now_in_prompt(model_server) == "2026-11-29 01:30 UTC, Sunday"
 
@@ -42,22 +48,6 @@ def test_a_setting_names_the_zone_of_people_whose_program_names_none(start, mode
     client = start(timezone="Asia/Tokyo")
     chat(client, "Which day is it?", session_id="s", user_id="ada")
     assert now_in_prompt(model_server) == "2026-11-29 10:30 Asia/Tokyo, Sunday"
-
-
-def test_excerpts_have_the_times_of_the_persons_zone(start, model_server):
-    client = start()
-    told = {"role": "user", "content": "The zeppelin landed.", "created_at": "2026-11-20T02:00:00Z"}
-    append(client, "old", [told], user_id="ada")
-    chat(client, "When did I say that the zeppelin landed?", session_id="s", user_id="ada", timezone=NEW_YORK)
-    prompt = prompts(model_server)[-1][-1]["content"]
-    assert 'updated_at="2026-11-19"' in prompt and "21:00 user: The zeppelin landed." in prompt
-
-
-def test_dates_of_a_summary_are_counted_from_the_persons_day(start, model_server):
-    client = start()
-    chat(client, "My exam is tomorrow.", session_id="s", user_id="ada", timezone=NEW_YORK)
-    engine_of(client.application).job_queue.run_due(["summary"])
-    assert "2026-11-28 Saturday 20:30 user: My exam is tomorrow." in prompts(model_server, "mini")[-1][-1]["content"]
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["of the latest session that names one", "of the setting"])

@@ -69,31 +69,32 @@ AS_TEXT = {
 
 
 @both
-@pytest.mark.parametrize("kind", AS_TEXT)
-def test_a_call_that_is_written_as_text_is_run_and_not_shown(client, model_server, tell, kind):
+def test_a_call_that_is_written_as_text_is_run_and_not_shown(client, model_server, tell):
     remember(client, "My locker code is 7319.")
-    model_server.main.queue(f"Let me look.\n{AS_TEXT[kind]}" if kind == "hermes" else AS_TEXT[kind], "It is 7319.")
-    tell(client, "What was my code?", session_id="s", user_id="ann", recall="tools")
-    (made,) = bodies(model_server)[1]["messages"][-2]["tool_calls"]
-    assert json.loads(made["function"]["arguments"]) == {"query": "locker code"}
-    assert "7319" in told(bodies(model_server)[1])[0]
-    assert history(client, "s")[-1][1] == ("Let me look.\nIt is 7319." if kind == "hermes" else "It is 7319.")
+    for kind, text in AS_TEXT.items():
+        before, session = "Let me look.\n" if kind == "hermes" else "", re.sub(r"\W+", "-", kind)
+        model_server.main.queue(before + text, "It is 7319.")
+        tell(client, "What was my code?", session_id=session, user_id="ann", recall="tools")
+        asked = bodies(model_server)[-1]
+        (made,) = asked["messages"][-2]["tool_calls"]
+        assert json.loads(made["function"]["arguments"]) == {"query": "locker code"}, kind
+        assert "7319" in told(asked)[0]
+        assert history(client, session)[-1][1] == f"{before}It is 7319."
 
 
 @both
-@pytest.mark.parametrize(
-    "text",
-    [
-        'Your address:\n```json\n{"city": "Lyon"}\n```',
-        '```json\n{"name": "Ada"}\n```',
-        "[1] is a note, a < b and `<tool_call>` a mark",
-        "{",
-    ],
-)
-def test_words_that_are_no_call_are_shown(client, model_server, tell, text):
-    model_server.main.queue(text)
-    tell(client, "Where do I live?", session_id="s", user_id="ann", recall="tools")
-    assert history(client, "s")[-1] == ("assistant", text) and len(bodies(model_server)) == 1
+def test_words_that_are_no_call_are_shown(client, model_server, tell):
+    for number, text in enumerate(
+        (
+            'Your address:\n```json\n{"city": "Lyon"}\n```',
+            '```json\n{"name": "Ada"}\n```',
+            "[1] is a note, a < b and `<tool_call>` a mark",
+            "{",
+        )
+    ):
+        model_server.main.queue(text)
+        tell(client, "Where do I live?", session_id=f"s{number}", user_id="ann", recall="tools")
+        assert history(client, f"s{number}")[-1] == ("assistant", text) and len(bodies(model_server)) == number + 1
 
 
 @both
@@ -179,23 +180,16 @@ def test_times_that_a_model_guesses_do_not_hide_what_was_said(client, model_serv
 
 
 @both
-@pytest.mark.parametrize("rounds", [2, 3])
-def test_rounds_are_bounded_and_the_last_has_no_tools(make_app, model_server, rounds, tell):
-    client = make_app(**at(model_server, recall_tool_rounds=rounds)).test_client()
+def test_rounds_are_bounded_and_the_last_has_no_tools(make_app, model_server, tell):
+    client = make_app(**at(model_server, recall_tool_rounds=3)).test_client()
     model_server.main.default = lambda body: call(query="more") if "tools" in body else "Enough."
     answer = tell(client, "Look.", session_id="s", recall="tools")
-    assert ["tools" in body for body in bodies(model_server)] == [True] * (rounds - 1) + [False]
+    assert ["tools" in body for body in bodies(model_server)] == [True, True, False]
     assert history(client, "s")[-1] == ("assistant", "Enough.")
     is_told_so = [str(body["messages"]).count("That was the last call") for body in bodies(model_server)]
-    assert is_told_so == [0] * (rounds - 1) + [1]
+    assert is_told_so == [0, 0, 1]
     assert answer["choices"][0]["finish_reason"] == "stop"
-    assert len(answer["memory"]["recall"]["calls"]) == rounds - 1
-
-
-def test_a_model_that_calls_tools_it_was_not_offered_gets_nowhere(client, model_server):
-    model_server.main.default = lambda body: call(query="more")
-    failed(ask(client, "Look.", session_id="s", recall="tools"), 502, "model_empty_answer")
-    assert len(bodies(model_server)) == 3 and history(client, "s") == [("user", "Look.")]
+    assert len(answer["memory"]["recall"]["calls"]) == 2
 
 
 def test_a_look_back_keeps_within_its_tokens_and_the_prompts(make_app, model_server):
@@ -244,19 +238,21 @@ def test_words_before_a_call_are_part_of_the_reply(client, model_server):
     assert not any("tool_calls" in event["choices"][0]["delta"] for event in (first, *pieces, last))
 
 
-@pytest.mark.parametrize("heard", [0, 1, 3])
-def test_a_listener_who_leaves_in_mid_loop_loses_nothing(client, model_server, heard):
+def test_a_listener_who_leaves_in_mid_loop_loses_nothing(client, model_server):
     remember(client, "The dog is called Rex.")
-    model_server.main.queue(ToolCalls(((SEARCH, {"query": "dog"}),), "Let me look."), Text("It is Rex."))
-    body = {"session_id": "s", "user_id": "ann", "recall": "tools", "key": "k"}
-    response = ask(client, "My dog?", stream=True, **body)
-    parts = response.iter_encoded()
-    for _ in range(heard):
-        next(parts)
-    response.close()
-    assert history(client, "s") == [("user", "My dog?"), ("assistant", "Let me look.\n\nIt is Rex.")]
-    (made,) = chat(client, "My dog?", **body)["memory"]["recall"]["calls"]
-    assert made["excerpts"] == 1 and len(bodies(model_server)) == 2
+    for heard in (0, 1, 3):
+        model_server.main.queue(ToolCalls(((SEARCH, {"query": "dog"}),), "Let me look."), Text("It is Rex."))
+        session = f"s{heard}"
+        body = {"session_id": session, "user_id": "ann", "recall": "tools", "key": f"k{heard}"}
+        asked = len(bodies(model_server))
+        response = ask(client, "My dog?", stream=True, **body)
+        parts = response.iter_encoded()
+        for _ in range(heard):
+            next(parts)
+        response.close()
+        assert history(client, session) == [("user", "My dog?"), ("assistant", "Let me look.\n\nIt is Rex.")]
+        (made,) = chat(client, "My dog?", **body)["memory"]["recall"]["calls"]
+        assert made["excerpts"] and len(bodies(model_server)) == asked + 2
 
 
 # -- calls, sensible or not
@@ -306,8 +302,7 @@ def test_a_nonsense_call_is_told_in_one_sentence_what_is_wrong(client, model_ser
 # -- failures
 
 
-@pytest.mark.parametrize("reply", [Status(401), CutStream(after=0)])
-@pytest.mark.parametrize("streamed", [False, True], ids=["plain", "stream"])
+@pytest.mark.parametrize(("reply", "streamed"), [(Status(401), False), (CutStream(after=0), True)])
 def test_a_model_that_fails_in_the_second_round_keeps_the_message(client, model_server, reply, streamed):
     remember(client, "The dog is called Rex.")
     body = {"session_id": "s", "user_id": "ann", "recall": "tools", "key": "k"}
@@ -338,14 +333,6 @@ def test_a_server_that_refuses_tools_is_asked_without_and_recap_looks_itself(cli
     assert ["tools" in body for body in bodies(model_server)] == [True, False, False]
     assert memory["recall"]["mode"] == "tools" and "calls no tools" in memory["recall"]["reason"]
     assert "7319" in prompts(model_server)[-1][-1]["content"] and memory["excerpts"]
-
-
-def test_the_built_in_model_has_recap_look_for_it(client, app):
-    builtin = app.test_client()
-    remember(builtin, "My locker code is 7319.")
-    answer = chat(builtin, "What is my locker code?", user_id="ann", recall="tools")
-    assert "7319" in answer["reply"] and answer["memory"]["excerpts"]
-    assert answer["memory"]["recall"]["mode"] == "tools" and answer["memory"]["recall"]["calls"] == []
 
 
 def test_a_retry_tells_the_same_calls_but_not_their_words(client, model_server):

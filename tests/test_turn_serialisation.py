@@ -31,21 +31,6 @@ def to_the_point(model_server):
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_a_turn_waits_for_the_one_before(apps, model_server, streaming):
-    first, second = apps
-    client = second.test_client()
-    talk = stream if streaming else chat
-    with (
-        answering(model_server, first, "one", session_id="s") as release,
-        meanwhile(lambda: talk(client, "two", session_id="s")),
-    ):
-        assert not model_server.wait_for(lambda: len(model_server.requests) > 1, 0.2)
-        release.set()
-    assert [words for _, words in history(client, "s")] == ["one", "Answer to one", "two", "Answer to two"]
-    assert [m["content"] for m in prompts(model_server)[1][1:-1]] == ["one", "Answer to one"]
-
-
 def test_reading_and_editing_do_not_wait(apps, model_server):
     first, second = apps
     client = second.test_client()
@@ -55,20 +40,6 @@ def test_reading_and_editing_do_not_wait(apps, model_server):
         assert client.put("/api/sessions/s/summary", json={"sections": {"topic": "Tea"}}).status_code == 200
         assert client.get("/api/search", query_string={"q": "one", "session_id": "s"}).json["results"]
     assert client.get("/api/sessions/s").json["title"] == "New" and len(history(client, "s")) == 2
-
-
-def test_an_append_waits_for_the_reply(apps, model_server):
-    first, second = apps
-    body = {"messages": [{"role": "user", "content": "two"}]}
-
-    def append() -> TestResponse:
-        return second.test_client().post("/api/sessions/s/messages", json=body)
-
-    with answering(model_server, first, "one", session_id="s") as release, meanwhile(append) as responses:
-        assert not model_server.wait_for(lambda: len(history(first.test_client(), "s")) > 1, 0.1)
-        release.set()
-    assert responses[0].status_code == 200
-    assert [words for _, words in history(first.test_client(), "s")] == ["one", "Answer to one", "two"]
 
 
 def test_many_turns_at_once_keep_order(apps, model_server):
@@ -137,7 +108,7 @@ def test_a_turn_that_does_not_end_is_reported_as_busy(model_app, model_server, m
     assert history(client, "s") == [] and prompts(model_server) == []
 
 
-@pytest.mark.parametrize("seconds", [-60.0, -0.001, 0.3])
+@pytest.mark.parametrize("seconds", [-0.001, 0.3])
 def test_a_holder_that_died_does_not_block_for_ever(model_app, model_server, seconds):
     client = model_app.test_client()
     model_server.main.queue(Status(401))

@@ -4,13 +4,12 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pytest
 from flask import Flask
 
 import memory.transfer.export
@@ -61,36 +60,23 @@ def live(app: Flask, server: ModelServer, user: str, word: str, sessions: int = 
 # -- what is stored
 
 
-def test_how_much_is_stored(model_app, model_server):
-    client = model_app.test_client()
-    live(model_app, model_server, "ada", "Tea", sessions=2)
-    live(model_app, model_server, "bob", "Coffee", sessions=1)
-    user = good(client.get("/api/users/ada"))
-    assert user.pop("created_at") > "2026-03-03", "when they came here, not when they first spoke"
-    assert user.pop("first_message_at") == "2026-03-01T10:00:00+00:00"
-    assert user.pop("last_message_at") > "2026-03-02T10:05:00" and user.pop("tokens_today") > 0
-    counted = {"sessions": 2, "messages": 2 * (6 + 2), "facts": 2 * 2 + 1, "items": 2 + 1, "summaries": 2 * 3}
-    counted |= {"documents": 0, "archives": 0, "facts_forgotten": 0}
-    assert user == {"user_id": "ada", "space": None, "remember": True, "last_forgotten_at": None, **counted}
+def test_a_user_id_may_be_anything(client):
+    for user in ["auth0|7f3a", "https://id.example/users//7", "Ünal Öztürk", "a%2Fb", "me"]:
+        append(client, "tea", [said("hello")], user_id=user)
+        address = f"/api/users/{quote(user, safe='')}"
+        assert good(client.get(address))["user_id"] == user
+        assert good(client.get(f"{address}/export"))["user_id"] == user
+        assert good(client.delete(address))["user_id"] == user
+        assert error(client.get(address), 404)["code"] == "user_not_found"
 
 
-@pytest.mark.parametrize("user", ["auth0|7f3a", "https://id.example/users//7", "Ünal Öztürk", "a%2Fb", "me"])
-def test_a_user_id_may_be_anything(client, user):
-    append(client, "tea", [said("hello")], user_id=user)
-    address = f"/api/users/{quote(user, safe='')}"
-    assert good(client.get(address))["user_id"] == user
-    assert good(client.get(f"{address}/export"))["user_id"] == user
-    assert good(client.delete(address))["user_id"] == user
-    assert error(client.get(address), 404)["code"] == "user_not_found"
-
-
-@pytest.mark.parametrize("user", ["/ada", "a\nda", "ada\x7f", ".", ".."])
-def test_a_user_id_that_no_address_can_carry_is_refused(client, user):
+def test_a_user_id_that_no_address_can_carry_is_refused(client):
     append(client, "tea", [said("hello")], user_id="ada")
-    answer = client.post("/api/sessions/tea/messages", json={"messages": [said("hello")], "user_id": user})
-    assert error(answer, 422)["param"] == "user_id"
-    error(client.delete(f"/api/users/{quote(user, safe='')}"), 404)  # and no redirect to ada
-    assert good(client.get("/api/users/ada"))["messages"] == 1
+    for user in ["/ada", "a\nda", "ada\x7f", ".", ".."]:
+        answer = client.post("/api/sessions/tea/messages", json={"messages": [said("hello")], "user_id": user})
+        assert error(answer, 422)["param"] == "user_id"
+        error(client.delete(f"/api/users/{quote(user, safe='')}"), 404)  # and no redirect to ada
+        assert good(client.get("/api/users/ada"))["messages"] == 1
 
 
 # -- erasing
@@ -267,7 +253,7 @@ def test_a_log_in_use_is_said_and_emptied_later(model_app, model_server, monkeyp
 # -- the export
 
 
-def test_everything_is_in_the_export(model_app, model_server):
+def test_everything_is_counted_and_in_the_export(model_app, model_server):
     client = model_app.test_client()
     live(model_app, model_server, "ada", "Tea", sessions=2)
     live(model_app, model_server, "bob", "Coffee", sessions=1)
@@ -283,6 +269,13 @@ def test_everything_is_in_the_export(model_app, model_server):
         "user_id": "ada",
     }
     assert "Coffee" not in answer.text
+    user = good(client.get("/api/users/ada"))
+    assert user.pop("created_at") > "2026-03-03", "when they came here, not when they first spoke"
+    assert user.pop("first_message_at") == "2026-03-01T10:00:00+00:00"
+    assert user.pop("last_message_at") > "2026-03-02T10:05:00" and user.pop("tokens_today") > 0
+    counted = {"sessions": 2, "messages": 2 * (6 + 2), "facts": 2 * 2 + 1, "items": 2 + 1, "summaries": 2 * 3}
+    counted |= {"documents": 0, "archives": 0, "facts_forgotten": 0}
+    assert user == {"user_id": "ada", "space": None, "remember": True, "last_forgotten_at": None, **counted}
     assert [session["id"] for session in document["sessions"]] == ["Tea-session-0", "Tea-session-1"]
     for session in document["sessions"]:
         shown = read_all(client, f"/api/sessions/{session['id']}/messages")
@@ -303,36 +296,31 @@ def test_everything_is_in_the_export(model_app, model_server):
     assert taken["quote"] in document["sessions"][0]["messages"][1]["content"]
 
 
-def test_the_export_is_read_bit_by_bit(app, client, monkeypatch):
+def test_the_export_is_read_bit_by_bit_and_whole_whatever_goes_on(app, client, monkeypatch):
     monkeypatch.setattr(memory.transfer.export, "PAGE_ROWS", 10)
     append(client, "long", [said(f"message number {number}") for number in range(95)], user_id="ada")
     for number in range(25):
         good(client.post("/api/facts", json={"user_id": "ada", "text": f"fact number {number}"}))
-    with client.get("/api/users/ada/export", buffered=False) as answer:
-        pieces = iter(answer.response)
-        first = next(pieces)
-        # What is written from now on is left out, and nobody who writes has to wait.
+
+    def exported(meanwhile: Callable[[], Any]) -> Any:
+        with client.get("/api/users/ada/export", buffered=False) as answer:
+            pieces = iter(answer.response)
+            first = next(pieces)
+            meanwhile()
+            rest = list(pieces)
+        assert len(rest) > 5
+        return json.loads(b"".join(one if isinstance(one, bytes) else one.encode() for one in (first, *rest)))
+
+    def write() -> None:
+        """What is written from now on is left out, and nobody who writes has to wait."""
         append(client, "long", [said("too late")], user_id="ada")
         append(client, "later", [said("too late")], user_id="ada")
         good(client.post("/api/facts", json={"user_id": "ada", "text": "too late"}))
         with engine_of(app).database.engine.connect() as connection:
             assert connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-        rest = list(pieces)
-    assert len(rest) > 5
-    text = b"".join(piece if isinstance(piece, bytes) else piece.encode() for piece in (first, *rest)).decode()
-    document = json.loads(text)
-    assert "too late" not in text
+
+    document = exported(write)
+    assert "too late" not in str(document)
     assert [len(session["messages"]) for session in document["sessions"]] == [95]
     assert [item["text"] for item in document["facts"]] == [f"fact number {number}" for number in range(25)]
-
-
-def test_erasing_during_an_export_leaves_it_whole(client, monkeypatch):
-    monkeypatch.setattr(memory.transfer.export, "PAGE_ROWS", 2)
-    for number in range(5):
-        append(client, f"s{number}", [said(f"message number {place}") for place in range(5)], user_id="ada")
-    with client.get("/api/users/ada/export", buffered=False) as answer:
-        pieces = iter(answer.response)
-        first = [next(pieces) for _ in range(3)]
-        good(client.delete("/api/users/ada"))
-        text = b"".join(p if isinstance(p, bytes) else p.encode() for p in (*first, *pieces)).decode()
-    assert json.loads(text)["facts"] == []
+    assert exported(lambda: good(client.delete("/api/users/ada")))["facts"] == [], "of an erased person nothing more"

@@ -363,7 +363,9 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     with engine.database.read() as tx:
         stored = read(tx, request.caller, request.session_id) if request.session_id is not None else None
         row = stored or engine.sessions.unstored(tx, request.caller)
-        session, request = SessionState.of(row), request if row.is_remembered else _unremembered(request)
+        session = SessionState.of(row)
+        if not (request.remember and row.is_remembered):
+            request = _unremembered(request)
         engine.budgets.check(tx, session.owner_id, request.caller)
     *history, message = (
         Message(
