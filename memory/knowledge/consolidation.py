@@ -28,7 +28,7 @@ from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
-from memory.knowledge.fact_writes import end_of, invalidate, merge, revalidate
+from memory.knowledge.fact_writes import change_fact, end_of, invalidate, merge
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, tokens
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import MONTHS
@@ -47,7 +47,6 @@ PAIRS_MAX = 100  # that one call of the mini model reads
 LISTED_RUNS_MAX = 50  # that are listed
 ACTIONS = ("merged", "contradicted", "expired")
 ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
-DAY_MIN = date.min
 ALIKE = 0.3  # the share of all their words that two facts have in common, if they say the same
 NEARLY = 0.5  # that of two facts which are one but for a value
 SIMILAR_MAX = 3  # older facts that are shown beside one
@@ -199,14 +198,15 @@ def start(engine: Engine, caller: Caller) -> None:
 
 def undo(engine: Engine, caller: Caller) -> Run:
     """Make valid again what the newest run invalidated, but for what was corrected since. Raises NotFound."""
+    now = engine.now()
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         invalidated = tx.execute(_INVALIDATED.where(FactRow.owner_id == owner.id)).all()
         for at, rows in groupby(invalidated, key=lambda row: row.at):
             invalid, valid_again = list(rows), Counter[str]()
-            while ready := [row for row in invalid if _may_revalidate(tx, row.superseded_by)]:
+            while ready := [row for row in invalid if _is_valid(tx, row.superseded_by)]:
                 for row in ready:
-                    revalidate(tx, row.id, engine.now())
+                    change_fact(tx, row.id, now, "reopened", valid_to=None, superseded_by=None, merged=False)
                     valid_again[row.action] += 1
                 invalid = [row for row in invalid if row not in ready]
             if valid_again:
@@ -321,15 +321,15 @@ def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
     return counts
 
 
-def _may_revalidate(tx: Transaction, successor: int | None) -> bool:
-    """Return whether an invalidated fact has no successor, or a valid one."""
+def _is_valid(tx: Transaction, successor: int | None) -> bool:
+    """Return whether a successor is valid, or there is none."""
     return successor is None or tx.scalar(select(FactRow.valid_to).where(FactRow.id == successor)) is None
 
 
 def _end(plan: Fact) -> datetime | None:
     """Return when the last day that a plan names is over everywhere; None without a day after it was stated."""
     days = filter(None, (_last_day(date.group()) for date in DATE.finditer(plan.text)))
-    last = max(days, default=DAY_MIN)
+    last = max(days, default=date.min)
     return end_of(last) if last >= plan.valid_from.date() else None
 
 

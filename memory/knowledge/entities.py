@@ -20,7 +20,7 @@ _WORD = re.compile(rf"'s(?!\w)|[{PAIRED}]|[^\W{PAIRED}]+")
 _AS = re.compile(r"\b(?:has|have|is|are|an?|the)\s+", re.I)
 
 
-def named(name: str, speaker: str = SELF) -> str:
+def stored_name(name: str, speaker: str = SELF) -> str:
     """Return a name as it is stored: "I" is the speaker, and "my sister" the speaker's sister."""
     name = one_line(name).replace("’", "'").strip(" .")
     return speaker if _SELF.fullmatch(name) else _OWN.sub(lambda _: f"{speaker}'s ", name)
@@ -60,7 +60,7 @@ class EntityResolver:
                     meant.setdefault(name, set()).add(entity)
         self._called |= meant
 
-    def one(self, name: str) -> str:
+    def entity_of(self, name: str) -> str:
         """Return the entity of a name; an entity of its own where several are called so.
 
         My sister may be Ida's friend, and that is Tia.
@@ -71,16 +71,16 @@ class EntityResolver:
             (entity,) = meant
         return entity
 
-    def ends(self, link: Relation) -> set[str]:
+    def ends_of(self, link: Relation) -> set[str]:
         """Return the two entities of a relation."""
-        return {self.one(link.subject), self.one(link.object)}
+        return {self.entity_of(link.subject), self.entity_of(link.object)}
 
-    def all(self, name: str) -> set[str]:
+    def entities_of(self, name: str) -> set[str]:
         """Return the entities that a name may mean."""
-        return set(map(self.one, self._called.get(key(named(name)), ())))
+        return set(map(self.entity_of, self._called.get(key(stored_name(name)), ())))
 
     def mentioned(self, text: str) -> set[str]:
         """Return the entities that a text of the person names, without the person."""
-        words = f" {key(named(text))} "
+        words = f" {key(stored_name(text))} "
         entities = (meant for name, meant in self._called.items() if f" {name} " in words)
-        return set(map(self.one, set[str]().union(*entities))) - {SELF}
+        return set(map(self.entity_of, set[str]().union(*entities))) - {SELF}

@@ -92,11 +92,6 @@ def mark_changed(tx: Transaction | Connection, owner_ids: Collection[int]) -> No
     tx.execute(_CHANGED, {"owners": sorted(owner_ids), "revision": secrets.randbits(62)})
 
 
-def _save_revision(tx: Transaction, fact_id: int, action: str, author: str, now: datetime) -> None:
-    """Store how a fact is now as a revision of it."""
-    tx.execute(_REVISE, {"fact": fact_id, "action": action, "author": author, "at": now})
-
-
 def change_fact(
     tx: Transaction, fact_id: int, now: datetime, action: str = "edited", author: str = "person", **columns: Any
 ) -> None:
@@ -105,8 +100,8 @@ def change_fact(
     owner_ids = tx.scalars(changed).all()
     if "text" in columns or (columns.get("valid_to") is not None and action != "merged"):
         for owner_id in owner_ids:
-            overview.outdate_facts(tx, owner_id, [fact_id], now)
-    _save_revision(tx, fact_id, action, author, now)
+            overview.outdate(tx, owner_id, now, fact_id=fact_id)
+    tx.execute(_REVISE, {"fact": fact_id, "action": action, "author": author, "at": now})
     mark_changed(tx, owner_ids)
 
 
@@ -123,18 +118,13 @@ def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetim
         invalidate(tx, old.id, now, author="person", by=fact)
 
 
-def add_fact(tx: Transaction, owner_id: int, now: datetime, **columns: Any) -> int:
-    """Store a fact that a person states, which is valid from now on without other `columns`; return its id."""
-    fact_id = _insert(tx, owner_id, now, "person", columns)
-    mark_changed(tx, [owner_id])
-    return fact_id
-
-
-def _insert(tx: Transaction, owner_id: int, now: datetime, author: str, columns: dict[str, Any]) -> int:
-    """Store a fact with its first revision; the caller marks the owner's facts as changed."""
+def add_fact(tx: Transaction, owner_id: int, now: datetime, author: str = "person", **columns: Any) -> int:
+    """Store a fact with its first revision; return its id. It is valid from now on, unless `columns` say otherwise."""
     row = {"owner_id": owner_id, "valid_from": now, "created_at": now} | columns
     fact_id: int = tx.execute(_INSERT, row).scalar_one()
-    _save_revision(tx, fact_id, "made" if row.get("replaces") is None else "proposed", author, now)
+    action = "made" if row.get("replaces") is None else "proposed"
+    tx.execute(_REVISE, {"fact": fact_id, "action": action, "author": author, "at": now})
+    mark_changed(tx, [owner_id])
     return fact_id
 
 
@@ -156,11 +146,6 @@ def invalidate(  # noqa: PLR0913 - how it ends, and who ends it
     columns = {"superseded_by": by.id if by is not None else None, "merged": action == "merged"}
     valid_to = case((_F.valid_from > end, _F.valid_from), else_=end)
     change_fact(tx, fact_id, now, action, author, valid_to=valid_to, **columns)
-
-
-def revalidate(tx: Transaction, fact_id: int, now: datetime) -> None:
-    """Make an invalidated fact valid again, as the person says."""
-    change_fact(tx, fact_id, now, "reopened", valid_to=None, superseded_by=None, merged=False)
 
 
 def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
@@ -216,7 +201,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays
         row = {**columns, "session_id": session.id, "links": draft.links}
         row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
-        fact_id = _insert(tx, session.owner_id, now, "model", row)
+        fact_id = add_fact(tx, session.owner_id, now, "model", **row)
         new = Fact(fact_id, session_id=session.public_id, waiting=decision.waits, **columns)
         words[new.id] = words_of(new)
         if new.waiting:
@@ -232,8 +217,6 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
             corrected[new] = successor
         else:
             valid[new.id] = new
-    if added or waiting:
-        mark_changed(tx, [session.owner_id])
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}

@@ -13,13 +13,13 @@ Invariants:
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Select, or_, select
+from sqlalchemy import Select, and_, or_, select
 
 from memory import instructions
 from memory.access.owners import lock_session
@@ -36,45 +36,39 @@ from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
 from models.owners import Caller
-from models.store import Namespace, Source
+from models.store import Source
 
 
 def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Counter[str]:
     """Remove what rests on these messages; return the number of rows by kind. messages: a query of ids."""
     removed = Counter(items=0, item_versions=0)
-    rests = or_(ItemRow.id.in_(item_rows.resting_on(messages)), overview.of_owners(messages))
+    owners = select(MessageRow.owner_id).where(MessageRow.id.in_(messages))
+    is_overview = ItemRow.namespace == item_rows.join_namespace(overview.NAMESPACE), ItemRow.owner_id.in_(owners)
+    rests = or_(ItemRow.id.in_(item_rows.resting_on(messages)), and_(*is_overview))
     for row in tx.execute(item_rows.ITEMS.add_columns(ItemRow.owner_id).where(rests)).all():
         item = item_rows.as_item(row)
         if item.namespace == overview.NAMESPACE:
             removed += overview.forget_sessions(tx, row.owner_id, item, messages, now)
-            continue
-        stays = _STAYS.get(item.namespace)
-        if stays is None:
+        elif item.namespace in (PROFILE, instructions.NAMESPACE):
+            item_rows.remove_sources(tx, item.id, messages)
+            left = item_rows.sources_of(tx, [item.id])[item.id]
+            stays = partial(_profile_of if item.namespace == PROFILE else _instruction_of, left)
+            removed += item_rows.drop_versions(tx, row.owner_id, item, stays, now)
+        else:
             removed += item_rows.remove(tx, [item.id])
-            continue
-        item_rows.remove_sources(tx, item.id, messages)
-        others = item_rows.sources_of(tx, [item.id])[item.id]
-        removed += item_rows.drop_versions(tx, row.owner_id, item, partial(stays, others), now)
     return removed
 
 
-def _of_profile(others: Collection[Source], value: Any) -> Any:
-    """Return the profile without values whose source is not among the others."""
-
-    def is_removed(source: Mapping[str, Any]) -> bool:
-        place = Source(source["session_id"], source["position"])
-        return place.session_id is not None and place not in others
-
-    profile = Profile.of(value).without(lambda held: is_removed(held.source))
+def _profile_of(sources: Collection[Source], value: Any) -> Any:
+    """Return the profile without values that rest on other messages than these."""
+    places = {(None, None), *sources}  # None: a person wrote the value
+    profile = Profile.of(value).without(lambda item: (item.source["session_id"], item.source["position"]) not in places)
     return asdict(profile) if profile.document else {}
 
 
-_STAYS: Mapping[Namespace, Callable[[Collection[Source], Any], Any]] = {
-    PROFILE: _of_profile,
-    instructions.NAMESPACE: lambda others, value: (
-        value if all(Source(*place) in others for place in value["sources"]) else None
-    ),
-}
+def _instruction_of(sources: Collection[Source], value: Any) -> Any:
+    """Return the instruction; None if it rests on other messages than these."""
+    return value if all(Source(*place) in sources for place in value["sources"]) else None
 
 
 def refuse_messages(tx: Transaction, ids: Collection[int], error: ModelError, now: datetime) -> None:

@@ -94,7 +94,7 @@ def sources_about(tx: Connection, owner_id: int, text: str) -> dict[int, float]:
     relations = [(source, link) for source, links in rows for link in links]
     names, weights = EntityResolver(link for _, link in relations), dict[int, float]()
     if reached := names.mentioned(text):
-        ends = [(source, names.ends(link)) for source, link in relations]
+        ends = [(source, names.ends_of(link)) for source, link in relations]
         for step in range(GRAPH_STEPS_MAX):
             near = [(source, both) for source, both in ends if reached & both]
             for source, _ in near:
@@ -114,14 +114,14 @@ def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge
     for *_, link in relations:
         shown.setdefault(key(link.subject), Entity(link.subject, link.subject_kind))
         shown.setdefault(key(link.object), Entity(link.object, link.object_kind))
-    reached, edges, seen = names.all(entity), dict[int, Edge](), set[tuple[str, str, str]]()
+    reached, edges, seen = names.entities_of(entity), dict[int, Edge](), set[tuple[str, str, str]]()
     for distance in range(1, depth + 1):
-        near = [at for at, (*_, link) in enumerate(relations) if at not in edges and reached & names.ends(link)]
+        near = [at for at, (*_, link) in enumerate(relations) if at not in edges and reached & names.ends_of(link)]
         for at in near:
             fact, number, link = relations[at]
-            ends = names.one(link.subject), key(link.relation), names.one(link.object)
+            ends = names.entity_of(link.subject), key(link.relation), names.entity_of(link.object)
             if ends not in seen:  # the newest of those that an alias makes equal
                 seen.add(ends)
                 edges[at] = Edge(shown[ends[0]], link.relation, shown[ends[2]], distance, fact, number)
-            reached = reached | names.ends(link)
+            reached = reached | names.ends_of(link)
     return list(edges.values())

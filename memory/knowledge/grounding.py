@@ -31,7 +31,7 @@ from difflib import SequenceMatcher
 from functools import cached_property, partial
 from itertools import pairwise
 
-from memory.knowledge.entities import key, named, strip_possessive
+from memory.knowledge.entities import key, stored_name, strip_possessive
 from memory.languages import CLAUSE_END, SENTENCE_END, pattern, shared, table
 from memory.quoting import comparable, normalize, one_line, plain_apostrophes, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
@@ -117,7 +117,8 @@ class Grounding:
         content = without_blocks(source.content)
         if not contains_quote(draft.quote, content):
             raise Ungrounded("its quote is not in its source")
-        if not _is_telling(draft.quote, content):
+        is_whole = _compared(draft.quote).strip(_EDGES) == _compared(content).strip(_EDGES)
+        if not (is_whole or len(draft.quote.split()) >= QUOTE_WORDS_MIN or stems(draft.quote)):
             raise Ungrounded("its quote says nothing by itself")
         if not self._are_numbers_known(draft, source, content):
             raise Ungrounded("it has a number that was not said")
@@ -160,7 +161,7 @@ class Grounding:
         content, speaker = without_blocks(source.content), source.name or SELF
         relations = []
         for proposed in draft.links:
-            ends = named(proposed.subject, speaker), named(proposed.object, speaker)
+            ends = stored_name(proposed.subject, speaker), stored_name(proposed.object, speaker)
             relation = replace(proposed, subject=ends[0], object=ends[1])
             others = [strip_possessive(end) for end in {*ends} - {speaker}]
             if (
@@ -275,7 +276,8 @@ def strip_framing(text: str) -> str:
 def names_in(text: str) -> list[str]:
     """Return the words that are names by their capital letters in mid-sentence, in small letters."""
     later = tokens(DATE.sub(" ", _MID_SENTENCE.sub(lambda start: start.group().lower(), text)))[1:]
-    return [name.lower() for token in later if _is_name(name := token.partition("'")[0])]
+    capitals = (word for token in later if (word := token.partition("'")[0])[:1].isupper() and len(word) > 1)
+    return [word.lower() for word in capitals if stems(word) and word.lower() not in NUMBER_WORDS]
 
 
 def named_in(name: str, text: str) -> bool:
@@ -323,12 +325,6 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
 
 def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", _ENDLESS.sub(" ", normalize(text))).translate(_TYPOGRAPHIC).split())
-
-
-def _is_telling(quote: str, content: str) -> bool:
-    """Return whether a quote has more than words that nearly every message has."""
-    whole = _compared(quote).strip(_EDGES) == _compared(content).strip(_EDGES)
-    return whole or len(quote.split()) >= QUOTE_WORDS_MIN or bool(stems(quote))
 
 
 def _without_dates_worked_out(text: str, source: Message, content: str) -> str:
@@ -450,12 +446,6 @@ def _is_form(word: str, other: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return " ".join(_LETTERS.findall(text)).casefold().split()
-
-
-def _is_name(word: str) -> bool:
-    """Return whether a word in mid-sentence is a name, by its capital letter."""
-    name = word[:1].isupper() and len(word) > 1 and bool(stems(word))
-    return name and word.lower() not in NUMBER_WORDS
 
 
 def tokens(text: str) -> list[str]:

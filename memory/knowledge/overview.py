@@ -18,7 +18,7 @@ from datetime import datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any, Self
 
-from sqlalchemy import ColumnElement, Select, and_, select
+from sqlalchemy import Select, select
 
 from memory import tokens
 from memory.access.owners import get_user, lock_owner, owner_zone
@@ -36,7 +36,6 @@ from memory.store import item_rows
 from models import (
     IS_NEWEST_SUMMARY,
     FactRow,
-    ItemRow,
     JobRow,
     MessageRow,
     OwnerRow,
@@ -222,8 +221,8 @@ def _read(engine: Engine, tx: Transaction, owner_id: int) -> Overview:
 
 
 def _state(engine: Engine, tx: Transaction, owner: OwnerRow) -> OverviewState:
-    job = select(JobRow.state, JobRow.run_at, JobRow.error)
-    job = job.where(JobRow.kind == "overview", JobRow.key == str(owner.id))
+    of_owner = JobRow.kind == "overview", JobRow.key == str(owner.id)
+    job = select(JobRow.state, JobRow.run_at, JobRow.error).where(*of_owner)
     state, run_at, error = tx.execute(job).first() or (None, None, None)
     is_due = state == "pending" and run_at is not None and run_at <= engine.now() + _SOON
     return OverviewState(
@@ -355,14 +354,11 @@ class OverviewBlock:
 # -- sentences whose source is gone; in the caller's transaction
 
 
-def of_owners(messages: Select[int]) -> ColumnElement[bool]:
-    """Return the condition for the overviews of those who own these messages."""
-    owners = select(MessageRow.owner_id).where(MessageRow.id.in_(messages))
-    return and_(ItemRow.namespace == item_rows.join_namespace(NAMESPACE), ItemRow.owner_id.in_(owners))
-
-
 def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> None:
-    """Remove from every version the sentences that rest on erased facts, or say what these say."""
+    """Remove from every version the sentences that rest on erased facts, or say what these say.
+
+    A summary may say a fact in other words, so half of its words are enough in a sentence that rests on one.
+    """
     by_owner: dict[int, list[FactRow]] = defaultdict(list)
     for fact in facts:
         by_owner[fact.owner_id].append(fact)
@@ -370,7 +366,7 @@ def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> No
         ids, words = {fact.id for fact in erased}, [set(stems(fact.text)) for fact in erased]
         item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
         if item is not None:
-            is_gone = partial(_is_said, ids, list(filter(None, words)))
+            is_gone = partial(_states, ids, list(filter(None, words)))
             item_rows.drop_versions(tx, owner_id, item, partial(_without, is_gone), now)
 
 
@@ -381,43 +377,30 @@ def forget_sessions(tx: Transaction, owner_id: int, item: Item, messages: Select
     """
     of_messages = select(MessageRow.session_id).where(MessageRow.id.in_(messages))
     session_ids = set(tx.scalars(select(SessionRow.public_id).where(SessionRow.id.in_(of_messages))))
-    return item_rows.drop_versions(tx, owner_id, item, partial(_without, partial(_is_of_session, session_ids)), now)
+    return item_rows.drop_versions(tx, owner_id, item, partial(_without, partial(_rests_on, set(), session_ids)), now)
 
 
-def outdate_facts(tx: Transaction, owner_id: int, fact_ids: Iterable[int], now: datetime) -> None:
-    """Remove from the newest version the sentences that rest on these facts, which are valid no longer."""
-    _outdate(tx, owner_id, partial(_is_said, set(fact_ids), ()), now)
+def outdate(tx: Transaction, owner_id: int, now: datetime, *, fact_id: int = 0, session_id: str = "") -> None:
+    """Remove from the newest version the sentences that rest on a fact, or on summaries of a session."""
+    item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
+    is_gone = partial(_rests_on, {fact_id}, {session_id})
+    if item is not None and (rest := _without(is_gone, item.value)) != item.value:
+        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, rest), now, author="correction")
 
 
-def outdate_session(tx: Transaction, owner_id: int, session_id: str, now: datetime) -> None:
-    """Remove from the newest version the sentences that rest on summaries of a session."""
-    _outdate(tx, owner_id, partial(_is_of_session, {session_id}), now)
+def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Value) -> bool:
+    return not fact_ids.isdisjoint(sentence["facts"]) or any(place[0] in session_ids for place in sentence["summaries"])
 
 
-def _is_said(ids: set[int], words: Sequence[set[str]], sentence: Value) -> bool:
-    """Return whether a sentence rests on one of these facts, or says one.
-
-    A summary may say a fact in other words, so half of its words are enough in a sentence that rests on one.
-    """
-    if not ids.isdisjoint(sentence["facts"]):
-        return True
+def _states(fact_ids: set[int], words: Sequence[set[str]], sentence: Value) -> bool:
     own, share = set(stems(sentence["text"])), 0.5 if sentence["summaries"] else 1.0
-    return any(len(fact & own) >= share * len(fact) for fact in words)
-
-
-def _is_of_session(session_ids: set[str], sentence: Value) -> bool:
-    return any(session_id in session_ids for session_id, _ in sentence["summaries"])
+    is_said = any(len(fact & own) >= share * len(fact) for fact in words)
+    return is_said or _rests_on(fact_ids, set(), sentence)
 
 
 def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:
     lists = {name: [sentence for sentence in value[name] if not is_gone(sentence)] for name in ("sentences", "removed")}
     return {**value, **lists}
-
-
-def _outdate(tx: Transaction, owner_id: int, is_gone: Callable[[Value], bool], now: datetime) -> None:
-    item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
-    if item is not None and (rest := _without(is_gone, item.value)) != item.value:
-        item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, rest), now, author="correction")
 
 
 # -- in another database

@@ -21,10 +21,9 @@ from sqlalchemy import Select, select
 from memory.access.owners import find_or_make_owner, visible_to
 from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
-from memory.knowledge import profile
+from memory.knowledge import overview, profile
 from memory.knowledge.fact_reads import FACTS, NOW, valid_at
 from memory.knowledge.fact_writes import change_fact, invalidate, schedule_end
-from memory.knowledge.overview import outdate_session
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.rule_set import EVERYTHING, KEY, NAMESPACE, RuleSet, check_word
 from memory.knowledge.summaries import rewrite_newest
@@ -191,12 +190,12 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
 def _close(engine: Engine, effect: Effect, rules: RuleSet) -> None:
     """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
     texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
-    for fact_ids in _batches([*texts, *ends]):
-        _close_facts(engine, fact_ids, texts, ends)
-    for session_ids in _batches(effect.sessions):
-        _clean_summaries(engine, session_ids, rules)
-    for item_ids in _batches(effect.profiles):
-        _clean_profiles(engine, item_ids, rules)
+    for batch in _batches([*texts, *ends]):
+        _close_facts(engine, batch, texts, ends)
+    for batch in _batches(effect.sessions):
+        _clean_summaries(engine, batch, rules)
+    for batch in _batches(effect.profiles):
+        _clean_profiles(engine, batch, rules)
 
 
 @retry_on_conflict
@@ -216,7 +215,7 @@ def _clean_summaries(engine: Engine, session_ids: Sequence[int], rules: RuleSet)
     which = SessionRow.id.in_(session_ids)
     with engine.database.write() as tx:
         for row in rewrite_newest(engine, tx, which, rules.kept_of, "erasure"):
-            outdate_session(tx, row.owner_id, row.public_id, engine.now())
+            overview.outdate(tx, row.owner_id, engine.now(), session_id=row.public_id)
 
 
 @retry_on_conflict

@@ -12,8 +12,8 @@ from memory import tokens
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.knowledge import overview
 from memory.knowledge.grounding import stems, strip_framing, words_of
-from memory.knowledge.overview import outdate_session
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import use_newest_summary
@@ -115,10 +115,7 @@ def edit(
                 "Nothing was changed; read it again and apply your edit to that.",
             )
         through = row.summary_through if row.summary_version else row.message_count
-        add_version(tx, row, sections, through, engine.now(), author="person")
-        outdate_session(tx, row.owner_id, session_id, engine.now())
-        use_newest_summary(tx, row, engine.settings)
-        return state_of(tx, row)
+        return _change(engine, tx, row, sections, through, author="person")
 
 
 def rollback(engine: Engine, caller: Caller, session_id: str, version: int) -> SummaryState:
@@ -140,10 +137,7 @@ def rollback(engine: Engine, caller: Caller, session_id: str, version: int) -> S
                 "summary yourself.",
             )
         sections = Sections.from_dict(old.sections)
-        add_version(tx, row, sections, old.through, engine.now(), author="rollback", restores=version)
-        outdate_session(tx, row.owner_id, session_id, engine.now())
-        use_newest_summary(tx, row, engine.settings)
-        return state_of(tx, row)
+        return _change(engine, tx, row, sections, old.through, author="rollback", restores=version)
 
 
 def refresh(engine: Engine, caller: Caller, session_id: str) -> SummaryState:
@@ -156,6 +150,16 @@ def refresh(engine: Engine, caller: Caller, session_id: str) -> SummaryState:
 
 
 # -- versions, in the caller's transaction
+
+
+def _change(
+    engine: Engine, tx: Transaction, row: SessionRow, sections: Sections, through: int, **about: Any
+) -> SummaryState:
+    """Store a version as the person says, and show it from now on."""
+    add_version(tx, row, sections, through, engine.now(), **about)
+    overview.outdate(tx, row.owner_id, engine.now(), session_id=row.public_id)
+    use_newest_summary(tx, row, engine.settings)
+    return state_of(tx, row)
 
 
 def add_version(
@@ -204,7 +208,12 @@ def summarised_without(
     The newest version without them is used again, and the title, if it came from what goes, is taken anew. The caller
     asks for the job that continues the summary.
     """
-    gone = _made_from(tx, row, messages)
+    branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
+    begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
+    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)).all()
+    gone: dict[int | None, SummaryRow] = {}
+    for message in messages:
+        gone |= _repeating(versions, message, begins)
     with title_taken_anew(tx, row):
         yield gone.values()
         for version in gone.values():
@@ -217,21 +226,10 @@ def summarised_without(
     row.summary_through = skip_unread(tx, row, row.summary_through)
 
 
-def _made_from(tx: Transaction, row: SessionRow, messages: Collection[MessageRow]) -> dict[int | None, SummaryRow]:
-    """Return the summary versions that may repeat one of the messages, by their numbers."""
-    branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
-    begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
-    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)).all()
-    gone: dict[int | None, SummaryRow] = {}
-    for message in messages:
-        gone |= _repeating(versions, message, begins)
-    return gone
-
-
 def _repeating(
     versions: Sequence[SummaryRow], message: MessageRow, begins: Mapping[int, int]
 ) -> dict[int | None, SummaryRow]:
-    """Return those of a session's summary versions that may repeat the message. begins: where each branch begins."""
+    """Return the summary versions that may repeat the message, by number. begins: where each branch begins."""
     tainted: dict[int | None, SummaryRow] = {}
     previous: int | None = None
     for version in versions:

@@ -94,7 +94,10 @@ def excludes(new: Sole, old: Sole) -> bool:
 
 def may_correct(text: str, other: str) -> bool:
     """Return whether two texts are one statement but for a value, or denied in one of them."""
-    return _another_value(_words(text), _words(other)) or _opposite(text, other)
+    denied = [NEGATION.search(plain_apostrophes(part)) is not None for part in (text, other)]
+    if denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []:
+        return True
+    return _another_value(_words(text), _words(other))
 
 
 def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]:
@@ -105,10 +108,12 @@ def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]
     rows = tx.execute(select(FactRow.id, FactRow.links).where(FactRow.id.in_([fact.id for fact in older])))
     relations = [(fact_id, link) for fact_id, links in rows for link in links]
     names = EntityResolver([relation for _, relation in relations])
-    now = {names.one(link.subject): names.one(link.object) for link in homes}
+    now = {names.entity_of(link.subject): names.entity_of(link.object) for link in homes}
     before = ((fact_id, link) for fact_id, link in relations if _LIVES.fullmatch(link.relation))
     return {
-        fact_id for fact_id, link in before if now.get(names.one(link.subject)) not in (None, names.one(link.object))
+        fact_id
+        for fact_id, link in before
+        if now.get(names.entity_of(link.subject)) not in (None, names.entity_of(link.object))
     }
 
 
@@ -131,19 +136,13 @@ def _another_value(mine: list[str], theirs: list[str]) -> bool:
     return figures or (before > 1 and after == 0 and mine[before - 1] in _STATES)
 
 
-def _opposite(text: str, other: str) -> bool:
-    """Return whether two texts are one statement, denied in one of them."""
-    denied = [NEGATION.search(plain_apostrophes(part)) is not None for part in (text, other)]
-    return denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []
+def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
+    """Count the words that both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
 
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for part in re.sub(r"([:：])", r" \1 ", text).split() for word in tokens(part) or [part]]
-
-
-def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
-    """Count the words that both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))
 
 
 # -- what holds in place of what was said

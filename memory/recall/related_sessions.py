@@ -88,7 +88,7 @@ def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int,
     entities: dict[int, set[str]] = {}
     for session_id, link in links:
         for name in (link.subject, link.object):
-            entity = names.one(name)
+            entity = names.entity_of(name)
             if entity != SELF:
                 entities.setdefault(session_id, set()).add(entity)
                 if entity not in called or key(name) == entity:
