@@ -19,7 +19,7 @@ _MODULES = (  # of calls, in the order of the document
     *("chat", "sessions", "turns", "summaries", "facts", "documents", "graph", "recall", "store", "profile"),
     *("overview", "examples", "users", "spaces", "retention", "rules", "instructions", "conversation_types"),
     *("feedback", "prompts", "model_server", "jobs", "events", "webhooks", "openai", "anthropic", "responses"),
-    *("stored_responses", "conversations", "conversation_items", "mcp", "health"),
+    *("stored_responses", "conversations", "mcp", "health"),
 )
 _BLUEPRINTS = [
     item for name in _MODULES for item in vars(import_module(f"api.{name}")).values() if isinstance(item, Blueprint)

@@ -10,9 +10,17 @@ from flask import Response
 from marshmallow import ValidationError, validates
 
 from api.blueprint import ApiBlueprint, current_engine
-from api.client_requests import ERRORS, NO_SERVER, REFUSED, answer, has_memory_tools, turn_request, written
+from api.client_requests import (
+    ERRORS,
+    NO_SERVER,
+    REFUSED,
+    answer,
+    client_caller,
+    has_memory_tools,
+    turn_request,
+    written,
+)
 from api.errors import RENDERERS, Body
-from api.named_person import client_caller
 from memory import tokens
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import RawChunk, Waiting

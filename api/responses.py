@@ -7,6 +7,7 @@ meaning is refused: references to other items, `background`.
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from typing import Any
@@ -15,17 +16,18 @@ from flask import Response
 from marshmallow import ValidationError, post_load, validates_schema
 
 from api import client_requests as chat
-from api.blueprint import ApiBlueprint
-from api.client_requests import ERRORS, ChatBody, FirstCall, Object
-from api.named_person import header
+from api.blueprint import ApiBlueprint, current_engine
+from api.client_requests import ERRORS, ChatBody, FirstCall, Object, header
+from api.conversations import find_conversation
 from api.openai import STREAM, OpenRequest, openai_error
-from api.response_items import conversation_in, message_item, messages_of, output_text
-from api.response_sessions import in_session
-from memory.errors import RecapError
+from api.response_items import CONVERSATION, conversation_in, message_item, messages_of, output_text
+from memory.errors import NotFound, RecapError
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.llm.openai_form import is_object
 from memory.transcripts.transcript import INSTRUCTING
-from memory.turn.request import TurnEvent, TurnFinished, TurnStarted, TurnUsage
+from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from memory.turn.turns import TurnHistory
+from models.owners import Caller
 from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields
 from schemas.fields import PARTS_MAX
@@ -352,6 +354,56 @@ def _usage(usage: TurnUsage) -> dict[str, Any]:
     }
 
 
+# -- the session that a request goes on in
+
+
+def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
+    """Return the turn in the session that the request names, if it names one. Raises NotFound."""
+    if body.previous is not None:
+        return _following(body.previous, turn)
+    transcript = turn.transcript
+    assert transcript is not None
+    if body.conversation is not None:
+        session = find_conversation(turn.caller, body.conversation, param="conversation")
+        only_new = replace(transcript, is_complete=False)
+        return replace(turn, session_id=session.id, transcript=only_new)
+    if turn.session_id is not None:
+        return turn
+    conversation, messages = body.listed, transcript.conversation.messages
+    if conversation is None and len(messages) == 1 and turn.caller.owner is not None:
+        # Agents' SDKs have just appended the person's first message.
+        conversation = current_engine().sessions.find_waiting(turn.caller, CONVERSATION, turn.message)
+    if conversation is not None:
+        with suppress(NotFound):  # somebody else's: the messages tell which session it is
+            return replace(turn, session_id=find_conversation(turn.caller, conversation).id)
+    return turn
+
+
+def _following(previous: str, turn: TurnRequest) -> TurnRequest:
+    """Return the request, continued from a response. Raises NotFound, also for somebody else's response."""
+    try:
+        finished = find_answer(turn.caller, previous)
+    except NotFound:
+        raise NotFound(
+            "previous_response_not_found",
+            f"There is no response {previous!r} to go on from: it was never stored, or it was erased, or another one "
+            "took its place. Nothing was stored. Send the conversation as `input` instead.",
+            param="previous_response_id",
+        ) from None
+    reply_id, session_id = finished.reply_message_id, finished.started.session_id
+    transcript = turn.transcript and replace(turn.transcript, previous_reply_id=reply_id, is_complete=True)
+    return replace(turn, session_id=session_id, transcript=transcript)
+
+
+def find_answer(whom: Caller, id: str) -> TurnFinished:
+    """Return the turn of a response. Raises NotFound, also for one that has no reply yet."""
+    try:
+        return TurnHistory(current_engine()).read_answer(whom, *chat.turn_named(id))
+    except NotFound:
+        text = f"There is no response {id!r}: it was never stored, it was erased, or another one took its place."
+        raise NotFound("response_not_found", text, param="response_id") from None
+
+
 blueprint = ApiBlueprint("responses", "OpenAI's Responses, with memory.", prefix="/v1")
 
 
@@ -371,7 +423,7 @@ def create_response(body: ResponseBody) -> Response:
     person. With store=false nothing is stored and no memory used, unless Codex sends it. References to other items are
     refused. What else has no counterpart is left out, and X-Memory-Left-Out names it.
     """
-    turn = in_session(chat.turn_request(body.parameters, body.metadata), body.previous, body.conversation, body.listed)
+    turn = _in_session(chat.turn_request(body.parameters, body.metadata), body)
     if not body.store:
         turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, bypass=True))
     return chat.answer(turn, lambda started: ResponseEncoder(started, body.repeated, body.custom))
