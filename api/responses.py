@@ -274,9 +274,9 @@ class ResponseEncoder:
                     yield self._event("output_text.done", **place, text=text, logprobs=[])
                     yield self._event("content_part.done", **place, part=output_text(text))
                     yield self._event("output_item.done", output_index=0, item=self._message(text))
-                untold = first.others(part.calls)
+                rest = first.others(part.calls)
                 for index, call in enumerate(part.calls, 1 if text else 0):
-                    yield from self._calls(index, call, is_told=call not in untold)
+                    yield from self._calls(index, call, has_begun=call not in rest)
                 response = self.encode(part)
                 yield self._event(response["status"], response=response)
 
@@ -301,13 +301,13 @@ class ResponseEncoder:
         else:
             yield self._event(f"{kind}.delta", output_index=index, item_id=item["id"], delta=piece)
 
-    def _calls(self, index: int, call: ToolCall, *, is_told: bool) -> Iterator[Mapping[str, Any]]:
+    def _calls(self, index: int, call: ToolCall, *, has_begun: bool) -> Iterator[Mapping[str, Any]]:
         """Yield what is left to tell of a call: all of it, unless its pieces are told."""
         item = self._call(call)
         name, kind = _ARGUMENTS[item["type"]]
-        if not is_told:
+        if not has_begun:
             yield from self._piece(index, call, "")
-        if not is_told or item["type"] == "custom_tool_call":
+        if not has_begun or item["type"] == "custom_tool_call":
             yield from self._piece(index, call, item[name])
         whole = {name: item[name], **({"name": call.name} if name == "arguments" else {})}
         yield self._event(f"{kind}.done", output_index=index, item_id=item["id"], **whole)

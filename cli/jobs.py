@@ -37,7 +37,7 @@ def work(once: bool) -> None:
         )
     if once:
         sys.exit(_work_once(engine))
-    _work_until_told(engine)
+    _work_until_signal(engine)
 
 
 def _work_once(engine: Engine) -> int:
@@ -53,7 +53,7 @@ def _work_once(engine: Engine) -> int:
     return 1 if failures else 0
 
 
-def _work_until_told(engine: Engine) -> None:
+def _work_until_signal(engine: Engine) -> None:
     signals: list[int] = []
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: signals.append(number))

@@ -111,13 +111,13 @@ def compare(
         grounding = source.grounding()
         for draft in update.facts:
             try:
-                said_at = grounding.check(draft).created_at
-                facts.append(Fact(len(facts) + 1, draft.text, valid_from=said_at, created_at=said_at))
+                since = grounding.check(draft).created_at
+                facts.append(Fact(len(facts) + 1, draft.text, valid_from=since, created_at=since))
             except Ungrounded:
                 refused += 1
         summary, unread = update.sections, []
     analysis, total = analysis_in(engine.settings.search_language), sum(spent, Usage(0, 0))
-    held = {fact: _holds(str(summary), fact, analysis) for fact in stated_facts}
+    is_kept = {fact: _holds(str(summary), fact, analysis) for fact in stated_facts}
     return {
         "": prompt.label,
         "mini-model calls": len(spent),
@@ -126,17 +126,17 @@ def compare(
         "summary tokens": tokens.estimate(str(summary)),
         "facts kept": len(facts),
         "facts refused": refused,
-        "stated facts held": f"{sum(held.values())} of {len(held)}",
-        **{fact: "held" if is_held else "-" for fact, is_held in held.items()},
+        "stated facts held": f"{sum(is_kept.values())} of {len(is_kept)}",
+        **{fact: "held" if kept else "-" for fact, kept in is_kept.items()},
     }
 
 
 def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
     """Return whether the summary still says the fact, judged by words."""
-    said, terms = analysis.words(summary), analysis.words(fact)
+    of_summary, terms = analysis.words(summary), analysis.words(fact)
     numbers = {term for term in terms if any(character.isdigit() for character in term)}
     words = terms - numbers
-    return numbers <= said and len(words & said) >= HELD_SHARE * len(words)
+    return numbers <= of_summary and len(words & of_summary) >= HELD_SHARE * len(words)
 
 
 def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:

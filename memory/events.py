@@ -303,10 +303,10 @@ def tell(
         {"owner": owner_id, "event_type": type, "event_data": {**data}, "event_at": at, "since": at - KEPT}
         for owner_id, data in owners
     ]
-    is_told = bool(rows) and cast(CursorResult[Any], tx.execute(_TELL, rows)).rowcount > 0
-    if is_told:
+    is_stored = bool(rows) and cast(CursorResult[Any], tx.execute(_TELL, rows)).rowcount > 0
+    if is_stored:
         remove_old(tx, at)
-    return is_told
+    return is_stored
 
 
 def remove_old(tx: Transaction | Connection, now: datetime) -> None:

@@ -70,7 +70,7 @@ def hide_messages(
         if tokens is not None:
             recent = [message for message in line if message.position > row.head_through]
             return _hidden(line).keys() | _beyond(tokens, recent)
-        return _hidden(line).keys() | {one.position for one in line if (one.position in positions) != keep}
+        return _hidden(line).keys() | {message.position for message in line if (message.position in positions) != keep}
 
     return _change(engine, caller, session_id, named, chosen)
 
@@ -136,11 +136,11 @@ def follow_shown(
 def _positions(row: SessionRow, line: Line, named: NamedMessages) -> set[int]:
     """Return the positions of the messages that are `named`."""
     by_id = {message.id: message.position for message in line}
-    if unknown := next((one for one in named.ids if one not in by_id), None):
+    if unknown := next((id for id in named.ids if id not in by_id), None):
         text = f"There is no message {unknown} in session {row.public_id!r}. Nothing was changed."
         raise NotFound("message_not_found", text, param="ids")
     if not named.first:
-        return {by_id[one] for one in named.ids}
+        return {by_id[id] for id in named.ids}
     first, last = (row.message_count + 1 + at if at < 0 else at for at in (named.first, named.last))
     if not 1 <= first <= last <= row.message_count:
         raise InvalidRequest(

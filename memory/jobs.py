@@ -442,8 +442,8 @@ def _survive(work: Callable[[], Result]) -> Result | None:
         if (fault := fault_of(error)) is None:
             log.exception("jobs: a thread failed; it goes on")
         else:
-            said = logs.fields(fault=fault.value, error=logs.safe_message(error))
-            log.error("jobs wait: the database can't be used; /health/ready says what to do", extra=said)
+            why = logs.fields(fault=fault.value, error=logs.safe_message(error))
+            log.error("jobs wait: the database can't be used; /health/ready says what to do", extra=why)
         return None
 
 

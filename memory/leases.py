@@ -110,8 +110,8 @@ class Leases:
                 return False
             row.stop_token = row.lease_token
         with self._changed:
-            here = [held.stop for lease, held in self._held.items() if lease.token == row.stop_token and held.stop]
-        for stop in here:  # another process finds the token in the row
+            stops = [work.stop for lease, work in self._held.items() if lease.token == row.stop_token and work.stop]
+        for stop in stops:  # another process finds the token in the row
             stop()
         return True
 
@@ -195,28 +195,28 @@ class Leases:
         pause, renewed, seen = LOOK_SECONDS, time.monotonic(), set[Lease]()
         while not self._closed.wait(pause):
             with self._changed:
-                held = dict(self._held)
+                leases = dict(self._held)
             # A turn that is over before the second look costs no query.
-            turns = {lease: work.stop for lease, work in held.items() if work.stop is not None and lease in seen}
-            pause, seen = LOOK_SECONDS, set(held)
+            turns = {lease: work.stop for lease, work in leases.items() if work.stop is not None and lease in seen}
+            pause, seen = LOOK_SECONDS, set(leases)
             try:
                 if time.monotonic() >= renewed + RENEW_SECONDS:
-                    self._renew(held)
+                    self._renew(leases)
                     renewed = time.monotonic()
                 if turns:
                     self._stop_marked(turns)
             except SQLAlchemyError as error:
                 pause = TROUBLE_SECONDS
-                fields = logs.fields(leases=len(held), error=logs.safe_message(error))
+                fields = logs.fields(leases=len(leases), error=logs.safe_message(error))
                 log.error("leases could not be renewed; trying again", extra=fields)
 
-    def _renew(self, held: Mapping[Lease, _Held]) -> None:
-        if not held:
+    def _renew(self, leases: Mapping[Lease, _Held]) -> None:
+        if not leases:
             return
         with self._database.write(durable=False) as tx:
             until = self._now() + LEASE_DURATION  # read inside the transaction, since waiting for it takes time
             # Rows of jobs are locked last, those of one kind in the order of their ids.
-            for lease, work in sorted(held.items(), key=lambda item: (item[0].kind is JobRow, item[0].row_id)):
+            for lease, work in sorted(leases.items(), key=lambda item: (item[0].kind is JobRow, item[0].row_id)):
                 _change(tx, lease, lease_until=until)
                 if work.on_renew is not None:
                     work.on_renew(tx)
@@ -230,5 +230,5 @@ class Leases:
 
 
 def _change(tx: Transaction, lease: Lease, **values: Any) -> None:
-    is_held = lease.kind.id == lease.row_id, lease.kind.lease_token == lease.token
-    tx.execute(update(lease.kind).where(*is_held).values(**values))
+    still_ours = lease.kind.id == lease.row_id, lease.kind.lease_token == lease.token
+    tx.execute(update(lease.kind).where(*still_ours).values(**values))

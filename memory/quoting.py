@@ -103,11 +103,11 @@ def _shaping(unseen: re.Match[str]) -> str:
 @lru_cache(maxsize=4096)
 def _kept(before: str, selector: str, joiner: str, after: str) -> str:
     """Return what stays between two characters."""
-    one, other = _cursive(before), _cursive(after)
+    left, right = _cursive(before), _cursive(after)
     joins = {
-        _ZWJ: one != other or (_EMOJI.match(before) and _EMOJI.match(after)),
-        _ZWNJ: one == "VIRAMA" or "" != one == other,
-        _MVS: one == other == "MONGOLIAN",
+        _ZWJ: left != right or (_EMOJI.match(before) and _EMOJI.match(after)),
+        _ZWNJ: left == "VIRAMA" or "" != left == right,
+        _MVS: left == right == "MONGOLIAN",
     }
     selected = _SELECTED.match(before + selector + after)
     return (selector if selected else "") + (joiner if joins.get(joiner) else "")
@@ -153,7 +153,7 @@ def _bracketed(found: re.Match[str]) -> str:
     """Return a text in brackets; escaped if it has the shape of a mark in any case, spacing, accents and style."""
     name = "".join(unicodedata.normalize("NFKD", found[1] or "").split())
     if not name.isascii():
-        name = "".join(one for one in name if unicodedata.category(one)[0] != "M")
+        name = "".join(char for char in name if unicodedata.category(char)[0] != "M")
     return f"&#91;{found[1]}" if _MARK.fullmatch(name) else found.group()
 
 
@@ -259,10 +259,10 @@ def message_lines(messages: Iterable[Message], on: date | None = None, *, number
             number = f"[{message.position}] "
         else:
             number = f"{GAP}\n" if last and message.position > last + 1 else ""
-        said, last = message.created_at.date(), message.position
-        day = f"{said} {said:%A} " if numbered else f"{said} "  # whoever works out dates needs the weekday
-        yield f"{number}{'' if said == on else day}{message_line(message)}"
-        on = said
+        day, last = message.created_at.date(), message.position
+        date = f"{day} {day:%A} " if numbered else f"{day} "  # whoever works out dates needs the weekday
+        yield f"{number}{'' if day == on else date}{message_line(message)}"
+        on = day
 
 
 def to_prompt_message(message: Message) -> tuple[str, str]:

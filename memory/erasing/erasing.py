@@ -80,7 +80,7 @@ class Erased(NamedTuple):
     rows: Counter[str]
     index_key: str
     tenant: str
-    is_told: bool = False  # in an event, which names the person
+    has_event: bool = False  # in an event, which names the person
 
 
 def erase_user(engine: Engine, caller: Caller) -> Receipt:
@@ -168,12 +168,12 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
     tx.execute(for_update(tx, sessions, SessionRow))  # replies that are being stored come first
     rows = _count_cascade(tx, *(kind.owner_id == owner.id for kind in (SessionRow, FactRow, JobRow)), owner_id=owner.id)
     _enqueue_clearing(engine, tx, owner.tenant, owner.index_key, owner=owner.index_key)
-    is_told = owner.is_named and _tell(engine, tx, owner)
+    has_event = owner.is_named and _tell(engine, tx, owner)
     if owner.user_id is not None:
         engine.oauth.disconnect_person(tx, owner.tenant, owner.user_id)
         engine.keys.forget_person(tx, owner.tenant, owner.user_id)
     tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
-    return Erased(rows, owner.index_key, owner.tenant, is_told)
+    return Erased(rows, owner.index_key, owner.tenant, has_event)
 
 
 def _tell(engine: Engine, tx: Transaction, owner: OwnerRow) -> bool:
@@ -236,7 +236,7 @@ def finish_now(engine: Engine, erased: Erased, **named: Any) -> Receipt:
         engine.job_queue.run_now(*job)
     with engine.database.read() as tx:
         left = {tuple(job) for job in tx.execute(select(JobRow.kind, JobRow.key).where(JobRow.owner_id.is_(None)))}
-    pending = (*(name for job, name in jobs.items() if job in left), *((EVENTS,) if erased.is_told else ()))
+    pending = (*(name for job, name in jobs.items() if job in left), *((EVENTS,) if erased.has_event else ()))
     return receipt_of(engine, erased.rows, pending, **named)
 
 

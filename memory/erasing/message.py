@@ -68,7 +68,7 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
     delete_with_history(tx, facts, now)
     exchange = exchanges(tx, [message.id]) if message.role == "user" else [message]
-    ids = [one.id for one in exchange]
+    ids = [each.id for each in exchange]
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
     erased["turns"] = _empty_turn(tx, message)
     if not message.branch:

@@ -131,51 +131,51 @@ class _Statement:
         twice = frozenset(stems(NEGATION.sub(" ", " ".join(NEGATIVE.findall(text))))) if negated else frozenset()
         return self.speaker, names, numbers, dates, negated, twice, self.fact.category == "plan"
 
-    def beside(self, other: "_Statement", likeness: float) -> Pair | None:
-        """Return the pair of two facts that may say the same, or contradict each other."""
-        alike, of_one = self.particulars == other.particulars, self.speaker == other.speaker
-        mine, theirs = self.words, other.words
-        if alike and len(mine) == len(theirs) and any(mine == theirs[at:] + theirs[:at] for at in range(len(mine))):
+    def compare(self, other: "_Statement", likeness: float) -> Pair | None:
+        """Return the pair of two facts that may say the same, or contradict each other. likeness: of their words."""
+        may_be_same, same_speaker = self.particulars == other.particulars, self.speaker == other.speaker
+        rotations = (other.words[at:] + other.words[:at] for at in range(len(other.words)))
+        if may_be_same and self.words in rotations:
             verdict = "same"
-        elif of_one and excludes(self.sole, other.sole):
+        elif same_speaker and excludes(self.sole, other.sole):
             verdict = "contradicts"
-        elif alike or (of_one and likeness >= NEARLY and may_correct(self.fact.text, other.fact.text)):
+        elif may_be_same or (same_speaker and likeness >= NEARLY and may_correct(self.fact.text, other.fact.text)):
             verdict = ""
         else:
             return None
         older, newer = sorted((self.fact, other.fact), key=lambda fact: (fact.valid_from, fact.id))
-        return Pair(older, newer, verdict, alike)
+        return Pair(older, newer, verdict, may_be_same)
 
 
 def duplicate_candidates(facts: Sequence[tuple[Fact, str | None]], through: int) -> Iterator[Pair]:
     """Yield the pairs of facts of which one has an id after `through`. facts: with their speakers, by id."""
     names = frozenset(name for fact, _ in facts for text in (fact.text, fact.quote) for name in names_in(text))
     read: list[_Statement] = []
-    holders: dict[str, list[int]] = defaultdict(list)  # which of them have a mark
+    places: dict[str, list[int]] = defaultdict(list)  # of those read that have a mark
     for statement in (_Statement(fact, speaker, names) for fact, speaker in facts):
-        pairs = list(islice(_similar(statement, read, holders), SIMILAR_MAX)) if statement.fact.id > through else []
+        pairs = list(islice(_similar(statement, read, places), SIMILAR_MAX)) if statement.fact.id > through else []
         same = next((at for at, pair in pairs if pair.verdict == "same"), None)
         if same is not None:
             read[same] = statement  # it stands for both from now on
         else:
             for mark in statement.marks:
-                holders[mark].append(len(read))
+                places[mark].append(len(read))
             read.append(statement)
         yield from (pair for _, pair in pairs if pair.verdict or same is None)
 
 
 def _similar(
-    statement: _Statement, read: Sequence[_Statement], holders: Mapping[str, Sequence[int]]
+    statement: _Statement, read: Sequence[_Statement], places: Mapping[str, Sequence[int]]
 ) -> Iterator[tuple[int, Pair]]:
     """Yield the pairs of a fact with similar ones before it, the most similar and newest first, and their indexes."""
-    shared = Counter(at for mark in statement.marks for at in holders.get(mark, ()))
+    shared = Counter(at for mark in statement.marks for at in places.get(mark, ()))
     size, likeness = len(statement.marks), dict[int, float]()
     for at, count in shared.items():
         share = count / (size + len(read[at].marks) - count)
         if share >= ALIKE or excludes(statement.sole, read[at].sole):
             likeness[at] = share
     for at in sorted(likeness, key=lambda at: (likeness[at], at), reverse=True):
-        if pair := statement.beside(read[at], likeness[at]):
+        if pair := statement.compare(read[at], likeness[at]):
             yield at, pair
 
 

@@ -159,7 +159,7 @@ def add_quoted(engine: Engine, caller: Caller, *, text: str, quote: str, **colum
     return same or add(engine, caller, text=text, quote=quote, by_model=True, **columns)
 
 
-def add_said(
+def add_from_message(
     engine: Engine,
     tx: Transaction,
     session: SessionRow,

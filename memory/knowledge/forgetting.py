@@ -104,7 +104,8 @@ def forget_asked(
     locked = ((lock_session(tx, session_id), messages) for session_id, messages in sorted(by_session.items()))
     sessions = [(row, messages) for row, messages in locked if row is not None]
     for row, messages in sessions:
-        forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_([one.id for one in messages])), engine.now())
+        ids = [message.id for message in messages]
+        forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), engine.now())
         with summarised_without(engine, tx, row, messages):
             keep_out(row, messages, engine.now())
     for row, _ in sessions:

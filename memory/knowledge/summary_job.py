@@ -40,7 +40,7 @@ from memory.llm.mini_model import ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import PromptTemplate
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, said_beside_requests, without_kept_out
+from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, without_kept_out, words_beside_requests
 from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused, reason_of
 from memory.sessions.titles import FIRST_MESSAGE, title_after
@@ -298,7 +298,7 @@ def _make_batch(
         session.public_id,
         zone,
         {
-            message.id: said_beside_requests(message.content)
+            message.id: words_beside_requests(message.content)
             for message in messages
             if message.role == "user" and asks_to_forget(message.content)
         },

@@ -35,10 +35,10 @@ __all__ = [
     "content_terms",
     "pattern",
     "shared",
+    "split_question",
     "table",
     "tables",
     "text_pattern",
-    "told_and_asked",
     "vocabulary",
 ]
 
@@ -141,7 +141,7 @@ SENTENCE_END = re.compile(
 )
 
 
-def told_and_asked(sentence: str) -> list[str]:
+def split_question(sentence: str) -> list[str]:
     """Return what a question tells before the clause that asks, and that clause: "I'm vegan, what can I cook?".
 
     A sentence that does not do both is returned as it is.

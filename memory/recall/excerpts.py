@@ -60,7 +60,7 @@ def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size:
         return {}
     rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size}).all()
     located = [LocatedMessage(Message._make(row[:-2]), row[-2], row[-1]) for row in rows]
-    return {one.message.id: one for one in located}
+    return {near.message.id: near for near in located}
 
 
 def find_latest(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from memory.languages import QUESTION_MARKS, text_pattern, told_and_asked
+from memory.languages import QUESTION_MARKS, split_question, text_pattern
 from memory.recall.excerpts import LocatedMessage
 from memory.recall.triggers import asking, role_meant
 from models.messages import Message
@@ -151,8 +151,9 @@ def _asking_part(sentence: str) -> str:
     """Return the part of a sentence that asks; not what it tells before, but for an address ("Hey Recap, ...")."""
     if not sentence.rstrip().endswith(QUESTION_MARKS):
         return ""
-    *told, asked = told_and_asked(sentence)
-    return asked if told and (role_meant(told[0]) is not None or len(told[0].split()) > ADDRESS_WORDS_MAX) else sentence
+    *before, asked = split_question(sentence)
+    tells = before and (role_meant(before[0]) is not None or len(before[0].split()) > ADDRESS_WORDS_MAX)
+    return asked if tells else sentence
 
 
 def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:

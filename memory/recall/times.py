@@ -256,8 +256,8 @@ class _Grammar:
             return calendar.lately(most, unit) if "past" in groups else calendar.period(unit, shift)
         if "weekday" in groups and "day" not in groups:
             weekday = times.weekdays[groups["weekday"]]
-            whose_week = "shift" in groups and (shift == 0 or not times.last_is_latest)
-            return calendar.weekday(weekday, shift if whose_week else None)
+            week_is_named = "shift" in groups and (shift == 0 or not times.last_is_latest)
+            return calendar.weekday(weekday, shift if week_is_named else None)
         make = partial(self._in_year, calendar, groups)
         if "year" in groups:
             year = groups["year"]

@@ -49,16 +49,16 @@ def requests_to_forget(text: str) -> list[str]:
     return parts
 
 
-def said_beside_requests(text: str) -> str:
+def words_beside_requests(text: str) -> str:
     """Return what a person says beside what the message asks to forget: in later clauses, and in other sentences."""
-    beside = []
+    others = []
     for sentence in SENTENCE_END.split(_ends(own_words(text))):
         if match := _FORGET.search(sentence):
             rest = sentence[match.end() :].lstrip(" ,:，：")
             end = CLAUSE_END.search(rest)
             sentence = rest[end.end() :] if end is not None else ""
-        beside.append(sentence)
-    return "\n".join(beside)
+        others.append(sentence)
+    return "\n".join(others)
 
 
 def requests_to_remember(text: str) -> list[str]:

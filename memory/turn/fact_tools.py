@@ -180,7 +180,7 @@ class FactTools:
             supersedes=(old.id,) if old is not None else (),
         )
         try:
-            new, replaced = facts.add_said(self._engine, tx, row, draft, self._messages, known)
+            new, replaced = facts.add_from_message(self._engine, tx, row, draft, self._messages, known)
         except Ungrounded as reason:
             raise ToolError(f"{reason}; nothing was changed.") from None
         if new is None:

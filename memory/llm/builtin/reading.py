@@ -15,7 +15,7 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from memory.languages import MONTHS, told_and_asked
+from memory.languages import MONTHS, split_question
 from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, terms
 from memory.llm.builtin.prompt import PromptLine
 from memory.quoting import comparable, plain_apostrophes
@@ -108,7 +108,7 @@ def sentences(content: str) -> list[str]:
         if _READING["task"].match(sentence):
             break
         if sentence and not is_quoting and not _UNSEEN.search(sentence):
-            own += told_and_asked(sentence)
+            own += split_question(sentence)
         if len(re.findall('["“”]', sentence)) % 2:
             is_quoting = not is_quoting
     return own

@@ -51,8 +51,8 @@ def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
         custom = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
         content = mapping(message.get("content"))
         if custom or content.get("content_type") == "user_editable_context":
-            told = {field: _FENCED.sub(r"\1", text(content.get(name))) for field, (_, name) in _CUSTOM.items()}
-            yield profile({field: custom.get(own) or told[field] for field, (own, _) in _CUSTOM.items()}, began or now)
+            shown = {field: _FENCED.sub(r"\1", text(content.get(name))) for field, (_, name) in _CUSTOM.items()}
+            yield profile({field: custom.get(own) or shown[field] for field, (own, _) in _CUSTOM.items()}, began or now)
 
 
 def _messages(

@@ -106,7 +106,7 @@ def _role(message: Mapping[str, Any]) -> str | None:
 
 
 def _words(message: Mapping[str, Any]) -> str:
-    return next((said for name in _WORDS if (said := words(message.get(name)))), "")
+    return next((text for name in _WORDS if (text := words(message.get(name)))), "")
 
 
 def _text_of(item: Mapping[str, Any], names: tuple[str, ...]) -> str:
