@@ -150,33 +150,34 @@ class _Statement:
 def duplicate_candidates(facts: Sequence[tuple[Fact, str | None]], through: int) -> Iterator[Pair]:
     """Yield the pairs of facts of which one has an id after `through`. facts: with their speakers, by id."""
     names = frozenset(name for fact, _ in facts for text in (fact.text, fact.quote) for name in names_in(text))
-    read: list[_Statement] = []
-    places: dict[str, list[int]] = defaultdict(list)  # of those read that have a mark
+    before: list[_Statement] = []
+    places: dict[str, list[int]] = defaultdict(list)  # by mark: the statements before that have it
     for statement in (_Statement(fact, speaker, names) for fact, speaker in facts):
-        pairs = list(islice(_similar(statement, read, places), SIMILAR_MAX)) if statement.fact.id > through else []
-        same = next((at for at, pair in pairs if pair.verdict == "same"), None)
+        pairs = list(islice(_similar(statement, before, places), SIMILAR_MAX)) if statement.fact.id > through else []
+        same = next((place for place, pair in pairs if pair.verdict == "same"), None)
         if same is not None:
-            read[same] = statement  # it stands for both from now on
+            before[same] = statement  # it stands for both from now on
         else:
             for mark in statement.marks:
-                places[mark].append(len(read))
-            read.append(statement)
+                places[mark].append(len(before))
+            before.append(statement)
         yield from (pair for _, pair in pairs if pair.verdict or same is None)
 
 
 def _similar(
-    statement: _Statement, read: Sequence[_Statement], places: Mapping[str, Sequence[int]]
+    statement: _Statement, before: Sequence[_Statement], places: Mapping[str, Sequence[int]]
 ) -> Iterator[tuple[int, Pair]]:
-    """Yield the pairs of a fact with similar ones before it, the most similar and newest first, and their indexes."""
-    shared = Counter(at for mark in statement.marks for at in places.get(mark, ()))
-    size, likeness = len(statement.marks), dict[int, float]()
-    for at, count in shared.items():
-        share = count / (size + len(read[at].marks) - count)
-        if share >= ALIKE or excludes(statement.sole, read[at].sole):
-            likeness[at] = share
-    for at in sorted(likeness, key=lambda at: (likeness[at], at), reverse=True):
-        if pair := statement.compare(read[at], likeness[at]):
-            yield at, pair
+    """Yield the pairs of a fact with similar ones before it, the most similar and newest first, and their places."""
+    shared = Counter(place for mark in statement.marks for place in places.get(mark, ()))
+    likeness = dict[int, float]()
+    for place, count in shared.items():
+        other = before[place]
+        share = count / (len(statement.marks) + len(other.marks) - count)
+        if share >= ALIKE or excludes(statement.sole, other.sole):
+            likeness[place] = share
+    for place in sorted(likeness, key=lambda place: (likeness[place], place), reverse=True):
+        if pair := statement.compare(before[place], likeness[place]):
+            yield place, pair
 
 
 def runs(engine: Engine, caller: Caller) -> list[Run]:

@@ -175,25 +175,27 @@ class Grounding:
         return tuple(dict.fromkeys(relations))
 
     def _are_numbers_known(self, draft: FactDraft, source: Message, content: str) -> bool:
+        """Return whether each number stands in the source or in a statement about the same thing, or follows from one.
+
+        One follows from the fact that is corrected, else from the nearest statements, by a number of the source.
+        """
         text = draft.text
+        of_source = _forms(content) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
+        of_source |= {str(len(names_in(text))), str(len(_figures(text)))}  # "two children, Leo and Mia"
         numbers = numbers_in(_without_dates_worked_out(text, source, content))
-        allowed = _forms(content) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
-        allowed |= {str(len(names_in(text))), str(len(_figures(text)))}  # "two children, Leo and Mia"
-        missing = [forms for forms in numbers if not forms & allowed]
+        missing = [forms for forms in numbers if not forms & of_source]
         if not missing:
             return True
-        about = _topics(text)
-        alike = {other: len(about & _topics(other)) for other in self._statements if other != content}
-        corrected = self._corrected_by(draft)
-        most = max(alike.values(), default=0)
-        before = _all_forms(corrected or [other for other, count in alike.items() if count == most])
-        elsewhere = _all_forms([*corrected, *(other for other, count in alike.items() if count)])
-        changes = set(map(int, _forms(content))) - {1}  # which "a" and "my" may stand for
-        changed = (
-            {str(value) for number in map(int, forms) for by in changes for value in (number - by, number + by)}
+        topics, corrected = _topics(text), self._corrected_by(draft)
+        shared_topics = {other: len(topics & _topics(other)) for other in self._statements if other != content}
+        most = max(shared_topics.values(), default=0)
+        elsewhere = _all_forms([*corrected, *(other for other, count in shared_topics.items() if count)])
+        changed = _all_forms(corrected or [other for other, count in shared_topics.items() if count == most])
+        steps = {step for size in map(int, _forms(content)) if size != 1 for step in (size, -size)}  # "a" may mean 1
+        return all(
+            forms & elsewhere or any(str(int(number) + step) in changed for number in forms for step in steps)
             for forms in missing
         )
-        return all(forms & elsewhere or values & before for forms, values in zip(missing, changed, strict=True))
 
     def _denies_as_before(self, text: str, content: str) -> bool:
         """Return whether the text denies only what known statements deny, and the source does not speak of.

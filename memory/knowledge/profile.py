@@ -129,7 +129,7 @@ def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: i
             hint = "Nothing was stored. `GET /api/profile/schema` has the fields of a profile."
             raise InvalidRequest("patch_refused", f"{problem} {hint}", param="patch") from None
         rules = rules_of(tx, owner.id, owner.tenant)
-        if any(rules.keeps_out(f"{value.name} {value.value}") for value in profile.values() if not before.has(value)):
+        if any(rules.keeps_out(value.text) for value in profile.values() if not before.has(value)):
             raise InvalidRequest("kept_out", "The rules of what is kept keep a new value out. Nothing was stored.")
         _invalidate_facts(tx, owner, before, profile, now)
         return _write(engine, tx, owner, profile, "person")
@@ -377,6 +377,6 @@ class ProfileBlock:
         if not self.values:
             return False
         since = fact.valid_from.isoformat()
-        same = [f"{value.name} {value.value}" for value in self.values if value.source["since"] == since]
+        same = [value.text for value in self.values if value.source["since"] == since]
         words = set(stems(fact.text)) if same else set()
         return any(2 * len(words.intersection(stems(text))) >= len(words) for text in same)

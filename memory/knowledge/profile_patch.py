@@ -49,6 +49,11 @@ class Value(NamedTuple):
         return " ".join(part.replace("_", " ") for part in self.path if isinstance(part, str))
 
     @property
+    def text(self) -> str:
+        """Return its name and value, as a fact would say them."""
+        return f"{self.name} {self.value}"
+
+    @property
     def statement(self) -> tuple[str, Any]:
         return self.name, self.value
 
@@ -98,12 +103,15 @@ class Profile:
 
         Raises InvalidAnswer.
         """
-        beside = {**operation, "value": with_source(operation["value"], source)} if "value" in operation else operation
+        of_sources = {**operation}
+        if "value" in operation:
+            of_sources["value"] = with_source(operation["value"], source)
         name, _, place = operation["path"][1:].partition("/")
-        begun: dict[str, Any] = {name: []} if place == "-" and name not in self.document else {}
+        new_list: dict[str, Any] = {name: []} if place == "-" and name not in self.document else {}
         try:
-            document = JsonPatch([operation]).apply(self.document | begun)
-            sources = self.sources if operation["op"] == "test" else JsonPatch([beside]).apply(self.sources | begun)
+            document, sources = JsonPatch([operation]).apply(self.document | new_list), self.sources
+            if operation["op"] != "test":
+                sources = JsonPatch([of_sources]).apply(self.sources | new_list)
         except (JsonPatchException, JsonPointerException, TypeError, KeyError):
             raise InvalidAnswer(f"The operation `{operation['op']}` does not apply at {operation['path']!r}.") from None
         if not isinstance(document, dict):
@@ -143,7 +151,7 @@ def apply_patch(
         if {each.statement for each in after.values()} == {each.statement for each in profile.values()}:
             continue
         lost = [each for each in profile.values() if not after.has(each)]
-        added = [f"{each.name} {each.value}" for each in after.values() if not profile.has(each)]
+        added = [each.text for each in after.values() if not profile.has(each)]
         if added and rules.keeps_out(*added, quote):
             log.info("an addition to a profile is left out: its topic is kept out of memory")
             continue

@@ -12,7 +12,7 @@ Invariants [test_rules]:
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -89,7 +89,15 @@ class RuleSet:
 
     @cached_property
     def _kept_out(self) -> re.Pattern[str] | None:
-        return _pattern_of(self.topics, self.words)
+        """Return the pattern of the words, and of those that tell a topic; None without any."""
+        all_words = {*map(fold, self.words), *map(fold, self.topics)}
+        topic_words = {word for topic in self.topics for word in re.findall(r"\w+", fold(topic))}
+        all_words.update(*(known for names, known in _KNOWN.values() if topic_words & names))
+        inside = {word for word in all_words if _UNSPACED.search(word) or re.fullmatch(r"\*[^\s#]+\*", word)}
+        sources = [re.escape(word.strip("*")) for word in inside]
+        if others := "|".join(map(_pattern, sorted(filter(None, all_words - inside)))):
+            sources.append(rf"(?<!\w)(?:{others})")
+        return re.compile("|".join(sources)) if sources else None
 
     @cached_property
     def by_category(self) -> Mapping[str, Category]:
@@ -176,18 +184,6 @@ _KEPT_OUT = (
 
 
 # -- words that code checks
-
-
-def _pattern_of(topics: Iterable[str], words: Iterable[str]) -> re.Pattern[str] | None:
-    """Return the pattern of words, and of those that tell a topic; None without any."""
-    all_words = {*map(fold, words), *map(fold, topics)}
-    topic_words = {word for topic in topics for word in re.findall(r"\w+", fold(topic))}
-    all_words.update(*(known for names, known in _KNOWN.values() if topic_words & names))
-    inside = {word for word in all_words if _UNSPACED.search(word) or re.fullmatch(r"\*[^\s#]+\*", word)}
-    sources = [re.escape(word.strip("*")) for word in inside]
-    if others := "|".join(map(_pattern, sorted(filter(None, all_words - inside)))):
-        sources.append(rf"(?<!\w)(?:{others})")
-    return re.compile("|".join(sources)) if sources else None
 
 
 def check_word(word: str) -> None:

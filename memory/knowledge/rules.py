@@ -66,10 +66,6 @@ class Effect:
     sessions: tuple[int, ...]
     profiles: tuple[int, ...]
 
-    @property
-    def closes(self) -> bool:
-        return bool(self.facts or self.sessions or self.profiles)
-
 
 def get(engine: Engine, caller: Caller) -> RulesVersion:
     """Return the newest version of the caller's rules."""
@@ -110,7 +106,7 @@ def put(
     Raises InvalidRequest, and Conflict for another version and where `close` has to be said.
     """
     effect = preview(engine, caller, rules)
-    if close is None and effect.closes:
+    if close is None and (effect.facts or effect.sessions or effect.profiles):
         raise Conflict(
             "rules_close_facts",
             f"These rules keep out what is stored already: {len(effect.facts):,} facts, and parts of "
@@ -237,4 +233,4 @@ def _of(caller: Caller, query: Select[*tuple[Any, ...]], table: Any) -> Select[*
 
 def _without(stored: Any, rules: RuleSet) -> Profile:
     """Return a stored profile without the values that are kept out."""
-    return Profile.of(stored).without(lambda value: rules.keeps_out(f"{value.name} {value.value}"))
+    return Profile.of(stored).without(lambda value: rules.keeps_out(value.text))

@@ -218,7 +218,9 @@ def read(
     """
     if not without_thoughts(answer).strip():
         raise InvalidAnswer("It is empty.")
-    answer = _unescaped(answer, [str(previous), *(message.content for message in messages)])
+    shown = "\n".join([str(previous), *(message.content for message in messages)])
+    for escaped, sign in _ESCAPED.items():  # as memory.quoting writes it, and models copy it
+        answer = answer if escaped in shown else answer.replace(escaped, sign)
     update = _in_json(answer, previous, messages)
     if update is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
         raise InvalidAnswer("It holds no complete JSON object with a `summary`.")
@@ -231,14 +233,6 @@ def read(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
     return update
-
-
-def _unescaped(answer: str, texts: Sequence[str]) -> str:
-    """Undo the escaping of quoted text (see memory.quoting), which models copy. What a person wrote so stays."""
-    for escaped, sign in _ESCAPED.items():
-        if not any(escaped in text for text in texts):
-            answer = answer.replace(escaped, sign)
-    return answer
 
 
 def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> SummaryUpdate | None:

@@ -75,30 +75,34 @@ def find_session_of(
     opening: many programs send the last messages alone, or a summary of their own in the place of the others.
     """
     sent = client.keys
-    begun = conversation_fingerprint(caller, sent)
+    opening = conversation_fingerprint(caller, sent)
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
-    if begun is not None:
-        openings = filter(None, (begun, conversation_fingerprint(caller, sent, answered=False)))
+    if opening is not None:
+        openings = filter(None, (opening, conversation_fingerprint(caller, sent, answered=False)))
         query = sessions.where(SessionRow.opening.in_(openings)).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
         rows = tx.scalars(for_update(tx, query, OwnerRow, SessionRow)).unique().all()
     else:
         query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
         query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
         query = for_update(tx, query, OwnerRow, SessionRow, TurnRow)
-        found = tx.execute(query).unique()
-        rows = [row for row, turn in found if _is_again(turn, client, arrived_at, _repeatable_seconds(row, sent))]
+        rows = []
+        for row, turn in tx.execute(query).unique():
+            is_answer_all = row.message_count == len(sent) + 1  # then another answer may be asked for
+            seconds = REGENERATED_SECONDS if is_answer_all else AGAIN_SECONDS
+            rows += [row] if _is_again(turn, client, arrived_at, seconds) else []
     best: tuple[bool, int] = (False, 0)
     match: SessionRow | None = None
     for row in rows:
         line = list(_line(tx, row).values())
         shared = common_prefix(line, sent)
         all_sent = shared == len(line)
-        meant = (
-            all_sent and (begun or client.is_declared_retry) if not leases.is_free(row) else all_sent or caller.owner
-        )
-        if meant and (all_sent, shared) > best:
+        if leases.is_free(row):
+            fits = all_sent or caller.owner is not None
+        else:
+            fits = all_sent and (opening is not None or client.is_declared_retry)
+        if fits and (all_sent, shared) > best:
             best, match = (all_sent, shared), row
-    if match is None and begun is not None and caller.owner:
+    if match is None and opening is not None and caller.owner:
         match = _find_by_latest_messages(tx, caller, sent, leases)
     return match
 
@@ -111,8 +115,8 @@ def _find_by_latest_messages(
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     for row in tx.scalars(sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)).unique().all():
         line = list(_line(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
-        alike = [place for place in reconcile(line, sent).places if not line[place].erased]
-        if 2 * len(alike) > history:
+        kept = [place for place in reconcile(line, sent).places if not line[place].erased]
+        if 2 * len(kept) > history:
             locked = sessions.where(SessionRow.id == row.id)
             return tx.scalars(for_update(tx, locked, OwnerRow, SessionRow)).unique().one_or_none()
     return None
@@ -165,11 +169,6 @@ def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, 
         .limit(1)
     )
     return turn if turn is not None and _is_again(turn, client, arrived_at, AGAIN_SECONDS) else None
-
-
-def _repeatable_seconds(row: SessionRow, sent: Sequence[MessageKey]) -> float:
-    """Return how long the request that began the session is no new conversation: longer with nothing but its answer."""
-    return REGENERATED_SECONDS if row.message_count == len(sent) + 1 else AGAIN_SECONDS
 
 
 def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime, seconds: float) -> bool:
