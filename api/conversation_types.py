@@ -3,6 +3,7 @@
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
+from memory import conversation_types as types
 from memory.erasing import erasing
 from schemas import conversation_types as schema
 from schemas.shapes import Receipt
@@ -38,5 +39,7 @@ def put_conversation_type(caller: Caller, body: dict[str, Any], conversation_typ
 @blueprint.delete("/conversation-types/<conversation_type>", returns=Receipt)
 def delete_conversation_type(caller: Caller, conversation_type: str) -> Any:
     """Erase a type of one's own; one that is built in changes nothing from then on"""
-    engine = current_engine()
-    return erasing.erase_documents(engine, caller, engine.types.find, name=conversation_type)
+    missing = types.not_found(conversation_type)
+    return erasing.erase_versions(
+        current_engine(), caller, conversation_type, [types.NAMESPACE], missing, name=conversation_type
+    )

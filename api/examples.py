@@ -34,5 +34,4 @@ def list_examples(caller: Caller, query: dict[str, Any]) -> Any:
 @blueprint.delete("/examples/<int64:example_id>", returns=Receipt)
 def delete_example(caller: Caller, example_id: int) -> Any:
     """Erase an example, for good"""
-    engine = current_engine()
-    return erasing.erase_documents(engine, caller, examples.find, example_id=example_id)
+    return erasing.erase_document(current_engine(), caller, examples.NAMESPACE, example_id, "example")

@@ -1,6 +1,5 @@
 """Instructions by name, their versions, and proposals for them."""
 
-from functools import partial
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
@@ -41,8 +40,8 @@ def put_instruction(caller: Caller, body: dict[str, Any], instruction: str) -> A
 @blueprint.delete("/instructions/<instruction>", returns=Receipt)
 def delete_instruction(caller: Caller, instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
-    engine = current_engine()
-    return erasing.erase_documents(engine, caller, partial(instructions.find, engine), name=instruction)
+    namespaces, missing = (instructions.NAMESPACE, instructions.PROPOSALS), instructions.not_found(instruction)
+    return erasing.erase_versions(current_engine(), caller, instruction, namespaces, missing, name=instruction)
 
 
 @blueprint.get("/instructions/<instruction>/versions", list_of=schema.InstructionVersion)

@@ -1,6 +1,5 @@
 """Rules of what is kept, of a person or the tenant."""
 
-from functools import partial
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
@@ -40,8 +39,7 @@ def put_rules(caller: Caller, body: dict[str, Any]) -> Any:
 @blueprint.delete("/rules", returns=Receipt)
 def delete_rules(caller: Caller) -> Any:
     """Erase the rules with all of their versions, for good; what they closed stays closed"""
-    engine = current_engine()
-    return erasing.erase_documents(engine, caller, partial(rules.find, engine))
+    return erasing.erase_versions(current_engine(), caller, rules.KEY, [rules.NAMESPACE], rules.not_found())
 
 
 @blueprint.post("/rules/preview", body=schema.RulesPreviewed, returns=schema.RulesEffect, slow=True)

@@ -131,7 +131,7 @@ class ConversationTypes:
         for type_ in self.list_types(caller):
             if type_.name == name:
                 return type_
-        raise _not_found(name)
+        raise not_found(name)
 
     def put(self, caller: Caller, name: str, **does: Any) -> ConversationType:
         """Store a type of the caller's, by the fields of a type. Raises InvalidRequest."""
@@ -147,13 +147,6 @@ class ConversationTypes:
                 raise _refused("too_many_types", f"There may be {TYPES_MAX} types with those built in. Delete some.")
             item_rows.write(tx, owner.id, Put(NAMESPACE, name, does), self._now(), author="person")
         return self.get(caller, name)
-
-    def find(self, tx: Transaction, caller: Caller, name: str) -> list[int]:
-        """Return the id of the item of the caller's own type. Raises NotFound."""
-        item = item_rows.read_own(tx, caller, NAMESPACE, name, self._now())
-        if item is None:
-            raise _not_found(name)
-        return [item.id]
 
     def check(self, tx: Transaction, row: SessionRow, name: str) -> None:
         """Raise InvalidRequest when the session can't have this type."""
@@ -232,5 +225,5 @@ def _refused(code: str, reason: str) -> InvalidRequest:
     return InvalidRequest(code, f"{reason} Nothing was stored.")
 
 
-def _not_found(name: str) -> NotFound:
+def not_found(name: str) -> NotFound:
     return NotFound("type_not_found", f"There is no conversation type {name!r}.", param="name")

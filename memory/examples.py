@@ -109,11 +109,6 @@ def page(engine: Engine, caller: Caller, *, session_id: str | None, cursor: str 
     return page_of([as_example(item_rows.as_item(row)) for row in rows], limit, lambda example: (example.id,))
 
 
-def find(tx: Transaction, caller: Caller, example_id: int) -> list[int]:
-    """Return the id of the caller's example. Raises NotFound."""
-    return [item_rows.get_item_id(tx, caller, NAMESPACE, example_id, "example")]
-
-
 def similar(engine: Engine, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:
     """Return the examples whose input is most similar to `text`, the best rated first."""
     with engine.database.read() as tx:

@@ -77,7 +77,7 @@ def get(engine: Engine, caller: Caller, name: str) -> Instruction:
     with engine.database.read() as tx:
         instruction = _shown(engine, tx, caller).get(name)
     if instruction is None:
-        raise _not_found(name)
+        raise not_found(name)
     return instruction
 
 
@@ -181,13 +181,6 @@ def learn(engine: Engine, tx: Transaction, owner: OwnerRow, lines: Iterable[tupl
         propose(engine, tx, owner, LEARNED, proposal, sources)
 
 
-def find(engine: Engine, tx: Transaction, caller: Caller, name: str) -> list[int]:
-    """Return the ids of the items of the caller's own instruction and its proposal. Raises NotFound."""
-    owner, item = _own(engine, tx, caller, name)
-    proposal = _item(engine, tx, owner, name, PROPOSALS)
-    return [item.id, *([proposal.id] if proposal is not None else [])]
-
-
 def _shown(engine: Engine, tx: Transaction, caller: Caller) -> dict[str, Instruction]:
     """Return the tenant's instructions and the caller's over them, by name, with waiting proposals."""
     shown: dict[str, Instruction] = {}
@@ -235,7 +228,7 @@ def _own(engine: Engine, tx: Transaction, caller: Caller, name: str) -> tuple[Ow
     owner = find_owner(tx, caller)
     item = _item(engine, tx, owner, name) if owner is not None else None
     if owner is None or item is None:
-        raise _not_found(name)
+        raise not_found(name)
     return owner, item
 
 
@@ -251,7 +244,7 @@ def _is_other_value(old: str, new: str) -> bool:
     return bool(differ and names[0] - names[1] and names[1] - names[0] and not _DENIES.search(f"{old} {new}"))
 
 
-def _not_found(name: str) -> NotFound:
+def not_found(name: str) -> NotFound:
     return NotFound("instruction_not_found", f"There is no instruction {name!r}.", param="name")
 
 

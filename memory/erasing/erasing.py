@@ -13,7 +13,7 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ from models import (
 )
 from models.jobs import Job, JobRequest
 from models.owners import Caller
-from models.store import Delete
+from models.store import Delete, Namespace
 
 GATHER_SECONDS = 5.0
 KILLED_SECONDS = 30.0  # until another process does the jobs that this one is about to run
@@ -135,13 +135,26 @@ def erase_item(engine: Engine, caller: Caller, operation: Delete) -> Receipt:
     return receipt_of(engine, erased, (DATABASE_FILES,), namespace=operation.namespace, key=operation.key)
 
 
-def erase_documents(engine: Engine, caller: Caller, find: Callable[..., Collection[int]], **named: Any) -> Receipt:
-    """Erase documents of long-term memory with their versions. Raises NotFound, as `find` does.
+def erase_document(engine: Engine, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> Receipt:
+    """Erase the caller's document of this id; its namespace holds documents of this kind. Raises NotFound."""
+    with engine.database.write() as tx:
+        erased = item_rows.remove(tx, [item_rows.get_item_id(tx, caller, namespace, item_id, kind)])
+        engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
+    return receipt_of(engine, erased, (DATABASE_FILES,), **{f"{kind}_id": item_id})
 
-    find: returns the ids of the caller's documents that are `named`.
+
+def erase_versions(
+    engine: Engine, caller: Caller, key: str, namespaces: Sequence[Namespace], missing: NotFound, **named: Any
+) -> Receipt:
+    """Erase the caller's document of this key in the first namespace, with its versions, and those in the others.
+
+    Raises `missing` where the first is not there.
     """
     with engine.database.write() as tx:
-        erased = item_rows.remove(tx, find(tx, caller, **named))
+        items = [item_rows.read_own(tx, caller, namespace, key, engine.now()) for namespace in namespaces]
+        if items[0] is None:
+            raise missing
+        erased = item_rows.remove(tx, [item.id for item in items if item is not None])
         engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
     return receipt_of(engine, erased, (DATABASE_FILES,), **named)
 

@@ -127,21 +127,15 @@ def rollback(engine: Engine, caller: Caller, version: int) -> RulesVersion:
     """Store an earlier version as the newest. Raises NotFound."""
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
-        old = item_rows.get_version(tx, _get_item(engine, tx, caller), version)
+        if (item := _item(engine, tx, caller)) is None:
+            raise not_found()
+        old = item_rows.get_version(tx, item, version)
         item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, old.value), engine.now(), author="rollback")
     return get(engine, caller)
 
 
-def find(engine: Engine, tx: Transaction, caller: Caller) -> list[int]:
-    """Return the id of the item of the caller's own rules. Raises NotFound."""
-    return [_get_item(engine, tx, caller).id]
-
-
-def _get_item(engine: Engine, tx: Transaction, caller: Caller) -> Item:
-    item = _item(engine, tx, caller)
-    if item is None:
-        raise NotFound("rules_not_found", "There are no rules of this person or tenant.")
-    return item
+def not_found() -> NotFound:
+    return NotFound("rules_not_found", "There are no rules of this person or tenant.")
 
 
 def _item(engine: Engine, tx: Transaction, caller: Caller) -> Item | None:

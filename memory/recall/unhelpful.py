@@ -18,7 +18,7 @@ from memory.errors import NotFound
 from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import item_rows
-from models import ItemRow, ItemSourceRow, MessageRow, Transaction
+from models import ItemRow, ItemSourceRow, MessageRow
 from models.messages import Message
 from models.owners import Caller
 from models.store import OWN, Put
@@ -73,11 +73,6 @@ def add_mark(
         put = Put(NAMESPACE, f"{question.created_at.isoformat()}/{messages[0].session_id}", {})
         item = item_rows.write(tx, owner_id, put, engine.now(), sources=[question.id, *hits])
         return marks(tx.connection(), _I.id == item.id)[0]
-
-
-def find_mark(tx: Transaction, caller: Caller, mark_id: int) -> list[int]:
-    """Return the id of the caller's mark. Raises NotFound."""
-    return [item_rows.get_item_id(tx, caller, NAMESPACE, mark_id, "mark")]
 
 
 def list_marks(

@@ -23,7 +23,6 @@ from memory.transfer.sources import (
     deepseek,
     gemini,
     langgraph,
-    letta,
     memories,
     text_files,
 )
@@ -58,7 +57,7 @@ SOURCES = (
     Source("gemini", gemini.recognises, gemini.records),
     Source("mem0", memories.recognises_mem0, memories.of_mem0),
     Source("zep", memories.recognises_zep, memories.of_zep),
-    Source("letta", letta.recognises, letta.records),
+    Source("letta", memories.recognises_letta, memories.of_letta),
     Source("langgraph", langgraph.recognises, chats.records),
     Source("chats", chats.recognises, chats.records),
 )
