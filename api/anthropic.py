@@ -122,7 +122,7 @@ _CLAUDE_CODE = re.compile(r"user_(?P<device>[0-9a-f]*)_account_(?P<account>[\w-]
 
 
 def _person_and_session(user_id: Any) -> tuple[Any, str]:
-    """Return whom and which session a `user_id` names.
+    """Return the person and the session that a `user_id` names.
 
     Claude Code writes three ids into it: the device, the account, which is empty without one, and the session.
     """

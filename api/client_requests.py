@@ -193,7 +193,7 @@ def others_in_headers() -> tuple[list[str] | None, bool | None]:
 
 
 def person_in_headers(*first: str) -> str:
-    """Return whom one of these headers names, or one of PERSON_HEADERS; empty text for nobody."""
+    """Return the person that one of these headers names, or one of PERSON_HEADERS; "" for nobody."""
     return next(filter(None, map(header, (*first, *PERSON_HEADERS))), "")
 
 

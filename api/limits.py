@@ -135,7 +135,7 @@ def _reached(code: str, text: str, opens_at: float) -> LimitReached:
 
 @functools.lru_cache(maxsize=64)
 def _network(address: str | None) -> str:
-    """Return what counts as one caller: this machine, an IPv4 address, or an IPv6 network, which has one holder."""
+    """Return the network that counts as one caller: this machine, an IPv4 address, or an IPv6 network of one holder."""
     if not address or is_loopback(address):  # a Unix socket has no address
         return LOCAL
     try:

@@ -74,7 +74,7 @@ def _address() -> str:
 
 
 def _challenge(_: RecapError) -> str:
-    """Return what a call to MCP without a valid key is told: where to sign in."""
+    """Return the challenge to a call of MCP without a valid key: where to sign in."""
     address = public_address()
     if address is None:
         return "Bearer"

@@ -82,7 +82,7 @@ def whole_server() -> None:
 
 
 def permissions() -> dict[str, bool]:
-    """Return what the request's key may do; what it may not would be refused."""
+    """Return the rights of the request's key; other calls are refused."""
     principal: Principal = g.principal
     change = principal.has_scope(ADMIN)
     tenant = change and principal.is_whole_tenant

@@ -302,7 +302,7 @@ class ResponseEncoder:
             yield self._event(f"{kind}.delta", output_index=index, item_id=item["id"], delta=piece)
 
     def _calls(self, index: int, call: ToolCall, *, has_begun: bool) -> Iterator[Mapping[str, Any]]:
-        """Yield what is left to tell of a call: all of it, unless its pieces are told."""
+        """Yield the last events of a call; its first ones too, unless its pieces were sent."""
         item = self._call(call)
         name, kind = _ARGUMENTS[item["type"]]
         if not has_begun:

@@ -46,7 +46,7 @@ def _next_round() -> ScalarSelect[int]:
 
 
 def _merge(new: Any) -> dict[str, Any]:
-    """Return what a request changes in a job that exists. new: the row that would have been inserted."""
+    """Return the values by which a request changes a job that exists. new: the row that would be inserted."""
     force, debounce = bindparam("force", type_=Boolean()), bindparam("debounce", type_=Boolean())
     running = _J.state == "running"
     paused = (_J.state == "pending") & (_J.attempts > 0) & ~force

@@ -448,7 +448,7 @@ def _survive(work: Callable[[], Result]) -> Result | None:
 
 
 def _reason(error: Exception) -> str:
-    """Return what is stored and shown of an error, in words that repeat nothing of a conversation.
+    """Return the text of an error that is stored and shown, which repeats nothing of a conversation.
 
     The messages of our own errors, SQLite and the index repeat none. A model server's message and that of an
     unexpected error may, so they are left out.

@@ -113,7 +113,7 @@ class _Statement:
 
     @cached_property
     def marks(self) -> frozenset[str]:
-        """Return what it is found by: its words, and the thing of which a person has one at a time."""
+        """Return its keys in the search for similar ones: its words, and the thing of which a person has one."""
         return frozenset(stems(self.fact.text)).difference(FRAMES).union(self.sole[:1] if self.sole else ())
 
     @cached_property

@@ -39,7 +39,7 @@ def key(name: str) -> str:
 
 @cached(1024)
 def _roles(relation: str) -> frozenset[str]:
-    """Return what somebody may be called by a relation: an older sister is a sister."""
+    """Return the names that a relation gives somebody: an older sister is a sister."""
     role = key(_AS.sub("", relation.removesuffix(" of")))
     return frozenset(word for word in (role, role.rpartition(" ")[2]) if ENGLISH.terms(word))
 

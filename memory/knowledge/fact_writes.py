@@ -225,7 +225,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
 
 
 def decide_on_draft(draft: FactDraft, source: Message, rules: RuleSet) -> Decision:
-    """Return what becomes of a draft, which ends with its last day where the person named a time that is not over.
+    """Return the decision about a draft. It ends with its last day where the person named a time that is not over.
 
     Raises Ungrounded for what the rules keep out.
     """

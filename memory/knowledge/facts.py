@@ -150,7 +150,7 @@ def search(engine: Engine, caller: Caller, query: str) -> list[Fact]:
 
 
 def add_quoted(engine: Engine, caller: Caller, *, text: str, quote: str, **columns: Any) -> Fact:
-    """Store what a quote of the person says for all of their sessions; return the fact that says it already.
+    """Store a fact that rests on a quote, for all sessions of the person; return the one that says it already.
 
     Raises InvalidRequest for a text that does not rest on its quote, and when no user is named.
     """
@@ -167,7 +167,7 @@ def add_from_message(
     messages: Sequence[Message],
     known: Sequence[Fact],
 ) -> tuple[Fact | None, Collection[Fact]]:
-    """Store what the person said in one of these messages of a session, as a summary does.
+    """Store a fact that rests on one of these messages of a session, as a summary does.
 
     It may wait for review. The newest summaries and the profile say it instead of the facts that it corrects.
     Return the fact, None where it is known, and the corrected ones. Raises Ungrounded.

@@ -238,7 +238,7 @@ def _write(engine: Engine, tx: Transaction, owner: OwnerRow, overview: Overview,
 
 
 def _sources(engine: Engine, tx: Transaction, owner_id: int, zone: tzinfo) -> list[Source]:
-    """Return what the model reads: the facts that a prompt would show first, and the newest summaries.
+    """Return the lines that the model reads: of the facts that a prompt would show first, and the newest summaries.
 
     zone: of their times.
     """

@@ -212,7 +212,7 @@ def _values(value: Any, sources: Any, place: tuple[str | int, ...]) -> Iterator[
 def _kept(
     value: Any, sources: Any, is_gone: Callable[[Value], bool], place: tuple[str | int, ...] = ()
 ) -> tuple[Any, Any] | None:
-    """Return what is left of a value and its sources; None when that is nothing."""
+    """Return the rest of a value and of its sources; None when nothing is left."""
     if not isinstance(value, dict | list):
         return None if is_gone(Value(place, value, sources)) else (value, sources)
     parts = value.items() if isinstance(value, dict) else enumerate(value)

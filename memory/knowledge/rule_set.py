@@ -124,7 +124,7 @@ class RuleSet:
     def decide(
         self, category: str, *texts: str, since: datetime, ends: datetime | None = None, by_model: bool = False
     ) -> Decision:
-        """Return what becomes of a fact. texts: what it says and rests on. ends: its own end."""
+        """Return the decision about a fact. texts: its text and its quote. ends: its own end."""
         name = category if category in FACT_CATEGORIES or category in self.by_category else OTHER
         rule = self.by_category.get(name, Category(name))
         if rule.days is not None:
@@ -136,7 +136,7 @@ class RuleSet:
         return Decision(name, ends, by_model and self.review, refused)
 
     def columns_of(self, fact: Fact, *, by_model: bool) -> dict[str, Any] | None:
-        """Return what an import changes in a fact: its end, and whether it waits; None for one that is kept out."""
+        """Return the columns that an import changes in a fact, its end and whether it waits; None to keep it out."""
         texts, since, ends = (fact.text, fact.quote), fact.valid_from, fact.expires_at
         decision = self.decide(fact.category, *texts, since=since, ends=ends, by_model=by_model)
         if decision.refused:
@@ -274,7 +274,7 @@ def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it ca
     by_model: bool = False,
     has_new_category: bool = True,
 ) -> Decision:
-    """Return what becomes of a fact that a caller states or changes.
+    """Return the decision about a fact that a caller states or changes.
 
     Raises InvalidRequest for what is kept out, and for a new category that is unknown.
     """

@@ -84,7 +84,7 @@ def versions(engine: Engine, caller: Caller) -> list[RulesVersion]:
 
 
 def preview(engine: Engine, caller: Caller, rules: RuleSet) -> Effect:
-    """Return what these rules would close.
+    """Return the effect that these rules would have.
 
     Raises InvalidRequest for a word that can't be looked for, and for a category that has two rules.
     """

@@ -164,7 +164,7 @@ class SummaryInput:
         return object_of(**answer)
 
     def request(self, instruction: str) -> ModelRequest:
-        """Return what the mini model is asked. instruction: the prompt, rendered."""
+        """Return the request to the mini model. instruction: the prompt, rendered."""
         blocks = (
             block("summary_so_far", filter(None, [summary_json(self.previous)])),
             known_facts_block(self.known_facts, self.session_id, self.zone),

@@ -118,7 +118,7 @@ def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]
 
 
 def sole_value(text: str) -> Sole:
-    """Return what a text states of which a person has one at a time, and the words of its value."""
+    """Return the thing that a text states and a person has one of at a time, and the words of its value."""
     for thing, stating in _SOLE.items():
         if match := stating.match(plain_apostrophes(text).strip()):
             return thing, frozenset(word.casefold() for word in tokens(match["value"]))

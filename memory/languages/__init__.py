@@ -142,7 +142,7 @@ SENTENCE_END = re.compile(
 
 
 def split_question(sentence: str) -> list[str]:
-    """Return what a question tells before the clause that asks, and that clause: "I'm vegan, what can I cook?".
+    """Return the statement before the clause that asks, and that clause: "I'm vegan", "what can I cook?".
 
     A sentence that does not do both is returned as it is.
     """

@@ -98,7 +98,7 @@ class MiniModel:
         read: Callable[[str], T],
         spent: list[Usage] | None = None,
     ) -> ParsedAnswer[T]:
-        """Return what `read` makes of the answer, which is not repaired without `repair`.
+        """Return the value that `read` makes of the answer. Without `repair` the answer is not repaired.
 
         spent: gets what each call took, which the caller charges; without it the owner is charged at once.
         Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired.
@@ -257,7 +257,7 @@ def list_of(items: dict[str, Any]) -> dict[str, Any]:
 
 
 def instruction(schema: Any) -> str:
-    """Return what asks for an answer of a schema's shape, for servers that take no schema."""
+    """Return the instruction to answer in a schema's shape, for servers that take no schema."""
     return f"Answer with one JSON object and nothing else, of this shape: {json.dumps(_example(schema))}"
 
 

@@ -140,7 +140,7 @@ def _learned(model: "OpenAIModel", *, json_mode: bool) -> tuple[str, ...]:
 
 
 def _json_warnings(text: str) -> tuple[str, ...]:
-    """Return what is wrong with the mini model's answer to SCHEMA."""
+    """Return the faults of the mini model's answer to SCHEMA."""
     answer = text[text.find("{") : text.rfind("}") + 1]
     if not is_object(answer):
         return (PROSE,)
@@ -148,7 +148,7 @@ def _json_warnings(text: str) -> tuple[str, ...]:
 
 
 def _warnings(window: int | None, context_tokens: int, *, is_ollama: bool) -> tuple[str, ...]:
-    """Return what to do about a window that prompts do not fit."""
+    """Return the advice about a window that prompts do not fit."""
     if window is None or window >= context_tokens:
         return ()
     larger = int(context_tokens * ROOM)

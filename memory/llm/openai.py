@@ -104,7 +104,7 @@ class ProviderClient:
         return ProviderErrors(self.address, model, setting, seconds or self.timeout, self._secrets, *settings)
 
     def get(self, path: str, body: Body | None = None, seconds: float | None = None) -> bytes:
-        """Return what the server answers at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
+        """Return the server's answer at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
         errors = self.errors("of the server", "OPENAI_MODEL", seconds)
         return b"".join(self.chunks(path, body, errors, time.monotonic() + errors.seconds, CancelToken()))
 

@@ -55,7 +55,7 @@ def last_chunk(before: RawChunk) -> RawChunk:
 def as_completion(
     sent: Sequence[Mapping[str, Any]], text: str, end: StreamEnd, calls: Sequence[ToolCall]
 ) -> Mapping[str, Any]:
-    """Return what the server sent as one `chat.completion`.
+    """Return the chunks that the server sent as one `chat.completion`.
 
     If the server streamed unasked, it is composed of `text` and `calls`.
     """

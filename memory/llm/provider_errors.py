@@ -203,7 +203,7 @@ class ProviderErrors:
 
 
 def _unwrapped(detail: Any) -> Any:
-    """Return what a body says of an error, without the list and the objects that servers wrap around it."""
+    """Return the error in a body, without the list and the objects that servers wrap around it."""
     if isinstance(detail, list) and len(detail) == 1:
         detail = detail[0]
     if isinstance(detail, dict):
@@ -213,7 +213,7 @@ def _unwrapped(detail: Any) -> Any:
 
 
 def _page(text: str) -> str | None:
-    """Return what a text is if it is an HTML page with a title, which alone explains something."""
+    """Return a description of an HTML page by its title; None for another text, or a page without one."""
     title = _TITLE.search(text) if text.lstrip().startswith("<") else None
     return f'a web page with the title "{unescape(title[1]).strip()}"' if title else None
 

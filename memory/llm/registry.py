@@ -144,7 +144,7 @@ class ModelRegistry:
         return self._with_fallback(self._named(name), "main", unknown)
 
     def names(self) -> list[str]:
-        """Return what can be chosen, the main model first.  It is alone when the server can't list its models."""
+        """Return the models to choose from, the main one first; it is alone when the server can't list its models."""
         return list(dict.fromkeys([self.main.name, *(self.listed or self._of_server())]))
 
     def _fetch(self) -> list[str]:
@@ -154,7 +154,7 @@ class ModelRegistry:
             return []
 
     def on_server(self) -> list[str]:
-        """Return what the server lists, without those that answer no chat; none if it lists none. Raises ModelError."""
+        """Return the models that the server lists, without those that answer no chat. Raises ModelError."""
         names = sorted(model["id"] for model in self._described())
         return [name for name in names if not _NO_CHAT.search(name)]
 
@@ -188,7 +188,7 @@ class ModelRegistry:
         return self.provider.get(f"/models/{quote(name, safe='')}")
 
     def ask(self, path: str, body: Mapping[str, Any]) -> bytes:
-        """Return what the server answers at `/embeddings`, `/completions` or `/moderations`.
+        """Return the server's answer at `/embeddings`, `/completions` or `/moderations`.
 
         Raises ModelError, and RecapError with the built-in model: it completes nothing and judges nothing, and its word
         vectors do not have the size that a client expects of a model.
@@ -210,7 +210,7 @@ def _entry(name: str) -> dict[str, Any]:
 
 
 def embedder_of(settings: Settings, provider: "ProviderClient | None", metrics: Metrics) -> Embedder | None:
-    """Return what makes vectors, if the settings want any. Raises SettingsError."""
+    """Return the embedder, if the settings want one. Raises SettingsError."""
     if settings.embeddings == "off" or settings.ranking != "context":
         return None
     if settings.embeddings == "wordllama":

@@ -299,7 +299,7 @@ def text_in(value: Any) -> str:
 
 
 def _usage(value: Any) -> Usage | None:
-    """Return what the server counted, if it counted both prompt and completion."""
+    """Return the server's count, if it has both prompt and completion."""
     counted = dict_in(value)
     cached = dict_in(counted.get("prompt_tokens_details")).get("cached_tokens", counted.get("prompt_cache_hit_tokens"))
     thought = dict_in(counted.get("completion_tokens_details")).get("reasoning_tokens")

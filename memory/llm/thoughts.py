@@ -81,7 +81,7 @@ class ThoughtSplitter:
                 return
 
     def end(self) -> Iterator[TextDelta | Thought]:
-        """Yield what was held back. A thought without an end stays a thought."""
+        """Yield the rest of the text. A thought without an end stays a thought."""
         rest, self._held = self._held, ""
         if self._thinking and not self._implicit:
             part: TextDelta | Thought | None = self._thought_of(rest)
@@ -132,7 +132,7 @@ class ThoughtSplitter:
         return self._words(line + newline), rest
 
     def _line_start(self, text: str) -> tuple[Thought | None, str] | None:
-        """Return what a tag or a blank at the beginning of a line is, and the rest; None for words."""
+        """Return the event of a tag or a blank at the beginning of a line, and the rest; None for words."""
         stripped = text.lstrip("\r\n")
         if not self.has_words and stripped != text:  # blank lines before an answer, or between thought and answer
             return None, stripped

@@ -101,7 +101,7 @@ class Health:
         return self._metrics.text(ScrapeInfo(version, jobs))
 
     def _why_late(self, tx: Transaction) -> str | None:
-        """Return what is wrong if a job has been due for long while none is running."""
+        """Return the problem if a job has been due for long while none is running."""
         due = tx.scalar(select(func.min(JobRow.run_at)).where(JobRow.state == "pending"))
         running = tx.scalar(select(JobRow.id).where(JobRow.state == "running").limit(1))
         if due is None or running is not None or (late := self._now() - due) <= LATE:

@@ -59,7 +59,7 @@ def fields(**values: Any) -> dict[str, Any]:
 
 
 def safe_message(error: BaseException) -> str:
-    """Return what a log may say of an error: nothing that may quote what a person said, or what a model answered."""
+    """Return the text of an error for a log, without words that may quote a person or a model."""
     from sqlalchemy.exc import DBAPIError  # here, so that gunicorn's first process needs neither
 
     from memory.errors import RecapError

@@ -40,7 +40,7 @@ def asks_to_forget(text: str) -> bool:
 
 
 def requests_to_forget(text: str) -> list[str]:
-    """Return what a person's message asks to forget, in its words: the parts of each sentence that asks for it."""
+    """Return the words that a message asks to forget: parts of each sentence that asks for it."""
     parts = []
     for sentence in SENTENCE_END.split(_ends(text)):
         if match := _FORGET.search(sentence):
@@ -50,7 +50,7 @@ def requests_to_forget(text: str) -> list[str]:
 
 
 def words_beside_requests(text: str) -> str:
-    """Return what a person says beside what the message asks to forget: in later clauses, and in other sentences."""
+    """Return the words beside a request to forget: of later clauses, and of other sentences."""
     others = []
     for sentence in SENTENCE_END.split(_ends(own_words(text))):
         if match := _FORGET.search(sentence):
@@ -62,7 +62,7 @@ def words_beside_requests(text: str) -> str:
 
 
 def requests_to_remember(text: str) -> list[str]:
-    """Return what a person's message asks to remember: what follows in the sentence that asks for it."""
+    """Return the words that a message asks to remember: the rest of each sentence that asks for it."""
     parts = []
     for sentence in filter(None, SENTENCE_END.split(_ends(text))):
         match = _REMEMBER.search(sentence) if sentence.rstrip()[-1:] not in "?？" else None

@@ -36,7 +36,7 @@ def summary_request(
 
 
 def summary_state(row: SessionRow | SessionState, job_state: str | None) -> str:
-    """Return how the newest summary stands while its job is in this state (None: there is no job)."""
+    """Return the state of the newest summary while its job has this state (None: there is no job)."""
     if job_state in ("failed", "running"):
         return "failed" if job_state == "failed" else "updating"
     if row.summary_through < row.message_count:

@@ -186,5 +186,5 @@ def _once_more(end: int, sent: Sequence[MessageKey]) -> MergePlan:
 
 
 def _beginning(key: MessageKey) -> str:
-    """Return what even a shortened answer has in common with the whole one."""
+    """Return the beginning by which a shortened answer is known as the whole one."""
     return key.words[: SHORTENED_MIN // 2]

@@ -112,7 +112,7 @@ class Transcript:
 
     @property
     def asked(self) -> str:
-        """Return what the person said last; "" when there is nothing of theirs."""
+        """Return the person's last message; "" when there is none."""
         return next((message.draft.content for message in reversed(self.messages) if message.draft.role == "user"), "")
 
 
@@ -182,7 +182,7 @@ def text_of(raw: Raw) -> str:
 
 
 def attachments_of(raw: Raw) -> list[dict[str, Any]]:
-    """Return what is stored of the images, files and recordings in a message as it came."""
+    """Return the records of the images, files and recordings in a message as it came."""
     return _content(raw.get("content"))[1]
 
 
@@ -262,7 +262,7 @@ def _content(content: Any) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _attachment(part: Raw, kind: str) -> dict[str, Any]:
-    """Return what is stored of an image, file or recording (see schemas.attachments)."""
+    """Return the record of an image, file or recording (see schemas.attachments)."""
     file = part.get(str(part.get("type")))
     file = file if isinstance(file, Mapping) else {"url": file}
     data = next((file[name] for name in ("url", "file_data", "data") if isinstance(file.get(name), str)), "")

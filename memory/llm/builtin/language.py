@@ -79,7 +79,7 @@ def remembered(sentence: str) -> str:
 
 
 def sought(question: str) -> set[str]:
-    """Return what a question asks for: keys of statements that answer, and sections of the summary."""
+    """Return the names that a question asks for: keys of statements that answer, and sections of the summary."""
     return {name for name, source in _SOUGHT.items() if source.search(plain_apostrophes(question))}
 
 

@@ -244,7 +244,7 @@ def _complete(part: str, cut: re.Pattern[str] | None) -> str:
 
 
 def links(text: str) -> Iterator[Relation]:
-    """Yield what the text of a statement ties together."""
+    """Yield the relations in the text of a statement."""
     for subject, relation, target, kinds, source in _LINKS:
         match = source.fullmatch(text)
         parts = {name: checked(name, part) for name, part in match.groupdict().items()} if match else {}

@@ -135,7 +135,7 @@ class Record:
         return [statement for statement in self.valid if statement.origin == Origin.STATED]
 
     def _ending(self, sentence: str) -> list[Statement]:
-        """Return what a clause may end; nothing where it is no ending."""
+        """Return the statements that a clause may end; none where it is no ending."""
         kind = next((name for name in ("gone", "parted", "stopped", "finished") if asks(name, sentence)), None)
         if kind is None:
             return []

@@ -127,7 +127,7 @@ def _known(record: Record, sections: Sections, words: Words) -> list[str]:
 
 
 def _answers(question: str, record: Record) -> list[Statement]:
-    """Return what answers a question: the person's own words before others' and the summary's, the newest first."""
+    """Return the statements that answer a question: the person's own first, then the newest."""
     newest = record.valid[::-1]
     newest.sort(key=lambda statement: statement.origin)
     if not terms(question) and not sought(question):  # "What did I say yesterday?": recall has found the time

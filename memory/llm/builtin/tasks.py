@@ -104,7 +104,7 @@ def summary(record: Record, previous: Sections) -> Sections:
 
 
 def _topic(record: Record, before: str) -> str:
-    """Return what the topic was; unless it says little, what the person is up to, or who they are."""
+    """Return the topic as it was; if it says little, the person's undertaking or name."""
     if not is_small_talk(before) and not before.startswith(("About ", "关于")):
         return before
     new = [old for old in record.valid if old.importance > 1 and not old.known]  # known facts are of other chats

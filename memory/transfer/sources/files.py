@@ -233,7 +233,7 @@ def _unknown(number: int) -> InvalidRequest:
 
 
 def _name(file: str, number: int, item: Mapping[str, Any]) -> str:
-    """Return how a person finds an item: its file in a .zip, its place, and its title."""
+    """Return a name by which a person finds an item: its file in a .zip, its place, and its title."""
     title = next((text(item[name])[:60] for name in ("title", "name") if text(item.get(name))), "")
     return f"{file}, item {number}".removeprefix(", ") + (f": {title}" if title else "")
 

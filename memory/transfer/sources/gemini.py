@@ -90,7 +90,7 @@ def activities(file: IO[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _activity(cell: bytes) -> dict[str, Any]:
-    """Return what a page says of one activity."""
+    """Return an activity of a page, in the form of the JSON."""
     from bs4 import BeautifulSoup, Tag
 
     if cell.count(b"<") > CELL_TAGS_MAX:

@@ -86,7 +86,7 @@ def _drafts(message: Mapping[str, Any], place: int, *, says_by_tool: bool) -> It
 
 
 def _sent(message: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what an agent sent to the person with a tool."""
+    """Yield the texts that an agent sent to the person with a tool."""
     for call in objects(message.get("tool_calls")):
         function = mapping(call.get("function"))
         if function.get("name") == "send_message":
