@@ -16,7 +16,7 @@ from flask import Response
 from marshmallow import ValidationError, post_load, validates_schema
 
 from api import client_requests as chat
-from api.blueprint import ApiBlueprint, current_engine
+from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.client_requests import ERRORS, ChatBody, FirstCall, Object, header
 from api.conversations import find_conversation
 from api.openai import STREAM, OpenRequest, openai_error
@@ -27,7 +27,6 @@ from memory.llm.openai_form import is_object
 from memory.transcripts.transcript import INSTRUCTING
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.turns import TurnHistory
-from models.owners import Caller
 from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields
 from schemas.fields import PARTS_MAX
