@@ -94,78 +94,6 @@ class Preview:
     current_version: int
 
 
-_S, _M, _O, _I = (row.__table__.c for row in (SessionRow, MessageRow, OwnerRow, ItemRow))
-_VERSIONS = select(PromptRow.name, func.max(PromptRow.version).label("version")).where(
-    PromptRow.tenant == bindparam("tenant"), PromptRow.name.in_(bindparam("prompts", expanding=True))
-)
-_NEWEST = _VERSIONS.group_by(PromptRow.name).subquery()
-_PROMPTS = (
-    select(PromptRow.name, PromptRow.version, PromptRow.text)
-    .join(_NEWEST, and_(PromptRow.name == _NEWEST.c.name, PromptRow.version == _NEWEST.c.version))
-    .where(PromptRow.tenant == bindparam("tenant"))
-    .subquery()
-)
-_TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
-    _I.owner_id.in_(OWNER_AND_TENANT),
-    _I.namespace == conversation_types.STORED_NAMESPACE,
-    unexpired(bindparam("now", type_=_I.expires_at.type)),
-)
-# By name: SQLAlchemy writes the columns of SQLite's RETURNING without their table.
-_RULES = stored_rules(literal_column("sessions.owner_id"), literal_column("sessions.tenant"))
-
-
-def _has_new_facts(kind: str, *conditions: Any) -> Any:
-    """Return a condition for facts about the person that no job of this kind has read, while none is enqueued."""
-    facts = FactRow.owner_id == _S.owner_id, *IN_ALL_SESSIONS
-    job = exists().where(JobRow.owner_id == _S.owner_id, JobRow.kind == kind)
-    outer = SessionRow.__table__, OwnerRow.__table__
-    return and_(exists().where(*facts, *conditions).correlate(*outer), ~job.correlate(*outer))
-
-
-_NEW_FACTS = or_(
-    _has_new_facts("consolidation", FactRow.id > _O.consolidated_through),
-    _has_new_facts("profile", FactRow.id > _O.profile_through, FactRow.source_message_id.is_not(None)),
-)
-_READ = (
-    select(
-        *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.timezone),
-        *(_S.message_count, _S.lease_until),
-        *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
-        FIRST_MESSAGE.label("first_message"),
-        _NEW_FACTS.label("has_new_facts"),
-        exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
-        _TYPES.scalar_subquery().label("types"),
-        *_RULES,
-        *(_PROMPTS.c.name, _PROMPTS.c.version, _PROMPTS.c.text),
-    )
-    .join(OwnerRow.__table__, _O.id == _S.owner_id)
-    .outerjoin(SummaryRow, and_(SummaryRow.session_id == _S.id, SummaryRow.version == _S.summary_version))
-    .outerjoin(_PROMPTS, true())
-    .where(_S.id == bindparam("session"))
-)
-"""A session with its newest summary, the rules in force, and the names of the stored conversation types.
-
-There is a row for each stored prompt of these names, or one without.
-"""
-
-_STILL_VISIBLE = select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE).scalar_subquery()
-_NAMED = bindparam("named", type_=_S.recognised_type.type)
-_ADVANCE = (
-    update(SessionRow.__table__)
-    .where(_S.id == bindparam("session"), _S.summary_version == bindparam("since"))
-    .where(bindparam("count") == _STILL_VISIBLE)
-    .values(
-        summary_version=_S.summary_version + 1,
-        summary_through=func.coalesce(NEXT_UNREAD - 1, _S.message_count),
-        facts_through=case((_S.facts_through < bindparam("last"), bindparam("last")), else_=_S.facts_through),
-        title=case((_S.title == bindparam("old_title"), bindparam("new_title")), else_=_S.title),
-        recognised_type=case((_NAMED.is_not(None), _NAMED), else_=_S.recognised_type),
-    )
-    .returning(_S.summary_through, *_RULES)
-)
-"""Advance a session to the next version, if nothing that the update was made from has changed. Rules may have."""
-
-
 @dataclass(frozen=True)
 class Batch:
     """Input of one call of the mini model, and the session when it was read.
@@ -466,3 +394,77 @@ def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
     versions = select(SummaryRow).where(*of_session).limit(1)
     first = versions.where(left <= BATCH_TOKENS).order_by(SummaryRow.through, SummaryRow.version.desc())
     return tx.scalar(first) or tx.scalar(versions.order_by(SummaryRow.through.desc(), SummaryRow.version.desc()))
+
+
+# -- statements: one reads all that an update needs, one stores its version
+
+_S, _M, _O, _I = (row.__table__.c for row in (SessionRow, MessageRow, OwnerRow, ItemRow))
+_VERSIONS = select(PromptRow.name, func.max(PromptRow.version).label("version")).where(
+    PromptRow.tenant == bindparam("tenant"), PromptRow.name.in_(bindparam("prompts", expanding=True))
+)
+_NEWEST = _VERSIONS.group_by(PromptRow.name).subquery()
+_PROMPTS = (
+    select(PromptRow.name, PromptRow.version, PromptRow.text)
+    .join(_NEWEST, and_(PromptRow.name == _NEWEST.c.name, PromptRow.version == _NEWEST.c.version))
+    .where(PromptRow.tenant == bindparam("tenant"))
+    .subquery()
+)
+_TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
+    _I.owner_id.in_(OWNER_AND_TENANT),
+    _I.namespace == conversation_types.STORED_NAMESPACE,
+    unexpired(bindparam("now", type_=_I.expires_at.type)),
+)
+# By name: SQLAlchemy writes the columns of SQLite's RETURNING without their table.
+_RULES = stored_rules(literal_column("sessions.owner_id"), literal_column("sessions.tenant"))
+
+
+def _has_new_facts(kind: str, *conditions: Any) -> Any:
+    """Return a condition for facts about the person that no job of this kind has read, while none is enqueued."""
+    facts = FactRow.owner_id == _S.owner_id, *IN_ALL_SESSIONS
+    job = exists().where(JobRow.owner_id == _S.owner_id, JobRow.kind == kind)
+    outer = SessionRow.__table__, OwnerRow.__table__
+    return and_(exists().where(*facts, *conditions).correlate(*outer), ~job.correlate(*outer))
+
+
+_NEW_FACTS = or_(
+    _has_new_facts("consolidation", FactRow.id > _O.consolidated_through),
+    _has_new_facts("profile", FactRow.id > _O.profile_through, FactRow.source_message_id.is_not(None)),
+)
+_READ = (
+    select(
+        *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.timezone),
+        *(_S.message_count, _S.lease_until),
+        *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
+        FIRST_MESSAGE.label("first_message"),
+        _NEW_FACTS.label("has_new_facts"),
+        exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
+        _TYPES.scalar_subquery().label("types"),
+        *_RULES,
+        *(_PROMPTS.c.name, _PROMPTS.c.version, _PROMPTS.c.text),
+    )
+    .join(OwnerRow.__table__, _O.id == _S.owner_id)
+    .outerjoin(SummaryRow, and_(SummaryRow.session_id == _S.id, SummaryRow.version == _S.summary_version))
+    .outerjoin(_PROMPTS, true())
+    .where(_S.id == bindparam("session"))
+)
+"""A session with its newest summary, the rules in force, and the names of the stored conversation types.
+
+There is a row for each stored prompt of these names, or one without.
+"""
+
+_STILL_VISIBLE = select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE).scalar_subquery()
+_NAMED = bindparam("named", type_=_S.recognised_type.type)
+_ADVANCE = (
+    update(SessionRow.__table__)
+    .where(_S.id == bindparam("session"), _S.summary_version == bindparam("since"))
+    .where(bindparam("count") == _STILL_VISIBLE)
+    .values(
+        summary_version=_S.summary_version + 1,
+        summary_through=func.coalesce(NEXT_UNREAD - 1, _S.message_count),
+        facts_through=case((_S.facts_through < bindparam("last"), bindparam("last")), else_=_S.facts_through),
+        title=case((_S.title == bindparam("old_title"), bindparam("new_title")), else_=_S.title),
+        recognised_type=case((_NAMED.is_not(None), _NAMED), else_=_S.recognised_type),
+    )
+    .returning(_S.summary_through, *_RULES)
+)
+"""Advance a session to the next version, if nothing that the update was made from has changed. Rules may have."""

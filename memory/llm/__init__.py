@@ -1,6 +1,14 @@
 """Protocol of language models: a `LanguageModel` answers a `ModelRequest`, piece by piece.
 
-`openai` asks any OpenAI-compatible server; `builtin` works by rules and needs neither network nor key.
+openai                    asks any OpenAI-compatible server
+request_form, retries     the body in the form that a server takes; whether to ask it again
+response_parser           reads an answer; thoughts and text_calls find what stands in its text beside the words
+provider_errors           failures of a server as errors
+openai_form               answers in OpenAI's form, for clients
+builtin                   works by rules, without network or key
+fallback                  lets another model answer when one fails
+registry, model_server    the models that settings name; the server that an administrator set; model_check tries them
+mini_model                asks the mini model for JSON
 
 Invariant (tests/model_client/test_answers.py): an answer is text, tool calls, or both, and then exactly one
 `StreamEnd`; or it raises ModelError or Cancelled.  Replies are always consumed as an iterator, streamed or not, so

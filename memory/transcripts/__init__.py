@@ -1,1 +1,7 @@
-"""Transcripts: the lists of messages that programs send with each request."""
+"""Transcripts: the lists of messages that programs send with each request.
+
+transcript   reads a list: each message as it came, and as it is stored; read it first
+matching     finds the session that a request continues, and stores its new messages
+reconcile    compares the sent messages with the stored ones
+frontends    texts that agents and frontends write beside the person's
+"""
