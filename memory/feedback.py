@@ -39,7 +39,7 @@ SHAPE = object_of(
     state={**TEXT, "not": {"const": WAITING}},  # the mini model does not read imported feedback
     reason=TEXT,
 )
-SCHEMA = object_of(text=TEXT, reason=TEXT, quote=TEXT)
+ANSWER = object_of(text=TEXT, reason=TEXT, quote=TEXT)
 
 
 def give(  # noqa: PLR0913 - by keyword, as a body has them
@@ -112,7 +112,7 @@ def run(engine: Engine, job: Job) -> bool:
             "feedback": [f"thumbs {thumbs}" if thumbs else "", own[1]],
         }
         blocks = [block(name, map(escape, filter(None, texts))) for name, texts in parts.items()]
-        request = request_for(prompt.render(), blocks, SCHEMA)
+        request = request_for(prompt.render(), blocks, ANSWER)
         everything = f"{message.content}\n{reply.content}\n{text}"
         usable = partial(_proposal, before.strip(), "\n".join(own), everything, room)
         proposed = engine.mini.ask(owner.id, request, repair, usable).value
@@ -145,7 +145,7 @@ def _proposal(before: str, own: str, everything: str, room: int, answer: str) ->
     before: the instruction as it stands. own: the person's own words. everything: the exchange and the feedback with
     what they quote. room: characters that the instruction may have.
     """
-    proposal: dict[str, str] = first_object(answer, SCHEMA)
+    proposal: dict[str, str] = first_object(answer, ANSWER)
     text = proposal["text"].strip()
     if text in ("", before):
         return None

@@ -9,9 +9,8 @@ from app import engine_of
 from memory import jobs as jobs_module
 from memory import tokens
 from memory.conversation_types import BUILT_IN
-from memory.knowledge.summary_job import BATCH_TOKENS
 from memory.knowledge.summary_update import SummaryInput
-from memory.llm.mini_model import instruction
+from memory.llm.mini_model import BATCH_TOKENS, instruction
 from models.sections import Sections
 from tests.application import rows_of
 from tests.http import append, chat, error, failed, good, meanwhile, said

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, delete, func, select
 
 from memory.access.owners import get_user
 from memory.engine import Engine
-from memory.knowledge.summary_job import BATCH_TOKENS
+from memory.llm.mini_model import BATCH_TOKENS
 from memory.sessions.messages import VISIBLE
 from models import JobRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.jobs import JobRequest

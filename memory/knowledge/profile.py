@@ -28,7 +28,17 @@ from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.rule_set import rules_of
-from memory.llm.mini_model import INTEGER, TEXT, CutOff, InvalidAnswer, first_object, list_of, object_of, request_for
+from memory.llm.mini_model import (
+    BATCH_TOKENS,
+    INTEGER,
+    TEXT,
+    CutOff,
+    InvalidAnswer,
+    first_object,
+    list_of,
+    object_of,
+    request_for,
+)
 from memory.paging import Page
 from memory.quoting import block, escape, message_lines, one_line, profile_line
 from memory.sessions.messages import INDEXED, MESSAGES
@@ -45,7 +55,6 @@ NAMESPACE, KEY = ("recap", "profile"), "profile"
 SCHEMAS = ("recap", "schemas")  # under the tenant
 _SCHEMA_KEYS = {"user": KEY, "space": "space"}  # by the kind of owner
 PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
-BATCH_TOKENS = 6_000  # of messages in one call, so that a small model can read them
 BATCH_FACTS_MAX = 40  # whose messages one call of the mini model reads
 
 SCHEMA_BYTES = 16_000

@@ -36,7 +36,7 @@ from memory.knowledge.summary_update import (
     shortened,
     update_summary,
 )
-from memory.llm.mini_model import ParsedAnswer
+from memory.llm.mini_model import BATCH_TOKENS, ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import PromptTemplate
 from memory.sessions.compaction import use_newest_summary
@@ -67,7 +67,6 @@ from search_index import SearchableText
 log = logging.getLogger(__name__)
 
 KNOWN_FACTS_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
-BATCH_TOKENS = 6000  # of messages in one call, so that a small model can read them
 BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
 TOO_MUCH = frozenset({CUT_OFF, CONTENT_REFUSED, CONTEXT_EXCEEDED})

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TURN_WAIT_SECONDS, TURN_LOOK_SECONDS = 60.0, 0.5  # that a call waits for a turn to end; between two looks for one
+BATCH_TOKENS = 6_000  # of messages in one call, so that a small model can read them
 GIVEN_UP_MAX = 3  # calls in a row that turns end; the next one is finished
 OBJECTS_MAX = 64  # that are read of one answer
 REPAIR_CHARS, REPAIR_MARKS, REPAIR_DEPTH = 16_000, 2_000, 8
