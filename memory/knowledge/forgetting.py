@@ -13,7 +13,7 @@ Invariants:
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -61,8 +61,12 @@ def forget_messages(tx: Transaction, messages: Select[int], now: datetime) -> Co
 
 def _profile_of(sources: Collection[Source], value: Any) -> Any:
     """Return the profile without values that rest on other messages than these."""
-    places = {(None, None), *sources}  # None: a person wrote the value
-    profile = Profile.of(value).without(lambda item: (item.source["session_id"], item.source["position"]) not in places)
+
+    def is_removed(source: Mapping[str, Any]) -> bool:
+        session_id = source["session_id"]  # None: a person wrote the value
+        return session_id is not None and Source(session_id, source["position"]) not in sources
+
+    profile = Profile.of(value).without(lambda item: is_removed(item.source))
     return asdict(profile) if profile.document else {}
 
 
