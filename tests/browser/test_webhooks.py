@@ -5,7 +5,7 @@ from ipaddress import ip_network
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import open_manage, open_settings
+from tests.browser.page import close_settings, open_manage, open_settings
 from tests.processes import eventually
 from tests.test_webhooks import KEY, Receiver
 
@@ -20,8 +20,9 @@ def receiver():
     receiver.server.server_close()
 
 
-def test_a_webhook_is_added_tested_switched_off_and_deleted(serve, browse, receiver):
+def test_a_webhook_is_added_tested_told_of_an_erasure_switched_off_and_deleted(serve, browse, receiver):
     live = serve(encryption_key=KEY, webhook_networks=(ip_network("127.0.0.1"),))
+    assert live.client.post("/api/facts", json={"user_id": "me", "text": "Has a boat"}).status_code == 201
     page = browse(live)
     page.goto("/")
     settings = open_settings(page, "Upkeep")
@@ -39,20 +40,8 @@ def test_a_webhook_is_added_tested_switched_off_and_deleted(serve, browse, recei
     expect(hook).to_contain_text("it answered 500")
     (made,) = live.client.get("/api/webhooks").json["items"]
     assert (made["words"], made["enabled"], made["user_id"]) == (True, True, None)
-    hook.get_by_label("On").click()
-    expect(hook.get_by_label("On")).not_to_be_checked()
-    hook.get_by_role("button", name="Delete").click()
-    page.get_by_role("dialog", name="Delete this webhook?").get_by_role("button", name="Delete", exact=True).click()
-    expect(hook).to_have_count(0)
-    assert live.client.get("/api/webhooks").json["items"] == []
-
-
-def test_the_receipt_of_an_erasure_says_that_others_are_told(serve, browse, receiver):
-    live = serve(encryption_key=KEY, webhook_networks=(ip_network("127.0.0.1"),))
-    assert live.client.post("/api/webhooks", json={"url": receiver.url}).status_code == 201
-    assert live.client.post("/api/facts", json={"user_id": "me", "text": "Has a boat"}).status_code == 201
-    page = browse(live)
-    page.goto("/")
+    receiver.status = 204
+    close_settings(page)
     open_manage(page, "Your data").get_by_role("button", name="Erase everything").click()
     asked = page.get_by_role("dialog", name="Erase everything?")
     expect(asked.get_by_role("textbox")).to_be_focused()
@@ -61,3 +50,11 @@ def test_the_receipt_of_an_erasure_says_that_others_are_told(serve, browse, rece
     receipt = page.get_by_role("dialog", name="Everything is erased")
     expect(receipt).to_contain_text("the event that tells other programs of it, for a week")
     assert eventually(lambda: [event["type"] for event in receiver.events][-1:] == ["person.erased"])
+    receipt.get_by_role("button", name="Done").click()
+    open_settings(page, "Upkeep")
+    hook.get_by_label("On").click()
+    expect(hook.get_by_label("On")).not_to_be_checked()
+    hook.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog", name="Delete this webhook?").get_by_role("button", name="Delete", exact=True).click()
+    expect(hook).to_have_count(0)
+    assert live.client.get("/api/webhooks").json["items"] == []
