@@ -5,7 +5,6 @@ once npm's registry; without them these tests are skipped, unless RECAP_NEED_CLI
 """
 
 import fcntl
-import hashlib
 import json
 import os
 import re
@@ -144,14 +143,13 @@ def node():
     program = needed(shutil.which("node"), "no Node: install Node 20.15 or newer, with npm")
     npm = needed(shutil.which("npm"), "no npm: install it beside Node")
     lock = HERE / "package-lock.json"
-    installed = HERE / "node_modules" / f".{hashlib.sha256(lock.read_bytes()).hexdigest()[:16]}"
+    installed = HERE / "node_modules/.package-lock.json"  # npm writes it at the end
     with lock.open() as held:  # other processes of this run wait here
         fcntl.flock(held, fcntl.LOCK_EX)
-        if not installed.exists():
+        if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
             command = [npm, "ci", "--ignore-scripts", "--loglevel=error"]
             done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300, check=False)
             needed("" if done.returncode == 0 else None, f"npm ci failed in {HERE}: {done.stderr}")
-            installed.touch()
     return program
 
 
