@@ -117,6 +117,21 @@ def test_a_fact_that_fits_is_something_earlier(client, model_server):
         assert ("only facts fit" in answer["memory"]["recall"]["reason"]) is not missing
 
 
+def test_facts_take_the_tokens_of_excerpts_where_a_reference_finds_no_message(client, model_server):
+    for number in range(40):
+        text = f"The library in quarter {number} is pinned to version {number}"
+        good(client.post("/api/facts", json={"user_id": "eve", "text": text}))
+
+    def shown(message: str) -> int:
+        return len(chat(client, message, user_id="eve", temporary=True)["memory"]["facts"])
+
+    few, many = shown("Which library has a version?"), shown("List the versions as we agreed.")
+    assert few < many <= few * 5
+    note = "What's left to do before we ship?"
+    assert NOTES[MISSING] not in last(model_server) and shown(note) > few
+    assert NOTES[MISSING] not in last(model_server), "all facts may tell how things stand"
+
+
 def test_what_is_not_to_be_seen_elsewhere_stays_out(client, model_server):
     talked(client, "old", "I painted the gate blue.", "Nice colour.", day=3)
     chat(client, "SECRET diagnosis", session_id="private", remember=False, **ADA)

@@ -49,6 +49,8 @@ REFERENCES = """
     what's my sister's address | how did the interview I was worried about turn out, did I tell you?
     any update on the bug? | can you send me the recipe again | how is she doing? | did it work?
     what did he say | I changed my mind about the hotel we picked
+    Summarise all decisions we've made about rendering. | Give me that recipe for the pumpkin soup with ginger again.
+    What did the stack trace of the deadlock say? | What did the plumber's estimate look like?
     refering back to the thing i asked u about yesterday | u remeber the song i liked?
     what's the status of our trip? | where do we stand with the tax return
     wie weit sind wir mit der Küche? | wie ist der Stand bei unserer Reise?
@@ -62,6 +64,10 @@ HOW_THINGS_STAND = """
     What's the latest on the house? | Bring me up to date on my orders. | What's still open for the wedding?
     How is my thesis coming along? | Wie steht es um meine Aufträge? | Wie läuft's mit dem Umbau? | Was ist noch offen?
     ¿Cómo va lo de la mudanza? | ¿Qué nos queda por hacer? | Où en est le déménagement ? | A che punto siamo?
+    What's left to do before we ship? | What's still to be done before the wedding?
+    What do we still have to do before May?
+    Was ist vor dem Umzug noch offen? | Was müssen wir vor der Abgabe noch erledigen? | ¿Qué nos falta antes de la boda?
+    Qu'est-ce qui reste à faire avant le mariage ? | Cosa manca ancora prima del trasloco? | Was fehlt noch bis Freitag?
     Hoe staat het met de verhuizing? | Como vai o meu projeto? | Na jakim jesteśmy etapie? | Как продвигается ремонт?
 """
 
@@ -102,6 +108,8 @@ HELD_OUT_REFERENCES = """
 def test_a_question_how_things_stand_points_at_what_was_said():
     assert [message for message in listed(HOW_THINGS_STAND) if read(message).kind != "reference"] == []
     others = "Where do penguins stand? | How is the weather looking? | What's the latest iPhone? | ¿Cómo se va a Lima?"
+    others += " | What is left of the Roman empire? | What is missing in this sentence? | Was fehlt in diesem Satz?"
+    others += " | What remains after a star explodes? | What is open on Sundays in Berlin? | ¿Qué falta en esta frase?"
     assert [message for message in listed(others) if read(message).kind == "reference"] == []
 
 

@@ -25,7 +25,6 @@ from memory.recall import other_sessions, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
 from memory.recall.relevance import (
     JUDGED,
-    POINTING,
     VAGUE,
     empty_exchanges,
     gate_for,
@@ -282,7 +281,7 @@ def _find_summaries(engine: Engine, tx: Connection, findings: Findings) -> Findi
         limit = engine.settings.recall_limit + 1  # so that one is of a session without an excerpt
         summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
         findings = findings._replace(summaries=summaries)
-        if findings.plan.kind in POINTING and (sessions := {hit.session_id for hit in hits} - {scope.session_row_id}):
+        if findings.plan.points_back and (sessions := {hit.session_id for hit in hits} - {scope.session_row_id}):
             findings = findings._replace(of_hits=other_sessions.read_summaries(tx, sessions))
     return findings
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from memory.languages import QUESTION_MARKS, split_question, text_pattern
 from memory.recall.excerpts import LocatedMessage
-from memory.recall.triggers import asking, role_meant
+from memory.recall.triggers import POINTING, asking, role_meant
 from models.messages import Message
 from search_index import Hit, Query
 
@@ -26,7 +26,6 @@ NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or besi
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
 ADDRESS_WORDS_MAX = 2  # before a question, of whom it addresses
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
-POINTING = ("reference", "implicit")  # kinds of messages that point at earlier ones
 VAGUE = "vague"  # kind of a message without content
 _DENIAL = text_pattern(lambda language: language.denials)
 _HOW_TO = text_pattern(lambda language: language.how_tos)

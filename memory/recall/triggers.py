@@ -70,6 +70,7 @@ _CLAUSES = re.compile(r"[,;]\s+|\s[–—-]+\s|\s+(?=(?:anyways?|btw)\b)|(?<=any
 _ASKING_END = re.compile(r"(?<=[.!?…؟।])\s+|(?<=[。！？])|\n+")
 
 
+POINTING = ("reference", "implicit")  # kinds of messages that point at earlier ones
 Kind = Literal[
     "reference", "implicit", "plain", "time", "always", "small_talk", "nothing",  # of a message, see `SearchPlan`
     "off", "session_only", "asked", "latest", "missing",  # of what became of it, see `recall.RecallResult`
@@ -109,6 +110,11 @@ class SearchPlan(NamedTuple):
     latest: int = 0
     times_first: bool = False
 
+    @property
+    def points_back(self) -> bool:
+        """Return whether the message points at earlier ones."""
+        return self.kind in POINTING
+
 
 class MessageReading:
     """Message that was read once, with its keywords, the times that it names, and how it points at the past."""
@@ -120,6 +126,7 @@ class MessageReading:
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
         how_things_stand = _HOW_THINGS_STAND.search(text)
+        self.asks_how_things_stand = how_things_stand is not None
         self.content = content = text.replace(how_things_stand[0], " ") if how_things_stand else message
         self.keywords = list(each_keyword(analysis.asked(content), analysis))
         self.is_small_talk = _is_small_talk(text, analysis)
@@ -174,7 +181,7 @@ class MessageReading:
             return SearchPlan(trigger.kind, reason)
         kind = trigger.kind if trigger.looks_back else "time" if times else "always"
         spans = [(time.after, time.before) for time in times if time.after <= self.now]
-        points_back = trigger.kind in ("reference", "implicit")
+        points_back = trigger.kind in POINTING
         empty = not times and self._has_no_content(points_back=points_back)
         dangling = (empty or points_back) and not (
             not self.is_elsewhere and _shows_a_topic(visible_texts, self.analysis)

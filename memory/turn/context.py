@@ -248,9 +248,13 @@ def _choose_for_message(
     facts, ranking = tuple[Fact, ...](), Ranking.of(engine)
     if unseen:
         is_personal, budget = role_meant(question) is not None, settings.fact_tokens
+        if findings.plan.points_back and not recalled.excerpts:
+            # "Write the release note from what we decided": no message is near enough, but facts may tell it.
+            budget += 2 * findings.budget  # of which half is for the message
         facts = ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=corrections)
     keywords = " ".join(prepared.reading.keywords)
-    if recalled.kind == MISSING and ranking.share_words((*prefix.facts, *facts), keywords):
+    is_told = prepared.reading.asks_how_things_stand and bool(prefix.facts or facts)  # "What's left before we ship?"
+    if recalled.kind == MISSING and (is_told or ranking.share_words((*prefix.facts, *facts), keywords)):
         recalled = replace(recalled, kind=findings.plan.kind, reason=f"{findings.plan.reason}, but only facts fit")
     examples: tuple[Example, ...] = ()
     if (
