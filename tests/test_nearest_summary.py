@@ -125,6 +125,19 @@ def test_summaries_take_half_of_the_tokens_of_excerpts(client, model_server):
     assert len(texts) == 1 and all(part in texts[0] for part in ("Trip", "north", "why", "south"))
 
 
+def test_a_summary_in_full_shows_whole_items(client, model_server):
+    append(client, "trip", [said("The trip to Lisbon takes a week.")], **ADA)
+    items = {
+        name: [f"{name} {number} {'word ' * 12}".strip() for number in range(9)] for name in ("data", "constraints")
+    }
+    summarise(client, model_server, topic="Trip to Lisbon", **items)
+    block = good(client.post("/api/recall", json={**ADA, "message": "Where were we with the trip to Lisbon?"}))
+    (text,) = (one["summary"]["text"] for one in block["memory"]["excerpts"] if one["summary"])
+    for line in text.splitlines()[1:]:
+        *shown, rest = line.partition(": ")[2].split("; ")
+        assert shown and rest == "…" and set(shown) <= {item for values in items.values() for item in values}
+
+
 def test_a_session_that_is_not_to_be_remembered_stays_out(client, model_server):
     chat(client, "SECRET attic", session_id="private", remember=False, **ADA)
     summarise(client, model_server, topic="Attic roof insulation SECRET")

@@ -166,20 +166,27 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
     sections = Sections.from_dict(row.sections) if row.sections else Sections()
     title, topic = one_line(row.title), one_line(sections.topic)
     if in_full:
-        values = [(_TITLES[name], getattr(sections, name)) for name in IN_FULL]
-        lines = [
-            f"Topic: {topic or title}",
-            *(f"{name}: {'; '.join(map(str, value))}" for name, value in values if value),
-        ]
+        values = [("Topic", (topic or title,)), *((_TITLES[name], getattr(sections, name)) for name in IN_FULL)]
         room = GIST_TOKENS
     else:
-        lines = [f"Topic: {title}: {topic}" if title and topic and title != topic else f"Topic: {topic or title}"]
+        values = [("Topic", (f"{title}: {topic}" if title and topic not in ("", title) else topic or title,))]
         room = LINE_TOKENS
-    clipped = dict[str, str]()
-    for number, line in enumerate(sorted(lines, key=len)):  # short lines leave their room to longer ones
-        clipped[line] = tokens.truncate(line, room // (len(lines) - number))
-        room -= tokens.estimate(clipped[line])
-    return Gist(row.id, row.summary_id, row.updated_at, tuple(map(clipped.__getitem__, lines)), in_full)
+    lines, fitting = {name: [*map(str, items)] for name, items in values if items}, dict[str, str]()
+    for name in sorted(lines, key=lambda name: sum(map(len, lines[name]))):  # short lines leave longer ones their room
+        fitting[name] = _fit_line(name, lines[name], room // (len(lines) - len(fitting)))
+        room -= tokens.estimate(fitting[name])
+    return Gist(row.id, row.summary_id, row.updated_at, tuple(map(fitting.__getitem__, lines)), in_full)
+
+
+def _fit_line(name: str, items: Sequence[str], room: int) -> str:
+    """Return a line of the items that fit `room` tokens whole; if none does, of the first one's beginning."""
+    shown = list[str]()
+    for item in items:
+        line = f"{name}: {'; '.join([*shown, item])}"
+        if tokens.estimate(line if len(shown) + 1 == len(items) else f"{line}; …") <= room:
+            shown.append(item)
+    left_out = ["…"] if len(shown) < len(items) else []
+    return f"{name}: {'; '.join([*shown, *left_out])}" if shown else tokens.truncate(f"{name}: {items[0]}", room)
 
 
 def read_gists(tx: Connection, stored: Sequence[tuple[int, int | None, bool]]) -> dict[int, tuple[Gist, str, str]]:
