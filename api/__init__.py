@@ -1,6 +1,16 @@
 """HTTP interface: a blueprint for each resource, a handler for each call.
 
-A handler loads, makes one call into the engine and dumps. Its docstring is the call's description in /docs.
+A handler loads, makes one call into the engine and dumps. Its docstring is the call's description in /docs. Most
+modules have the calls of one noun. The others:
+
+blueprint, openapi                what a call says of itself, and the document made of that
+middleware, identity, limits      what every request passes; who is asking; how often, and how many at once
+bodies, errors, current_request   a request's body; errors in the shape of each protocol; the request's engine and id
+permissions                       what a key may do
+streaming                         how every protocol answers a turn
+client_requests                   how a request of another protocol becomes a turn
+response_items                    items of OpenAI's Responses and Conversations as messages
+mcp_server, mcp_tools             the Model Context Protocol, which is imported with the first message
 """
 
 import functools
