@@ -20,7 +20,7 @@ test: $(VENV)/.dev  ## Run the fast tests, without browser, other programs and s
 
 # Only the files that have such tests are read, or one's fixture `place` that is slow on PostgreSQL: each of the workers reads them.
 test-slow: $(VENV)/.dev  ## Run the slower tests: a browser, clients in other languages, whole server processes
-	$(BIN)/pytest -n 4 --dist worksteal tests/browser $$(grep -lE "mark\.slow|^def .*\bplace\b" tests/test_*.py tests/*/test_*.py) \
+	$(BIN)/pytest -n auto --dist worksteal tests/browser $$(grep -lE "mark\.slow|^def \w+\((\w+, )*place[,)]" tests/test_*.py tests/*/test_*.py) \
 	    -m "(slow or browser) and not faults"
 
 test-all: test test-slow  ## Run test and test-slow

@@ -57,9 +57,9 @@ def places(page: Page) -> list[Any]:
     return found
 
 
-def test_a_pinned_chat_stands_first(page, live):
+def test_a_pinned_chat_stands_first_and_archived_ones_come_back(page, live):
     three(live)
-    page.goto("/")
+    page.goto("/#/car")
     expect(listed(page)).to_have_text(["No fuel", "The oven is broken", "The roses need water"])
     press(page, "Pin The roses need water")
     expect(listed(page)).to_have_text(["The roses need water", "No fuel", "The oven is broken"])
@@ -67,12 +67,6 @@ def test_a_pinned_chat_stands_first(page, live):
     page.reload()
     press(page, "Unpin The roses need water")
     expect(listed(page)).to_have_text(["No fuel", "The oven is broken", "The roses need water"])
-
-
-def test_chats_are_archived_and_come_back(page, live):
-    three(live)
-    page.goto("/#/car")
-    expect(listed(page)).to_have_count(3)
     before = places(page)
     for title in ("The oven is broken", "The roses need water"):
         select(page, title)
@@ -263,7 +257,7 @@ def summarised(live: Live, server: ModelServer, session: str, words: str) -> lis
     return ids
 
 
-def test_related_chats_unfold_under_the_title_and_lead_there(page, live, model_server):
+def test_related_and_latest_chats_are_shown_and_lead_there(page, live, model_server):
     summarised(live, model_server, "roof", "Repairing the roof of the summer house")
     summarised(live, model_server, "lentils", "Recipes with lentils")
     summarised(live, model_server, "costs", "Costs of repairing a roof")
@@ -281,16 +275,12 @@ def test_related_chats_unfold_under_the_title_and_lead_there(page, live, model_s
     expect(messages(page).first).to_contain_text("lentils")
     page.wait_for_load_state("networkidle")
     expect(page.get_by_text("Related chats")).to_be_hidden()
-
-
-def test_the_latest_chats_are_explained(page, live, model_server):
-    summarised(live, model_server, "roof", "Repairing the roof of the summer house")
-    page.goto("/")
+    page.get_by_role("button", name="New chat", exact=True).click()
     chat(page, model_server, "Where did we leave off?", "At the roof.")
     deed(messages(page).last, "Why this answer")
     why = page.get_by_role("region", name="Why this answer")
     expect(why).to_contain_text("so the latest chats were shown")
-    expect(why).to_contain_text("Topic: Repairing the roof of the summer house")
+    expect(why).to_contain_text("Topic: Costs of repairing a roof")
     expect(why.get_by_role("button", name="Not helpful")).to_have_count(0)
-    why.get_by_role("button", name=re.compile("Repairing the roof")).click()
-    expect(page).to_have_url(re.compile("#/roof$"))
+    why.get_by_role("button", name=re.compile("Costs of repairing")).click()
+    expect(page).to_have_url(re.compile("#/costs$"))

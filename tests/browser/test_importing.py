@@ -147,7 +147,7 @@ def test_a_large_file_is_sent_in_parts_shows_its_progress_and_goes_on_after_the_
     assert len(parts) >= 4 and max(parts) < 2 * PART
 
 
-def test_a_file_of_another_kind_is_named_and_not_sent(home, tmp_path):
+def test_files_of_other_programs_are_read_and_what_is_none_is_named_and_not_sent(home, live, tmp_path):
     photos = zipped(tmp_path / "photos.zip", sea_dot_jpg=b"x", sun_dot_jpg=b"y")
     for name, kind, content, told in (
         ("cat.png", "image/png", b"\x89PNG\r\n", "cat.png is a picture."),
@@ -159,10 +159,7 @@ def test_a_file_of_another_kind_is_named_and_not_sent(home, tmp_path):
     ):
         expect(drop(home, (name, kind, content)).get_by_role("alert")).to_contain_text(told)
     assert not any("/api/import" in url for url in watch_of(home).requests)
-
-
-def test_the_server_reads_what_other_programs_wrote_and_names_what_is_wrong(home, live, tmp_path):
-    watch_of(home).expect("status of 422")
+    watch_of(home).expect("status of 422")  # the server names what is wrong in a file of a known kind
     claude = zipped(
         tmp_path / "claude.zip",
         users_dot_json=b'[{"uuid": "a", "full_name": "Ada"}]',

@@ -2,11 +2,9 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import ME, box, messages, state, talk
-from tests.browser.windows import PHONE
 from tests.model_server import Dictation, Text
 
 COMPOSES = """box => box.dispatchEvent(new KeyboardEvent(
@@ -81,19 +79,6 @@ def test_screen_readers_hear_a_reply_once_when_it_is_complete(page, model_server
         "Water the roses in the evening. spray(2)"  # and not the button that copies it
     ]
     expect(page.get_by_role("log", name="Messages")).to_have_attribute("aria-live", "off")  # or it would be read twice
-
-
-@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_on_a_phone_enter_begins_a_line(page, model_server):
-    page.goto("/")
-    box(page).fill("First line")
-    box(page).press("End")
-    box(page).press("Enter")
-    box(page).press_sequentially("second line")
-    expect(box(page)).to_have_value("First line\nsecond line")
-    expect(messages(page)).to_have_count(0)
-    page.get_by_role("button", name="Send", exact=True).click()
-    expect(messages(page)).to_have_count(2)
 
 
 def test_a_row_of_facts_keeps_the_focus_where_it_goes(page, live):

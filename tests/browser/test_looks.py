@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.page import ME, deed, messages, misfits, talk
+from tests.browser.page import ME, box, deed, messages, misfits, talk
 from tests.browser.windows import PHONE, USUAL, Screen, watch_of
 from tests.http import good
 from tests.knowledge import digest_of, fact
@@ -266,7 +266,7 @@ def texts_of(entry: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
-def test_on_a_phone_the_sides_slide_in_one_at_a_time(page, live):
+def test_on_a_phone_the_sides_slide_in_one_at_a_time_and_enter_begins_a_line(page, live):
     talk(live.client, "garden", "The roses need water", "Noted.")
     page.goto("/")
     page.get_by_role("button", name="Open chats").click()
@@ -280,6 +280,14 @@ def test_on_a_phone_the_sides_slide_in_one_at_a_time(page, live):
     page.keyboard.press("Escape")
     expect(memory).to_be_hidden()
     expect(page.get_by_role("button", name="Memory", exact=True)).to_be_focused()
+    box(page).fill("First line")
+    box(page).press("End")
+    box(page).press("Enter")
+    box(page).press_sequentially("second line")
+    expect(box(page)).to_have_value("First line\nsecond line")
+    expect(messages(page)).to_have_count(2)
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(messages(page)).to_have_count(4)
 
 
 @pytest.mark.parametrize("screen", [PHONE.in_german], ids=str)

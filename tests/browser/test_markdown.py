@@ -103,7 +103,7 @@ def test_code_has_its_language_colours_and_a_button_that_copies_it(page, live):
     assert messages(page).last.locator(".dialog, .notice, .error, .language-dialog").count() == 0
 
 
-def test_task_lists_and_aligned_tables(page, live):
+def test_task_lists_aligned_tables_and_footnotes_that_lead_to_those_of_their_own_message(page, live):
     talk(
         live.client,
         "lists",
@@ -131,9 +131,6 @@ def test_task_lists_and_aligned_tables(page, live):
     for words, align in (("a", "left"), ("b", "center"), ("c", "right")):
         expect(reply.get_by_role("cell", name=words, exact=True)).to_have_css("text-align", align)
     assert reply.locator("[style]").count() == 0
-
-
-def test_footnotes_lead_to_those_of_their_own_message_and_nowhere_else(page, live):
     hostile = "One[^1]. [Elsewhere](#/garden) [box](#message-box)\n\n[^1]: Note of the second."
     talk(live.client, "notes", "First", FORMATTED, "Second", hostile)
     page.goto("/#/notes")

@@ -54,20 +54,6 @@ def test_another_name_shows_another_memory(page, live):
     expect(page.get_by_role("button", name=re.compile("^The roses"))).to_be_hidden()
 
 
-def test_how_a_chat_looks_back_is_sent_with_each_message(page, live):
-    page.goto("/")
-    assert "recall" not in sent(page, "The roses need water")  # as the operator set it
-    expect(open_settings(page).get_by_role("radio", name="When it helps")).to_be_checked()
-    page.get_by_role("radio", name="Never").check()
-    close_settings(page)
-    assert sent(page, "What needs water?")["recall"] == "off"
-    page.reload()
-    expect(open_settings(page).get_by_role("radio", name="Never")).to_be_checked()
-    page.get_by_role("radio", name="When it helps").check()
-    close_settings(page)
-    assert "recall" not in sent(page, "And now?")
-
-
 def test_the_look_changes_at_once_and_is_there_before_the_first_paint(page, live):
     def background() -> str:
         colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -112,21 +98,29 @@ def test_a_chats_system_prompt_is_stored_with_it(page, live, model_server):
     assert live.client.get(f"/api/sessions/garden?user_id={ME}").json["system_prompt"] is None
 
 
-def test_the_time_zone_tells_times_and_goes_along(page, live):
+def test_the_time_zone_and_how_a_chat_looks_back_go_along_with_each_message(page, live):
     message = {"role": "user", "content": "The roses need water", "created_at": "2026-03-05T12:00:00Z"}
     live.client.post("/api/sessions/garden/messages", json={"user_id": ME, "messages": [message]})
     page.goto("/#/garden")
     expect(messages(page).first.get_by_role("time")).to_have_text("14:00")  # the browser's: Tallinn
-    open_settings(page).get_by_label("Time zone").select_option("Asia/Tokyo")
+    assert "recall" not in sent(page, "They need more")  # as the operator set it
+    zone = open_settings(page).get_by_label("Time zone")
+    zone.select_option("Asia/Tokyo")
+    expect(page.get_by_role("radio", name="When it helps")).to_be_checked()
+    page.get_by_role("radio", name="Never").check()
     close_settings(page)
     expect(messages(page).first.get_by_role("time")).to_have_text("21:00")
-    assert sent(page, "Did I say so yesterday?")["timezone"] == "Asia/Tokyo"
+    body = sent(page, "Did I say so yesterday?")
+    assert (body["timezone"], body["recall"]) == ("Asia/Tokyo", "off")
     page.reload()
-    zone = open_settings(page).get_by_label("Time zone")
+    open_settings(page)
     expect(zone).to_have_value("Asia/Tokyo")
+    expect(page.get_by_role("radio", name="Never")).to_be_checked()
     zone.select_option("Your browser's: Europe/Tallinn")
+    page.get_by_role("radio", name="When it helps").check()
     close_settings(page)
     expect(messages(page).first.get_by_role("time")).to_have_text("14:00")
+    assert "recall" not in sent(page, "And now?")
 
 
 # -- models
