@@ -9,7 +9,7 @@ from memory.erasing.retention import expire_sessions
 from memory.knowledge import consolidation, fact_writes, overview, profile, summary_job
 from memory.recall import indexing
 
-SUMMARY_WORKERS = 4  # each waits for the mini model, and none holds up another person's summary
+SUMMARY_WORKERS = 4  # each waits for the mini model for another person
 
 WEBHOOK_WORKERS = 4  # each waits for a receiver
 

@@ -1,7 +1,8 @@
 """Statements of the job queue: which job is next, and what a claim, an end or a new request changes in the table.
 
 Jobs of a kind are taken from the tenant with the fewest running, then from the one that was served longest ago. A
-tenant's queue goes round by round: each owner has one job in a round, and a long job goes back after each part.
+tenant's queue goes round by round: each owner has one job in a round, and a long job goes back after each part. Of the
+kinds ONE_BY_ONE an owner has one job running at a time, and the others wait.
 """
 
 from functools import lru_cache
@@ -33,6 +34,7 @@ from models.jobs import Job
 
 _J, _Q = JobRow.__table__.c, QueueRow.__table__.c
 IN_QUEUE = (_J.round, _J.run_at, _J.id)  # the order within a tenant
+ONE_BY_ONE = ("summary",)  # each reads the facts that the one before has stored
 
 
 def _next_round() -> ScalarSelect[int]:
@@ -67,6 +69,14 @@ _NEXT_ROUND = _next_round()
 ENQUEUE = Upsert(JobRow, ("kind", "key"), _merge, round=_NEXT_ROUND)
 
 
+def _is_next_of_owner(job: Any) -> ColumnElement[bool]:
+    """Return the condition that no other job of this kind runs for a job's owner. job: the columns of the job."""
+    running = JobRow.__table__.alias().c
+    return ~exists().where(
+        running.owner_id == job.owner_id, running.kind == job.kind, running.state == "running"
+    ).correlate(job.id.table)
+
+
 def _next_job() -> ScalarSelect[int]:
     """Return the id of the job of `kind` to take next, if one is due `now` or was enqueued `in_future`."""
     # The tenants whose jobs wait, each found by one step in the index, however many jobs it has.
@@ -79,7 +89,8 @@ def _next_job() -> ScalarSelect[int]:
     theirs, job = JobRow.__table__.alias().c, JobRow.__table__.alias()
     of_tenant = theirs.kind == bindparam("of_kind"), theirs.tenant == waiting.c.tenant
     due = or_(theirs.run_at <= bindparam("now"), theirs.updated_at > bindparam("in_future"))
-    first = select(theirs.id).where(*of_tenant, theirs.state == "pending", due)
+    in_turn = or_(bindparam("of_kind").not_in(ONE_BY_ONE), _is_next_of_owner(theirs))
+    first = select(theirs.id).where(*of_tenant, theirs.state == "pending", due, in_turn)
     first = first.order_by(theirs.round, theirs.run_at, theirs.id).limit(1)
     running = select(func.count()).where(*of_tenant, theirs.state == "running")
     return (
@@ -163,11 +174,16 @@ def due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
     def find(kind: str, state: str, value: Any) -> Any:
         return select(value).where(_J.kind == kind, _J.state == state).scalar_subquery()
 
+    def find_due(kind: str) -> Any:
+        job = JobRow.__table__.alias().c
+        due = select(job.run_at).where(job.kind == kind, job.state == "pending").order_by(job.run_at).limit(1)
+        return (due.where(_is_next_of_owner(job)) if kind in ONE_BY_ONE else due).scalar_subquery()
+
     return union_all(
         *(
             select(
                 literal(kind),
-                find(kind, "pending", func.min(_J.run_at)),
+                find_due(kind),
                 find(kind, "running", func.min(_J.lease_until)),
                 find(kind, "running", func.max(_J.lease_until)),
             )

@@ -36,6 +36,7 @@ from memory.job_statements import (
     FIND_ABANDONED,
     MAKE_DUE,
     NOTE_TAKEN,
+    ONE_BY_ONE,
     PUT_BACK,
     PUT_BACK_EXPIRED,
     SHORTEN_LEASES,
@@ -293,7 +294,9 @@ class JobQueue:
                 is_full = self._free[job.kind] == 0
                 self._free[job.kind] += 1
                 self._threads.discard(thread)
-            if is_full:  # others of this kind may have had to wait
+            if job.kind in ONE_BY_ONE:  # the owner's next one has waited for this
+                self._note_due(job.kind, self._now())
+            if is_full or job.kind in ONE_BY_ONE:  # others of this kind may have had to wait
                 self._woken.set()
 
         thread = threading.Thread(target=work, name=f"recap-jobs-{job.kind}", daemon=True)

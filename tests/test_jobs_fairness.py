@@ -13,7 +13,7 @@ from memory.recall.indexing import BATCH_MESSAGES
 from models.jobs import Job
 from tests.http import append, read_all, said
 from tests.jobs import Bench, Clock, fail
-from tests.knowledge import digest_of
+from tests.knowledge import digest_of, fact
 from tests.model_server import Delay, ModelServer, at, prompts
 
 TENANTS = ("acme", "bell")
@@ -34,6 +34,34 @@ def asked_of(model_server: ModelServer) -> list[str]:
     return [found[1] for prompt in asked if (found := re.search(r"I am (\w+)\.", prompt))]
 
 
+# -- owners
+
+
+def test_a_persons_summaries_are_made_one_after_the_other(make_app, model_server):
+    """So that each sees the facts of the one before, which it may correct; nobody else waits for them."""
+    app = make_app(**at(model_server, model_timeout=60.0))
+    client, gates = app.test_client(), [threading.Event() for _ in range(4)]
+    for number in range(3):
+        append(client, f"s-{number}", [said(f"I am ada. We are at version {number}.")], user_id="ada")
+    version = fact("They are at version 0", 1, "We are at version 0", scope="user")
+    answers = digest_of(version), *3 * [digest_of(topic="Done")]
+    model_server.mini.queue(*map(Delay, gates, answers))
+    engine_of(app).start()
+    try:
+        model_server.wait_for_requests(1)
+        append(client, "b", [said("I am bob.")], user_id="bob")
+        model_server.wait_for_requests(2)
+        assert not model_server.wait_for(lambda: len(model_server.requests) > 2, 0.5)
+        assert asked_of(model_server) == ["ada", "bob"]
+        gates[0].set()
+        model_server.wait_for_requests(3)
+        assert asked_of(model_server)[2] == "ada"
+        assert "They are at version 0" in prompts(model_server, "mini")[2][-1]["content"]
+    finally:
+        for gate in gates:
+            gate.set()
+
+
 # -- tenants
 
 
@@ -42,7 +70,7 @@ def test_a_slow_models_backlog_delays_no_other_tenant(make_app, model_server):
     app = make_app(**at(model_server, api_keys=KEYS, model_timeout=60.0))
     acme, bell = clients(app)
     for number in range(30):
-        append(acme, f"s-{number}", [said("I am acme.")], user_id=f"person-{number % 3}")
+        append(acme, f"s-{number}", [said("I am acme.")], user_id=f"person-{number % 5}")
     gates = [threading.Event() for _ in range(31)]
     model_server.mini.queue(*(Delay(gate, digest_of(topic="Done")) for gate in gates))
     engine_of(app).start()
