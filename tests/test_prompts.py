@@ -228,3 +228,8 @@ def test_comparing_what_cannot_be(app, tmp_path):
         result = compare(app, tmp_path, talk, *options)
         assert result.exit_code in (1, 2)
         assert told in result.output and "Traceback" not in result.output
+
+
+def test_a_model_without_schemas_is_told_the_shape_in_words():
+    asked = instruction({"type": "object", "properties": {"best": {"type": "array", "items": {"type": "integer"}}}})
+    assert asked == 'Answer with one JSON object and nothing else, of this shape: {"best": [1]}'

@@ -57,6 +57,40 @@ def test_neighbours_lift_an_answer_that_repeats_no_word_of_the_question(tmp_path
     assert ids(search(tmp_path, DEFAULT, Query(QUESTION), MOVE, indexed))[:3] == [1, 2, 4]
 
 
+def test_who_looks_for_one_word_finds_the_messages_that_have_it_first(tmp_path):
+    (first, *others) = search(tmp_path, DEFAULT, Query("wedding", nearest=True), MOVE)
+    assert first.message_id == 1 and len(others) == 4
+    assert set(ids(search(tmp_path, DEFAULT, Query("the city", limit=2, nearest=True), MOVE))) == {1, 4}
+
+
+def test_of_two_like_messages_the_one_in_the_fitting_session_comes_first(tmp_path):
+    said = [
+        message(1, "It leaks again.", session_id=1),
+        *(message(at, "Plain words.", session_id=1) for at in (2, 3, 4)),
+        message(5, "The kettle has a crack.", session_id=1),
+        message(6, "It leaks again.", session_id=2),
+        *(message(at, "Plain words.", session_id=2) for at in (7, 8, 9)),
+        message(10, "The roof has a crack.", session_id=2),
+    ]
+    assert ids(search(tmp_path, WORDS_ALONE, Query("kettle leaks"), said)) == [5, 6, 1]
+    found = search(tmp_path, DEFAULT.only("words", "session"), Query("kettle leaks"), said)
+    assert ids(found) == [5, 1, 6]
+    assert found[1].why["words"] == found[2].why["words"] and found[1].why["session"] > found[2].why["session"]
+
+
+def test_meaning_finds_what_is_said_in_other_words(tmp_path):
+    said = [
+        message(1, "The invoice is due on the first of the month."),
+        message(2, "I adopted a small puppy from the animal shelter."),
+        message(3, "The train to the coast was late."),
+    ]
+    query = Query("Did she adopt a dog, a puppy, from a shelter for animals?")
+    found = search(tmp_path, DEFAULT.weighing(neighbours=0.0), query, said)
+    assert ids(found)[0] == 2 and found[0].why["meaning"] == 1.0
+    animals = [message(1, "my canine friend"), message(2, "the dog walks with me daily")]
+    assert ids(search(tmp_path, WORDS_ALONE, Query("canine companion"), animals)) == [1]
+
+
 DAY = timedelta(days=1)
 
 
@@ -111,6 +145,22 @@ def test_what_each_part_prefers(tmp_path, indexed):
 
 
 # The formulas
+
+
+def test_a_question_that_names_two_speakers_asks_for_neither(tmp_path):
+    said = said_by(("Ana", "user", "a kettle for Ben"), ("Ben", "assistant", "a kettle for Ana"))
+    hits = search(tmp_path, DEFAULT, Query("a kettle for Ana and Ben"), said)
+    assert [hit.why["speaker"] for hit in hits] == [0.0, 0.0]
+
+
+def test_the_meaning_of_a_question_is_not_in_the_name_of_who_is_asked_about():
+    said = said_by(
+        ("Rose", "user", "The puppy is from a shelter for animals."), ("Rose", "user", "A tulip blooms red.")
+    )
+    index = SearchIndex(Path("nowhere"), profile=DEFAULT, embedder=EMBEDDER)
+    hits = asked(index, Rows(*said), Query("Where did Rose adopt the dog?"))
+    assert hits[0].message_id == 1
+    assert hits[0].why["meaning"] > hits[1].why["meaning"]
 
 
 def test_fuzzy_is_the_studys_formula(tmp_path):

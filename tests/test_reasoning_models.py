@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from tests.http import append, chat, history, stream, streamed_text
 from tests.model_server import Delay, Json, ModelServer, Text, ToolCalls, at
-from tests.openai import BODIES, assistant, complete, sent, talk, user
+from tests.openai import BODIES, assistant, complete, post, sent, talk, user
 from tests.openai import stream as stream_completion
 
 THOUGHT = "The person wants a zebrafish"
@@ -151,3 +151,10 @@ def test_a_prompt_that_is_too_long_is_shortened_in_the_same_turn(make_app, small
     assert chat(client, "And now?", session_id="s")["reply"] == "Short enough."
     mains = [request for request in small.requests[calls:] if request.model == "main"]
     assert len(mains) == 1, "the window is known now"
+
+
+def test_metadata_that_recap_reads_goes_no_further(client, model_server):
+    assert post(client, talk("Hello"), None, metadata={"session_id": "meta"}).status_code == 200
+    assert "metadata" not in sent(model_server)[-1]
+    assert post(client, talk("Hello"), None, metadata={"session_id": "meta", "team": "x"}).status_code == 200
+    assert sent(model_server)[-1]["metadata"] == {"team": "x"}

@@ -12,6 +12,7 @@ import pytest
 from app import engine_of
 from memory import tokens
 from memory.recall.excerpts import load_windows
+from memory.recall.recall import prepare_recall
 from memory.sessions.messages import append as append_messages
 from memory.sessions.messages import find as find_message
 from models.messages import MessageDraft
@@ -298,6 +299,21 @@ def test_what_a_message_tells_says_what_its_question_is_about(client):
     append(client, "work", [*others, on(day(3, 5), wish)], user_id="ada")
     told = chat(client, "I'm looking for a laptop to carry. What should I know before buying one?", user_id="ada")
     assert any(wish in shown for shown in recalled(told))
+
+
+@pytest.mark.parametrize(
+    ("message", "asked", "around"),
+    [
+        ("I carry a laptop all day. Which bag would protect it best?", "Which bag would protect it best?", True),
+        ("Which bag protects a laptop best?", "Which bag protects a laptop best?", False),
+        ("Bring me up to date on the greenhouse.", "on the greenhouse.", False),  # the fixed words name nothing
+        ("Where are we going in April?", "in April", False),  # beside the month it has only vague words
+    ],
+)
+def test_around_a_question_is_searched_what_was_told_before_it(engine, message, asked, around):
+    prepared = prepare_recall(engine, message, "ada", day(3, 9), UTC, mode="auto", budget=500)
+    assert prepared.query.query.text.strip() == asked
+    assert (prepared.query.around.query.text if prepared.query.around else None) == (message if around else None)
 
 
 def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start):

@@ -9,6 +9,7 @@ from app import engine_of
 from memory.recall.recall import MISSING
 from memory.turn.prompt import NOTES
 from tests.http import append, chat, said, stored
+from tests.knowledge import digest_of, fact
 from tests.model_server import ToolCalls, prompts
 from tests.recall import BARE, last, recalled, talker, words
 
@@ -89,3 +90,21 @@ def test_recall_scope_session_holds_for_the_tools(make_app, model_server, monkey
             chat(client, "Which locker was it?", user_id="ada", **who)
             assert prompts(model_server)[-1][-1]["role"] == "tool"
             assert ("Ada's locker code is 1111." in last(model_server)) is finds, (scope, who)
+
+
+def test_a_turn_without_memory_looks_at_its_session_alone_and_comes_up_in_no_other(client, model_server):
+    client.post("/api/facts", json={"user_id": "ada", "text": "Likes green lockers"})
+    private = {"session_id": "ada-3", "user_id": "ada", "remember": False}
+    answer = chat(client, "My locker code is 5555.", **private, recall="always")
+    assert answer["memory"]["facts"] == answer["memory"]["excerpts"] == []
+    assert not any("1111" in str(message) or "green" in str(message) for message in prompts(model_server)[-1])
+    model_server.mini.queue(digest_of(fact("Locker code is 5555", 1, "locker code is 5555"), data=["Code 5555"]))
+    engine_of(client.application).job_queue.run_due(["summary"])
+    texts = [item["text"] for item in client.get("/api/facts?user_id=ada").json["items"]]
+    assert texts == ["Likes green lockers"]
+    elsewhere = chat(client, "What is the locker code?", session_id="ada-4", user_id="ada", recall="always")
+    assert "Ada's locker code is 1111." in words(elsewhere) <= ADA
+    found = client.get("/api/search?user_id=ada&q=5555").json["results"]
+    assert "My locker code is 5555." in [result["content"] for result in found], "the person's own search finds it"
+    chat(client, "And my bike is red.", session_id="ada-3", user_id="ada")
+    assert "5555" in str(prompts(model_server)[-1]), "in its session it is still known"

@@ -158,6 +158,18 @@ def test_an_image_that_was_stored_as_a_hash_alone_is_known_again():
     assert sent.key.matches(message_key(older))
 
 
+def test_a_call_is_known_again_by_what_it_calls():
+    call = only({"role": "assistant", "content": None, "tool_calls": [CALL]})
+    renamed = {
+        **CALL,
+        "id": "chatcmpl-tool-9",
+        "function": {"name": "weather", "arguments": '{"days":2,"city":"Lyon"}'},
+    }
+    assert only({"role": "assistant", "tool_calls": [renamed]}).key.matches(call.key)
+    other = {**CALL, "function": {"name": "weather", "arguments": '{"city": "Paris", "days": 2}'}}
+    assert not only({"role": "assistant", "tool_calls": [other]}).key.matches(call.key)
+
+
 def test_text_too_long_to_store_is_cut_the_same_way_each_time():
     raw = {"role": "user", "content": "word " * MESSAGE_CHARS_MAX}
     sent = only(raw)

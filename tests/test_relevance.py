@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from benchmarks.conversation import note
-from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for
+from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for, relevant
 from memory.recall.triggers import role_meant
 from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
@@ -85,6 +85,16 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
     assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
 
 
+def test_words_and_meaning_count_together_unless_one_of_them_cannot_be_told():
+    common_word, far_meaning = hit(own=0.5, near=0.3), hit(own=0.2, near=0.9)
+    assert not any(PERSONAL.is_open([one]) for one in (common_word, far_meaning))
+    assert all(
+        PERSONAL.is_open([one]) for one in (hit(own=0.5, near=0.6), hit(own=0.2, near=1.0), hit(own=0.9, near=0.1))
+    )
+    assert PERSONAL.is_open([hit(near=0.9)]) and not PERSONAL.is_open([hit(near=0.95), hit(own=0.2)])  # other words
+    assert PERSONAL.is_open([hit(own=0.5)]) and not PERSONAL.is_open([hit(own=0.45)])  # no embedder
+
+
 def test_among_many_messages_one_must_be_nearer(tmp_path):
     index = SearchIndex(tmp_path, profile=RANKING_PROFILES["context"], embedder=WordLlamaEmbedder())
     told = message(1, TOLD[1])
@@ -94,6 +104,12 @@ def test_among_many_messages_one_must_be_nearer(tmp_path):
     found = (index.search(owner, query, index.generation(owner)) for owner in ("few", "many"))
     few, many = (next(hit for hit in hits if hit.message_id == told.message_id) for hits in found)
     assert few.own == many.own and few.near - many.near == pytest.approx(0.2 * log(1500 / 500), abs=0.1)
+
+
+def test_beside_the_best_stands_what_has_its_words_around_it_or_is_near():
+    best, near, beside = hit(5.0), hit(4.0, near=0.7), hit(4.0, neighbours=0.2)
+    assert relevant([best, near, beside, hit(4.0, near=0.2, rare=2.0), hit(2.0, near=2.0)]) == [best, near, beside]
+    assert relevant([]) == []
 
 
 def shown(client: FlaskClient, question: str) -> set[str]:

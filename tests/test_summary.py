@@ -241,6 +241,14 @@ def test_a_text_gives_the_conversation_another_summary_and_nothing_is_stored(tal
     assert talk.summary() == before and rows_of(engine_of(talk.app)) == stored
 
 
+def test_a_prompt_is_tried_by_its_name(talk):
+    talk.client.put("/api/prompts/brief", json={"text": BRIEF})
+    chat(talk.client, "I like tea", session_id="s")
+    assert preview(talk, prompt="brief")["prompt"] == "brief@1"
+    assert talk.digests()[-1][0]["content"].startswith("Be brief.")
+    assert preview(talk)["prompt"] == "summary"
+
+
 def test_what_is_too_long_for_one_call_is_read_on_from_the_earliest_version_that_lets_it(talk):
     long = "and so on " * 400
     for number in range(1, 7):

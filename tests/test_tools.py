@@ -192,6 +192,12 @@ def test_rounds_are_bounded_and_the_last_has_no_tools(make_app, model_server, te
     assert len(answer["memory"]["recall"]["calls"]) == 2
 
 
+def test_a_model_that_calls_tools_it_was_not_offered_gets_nowhere(client, model_server):
+    model_server.main.default = lambda body: call(query="more")
+    failed(ask(client, "Look.", session_id="s", recall="tools"), 502, "model_empty_answer")
+    assert len(bodies(model_server)) == 3 and history(client, "s") == [("user", "Look.")]
+
+
 def test_a_look_back_keeps_within_its_tokens_and_the_prompts(make_app, model_server):
     settings = {"recall_tokens": 300, "context_tokens": 2600, "recall_tool_rounds": 9}
     client = make_app(**at(model_server, **settings)).test_client()
@@ -333,6 +339,14 @@ def test_a_server_that_refuses_tools_is_asked_without_and_recap_looks_itself(cli
     assert ["tools" in body for body in bodies(model_server)] == [True, False, False]
     assert memory["recall"]["mode"] == "tools" and "calls no tools" in memory["recall"]["reason"]
     assert "7319" in prompts(model_server)[-1][-1]["content"] and memory["excerpts"]
+
+
+def test_the_built_in_model_has_recap_look_for_it(client, app):
+    builtin = app.test_client()
+    remember(builtin, "My locker code is 7319.")
+    answer = chat(builtin, "What is my locker code?", user_id="ann", recall="tools")
+    assert "7319" in answer["reply"] and answer["memory"]["excerpts"]
+    assert answer["memory"]["recall"]["mode"] == "tools" and answer["memory"]["recall"]["calls"] == []
 
 
 def test_a_retry_tells_the_same_calls_but_not_their_words(client, model_server):

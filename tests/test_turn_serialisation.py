@@ -31,6 +31,21 @@ def to_the_point(model_server):
     model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
 
 
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_turn_waits_for_the_one_before(apps, model_server, streaming):
+    first, second = apps
+    client = second.test_client()
+    talk = stream if streaming else chat
+    with (
+        answering(model_server, first, "one", session_id="s") as release,
+        meanwhile(lambda: talk(client, "two", session_id="s")),
+    ):
+        assert not model_server.wait_for(lambda: len(model_server.requests) > 1, 0.2)
+        release.set()
+    assert [words for _, words in history(client, "s")] == ["one", "Answer to one", "two", "Answer to two"]
+    assert [m["content"] for m in prompts(model_server)[1][1:-1]] == ["one", "Answer to one"]
+
+
 def test_reading_and_editing_do_not_wait(apps, model_server):
     first, second = apps
     client = second.test_client()
