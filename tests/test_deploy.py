@@ -25,6 +25,7 @@ from api.bodies import IMPORT_BYTES
 from app import VERSION
 from benchmarks.serving import ROOT, free_port
 from config import Settings
+from tests.application import an_app, run_command
 from tests.model_server import Exchange, Reply
 from tests.processes import eventually, migrated_server, model_settings
 
@@ -212,10 +213,6 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
     assert ran("--version").strip() == VERSION
     commands = ran("db", "--help")
     assert "upgrade" in commands and "migrate" not in commands, "no command writes migrations"
-    unmigrated = subprocess.run(
-        [recap, "serve", "--no-upgrade"], cwd=folder, env=environ, capture_output=True, timeout=60
-    )
-    assert unmigrated.returncode and b"recap db upgrade" in unmigrated.stderr
     with subprocess.Popen([recap, "serve"], cwd=folder, env=environ, stderr=subprocess.PIPE) as server:
         try:
             url = f"http://127.0.0.1:{port}"
@@ -230,6 +227,16 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
     assert (folder / "data/recap.db").exists()
     outside = subprocess.run([python, "-c", "import recap_server, models"], cwd="/", capture_output=True, text=True)
     assert "No module named 'models'" in outside.stderr, "only the command has Recap's modules on its path"
+
+
+def test_serve_upgrades_the_database_unless_told_not_to(tmp_path, monkeypatch):
+    started: list[list[str]] = []
+    monkeypatch.setattr("os.execve", lambda program, arguments, environ: started.append(arguments))
+    for option, is_made in (["--no-upgrade"], False), ([], True):
+        with an_app(tmp_path) as app:
+            assert run_command(app, "serve", *option).exit_code == 0
+        assert (tmp_path / "recap.db").exists() == is_made
+    assert [arguments[-1] for arguments in started] == ["wsgi:app"] * 2
 
 
 def is_up(url: str) -> bool:

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-EXAMPLES = 4  # of each kind for each call
+EXAMPLES = 3  # of each kind for each call
 SOUND = [content_type_conformance, response_headers_conformance, response_schema_conformance, status_code_conformance]
 
 pytestmark = pytest.mark.slow
