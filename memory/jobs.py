@@ -8,7 +8,7 @@ Invariants:
 - A job that fails, or whose process dies, is tried again after a growing pause. After ATTEMPTS tries it stays with
   its error until somebody enqueues or retries it. A job that fails at a disk is tried for a day, and one whose server
   is unreachable until the server answers [test_jobs].
-- A clock that is put back makes jobs due, never later [test_clock_back].
+- A clock that is put back makes jobs due, never later [test_jobs].
 """
 
 import logging

@@ -10,7 +10,7 @@ Invariants:
   overwrite what its successor did (test_turn_serialisation, test_jobs_takeover).
 - A stop ends only the turn that was running, since no other has its token (test_stop).
 - A clock that is put back delays nobody: a request that waits for a lease shortens an expiry that is too far ahead to
-  LEASE_SECONDS from now (test_clock_back).
+  LEASE_SECONDS from now (test_jobs_takeover).
 - A busy session blocks few threads: at most WAITING_MAX requests of a process wait for it, for at most WAIT_SECONDS
   (test_turn_serialisation).
 """

@@ -136,39 +136,25 @@ def test_a_run_that_breaks_off_goes_on_where_it_ended(run, tmp_path, model_serve
 
 
 def test_a_folder_of_beam_is_read(tmp_path):
-    turns = [
-        {
-            "role": "user",
-            "id": 0,
-            "time_anchor": "March-15-2024",
-            "content": "My sprint ends on Friday, right? ->-> 1,1",
-        },
-        {"role": "assistant", "id": 1, "content": "Yes."},
-        {"role": "user", "id": 2, "content": "It ends on Monday now."},
-    ]
+    asks = {"role": "user", "id": 0, "time_anchor": "March-15-2024", "content": "My sprint ends on Friday? ->-> 1,1"}
+    turns = [asks, {"role": "user", "id": 2, "content": "It ends on Monday now."}]
+    of_both = {"original_info": [0], "updated_info": [[2]]}
     asked = {
-        "knowledge_update": [
-            {"question": "When?", "answer": "Monday", "source_chat_ids": {"original_info": [0], "updated_info": [[2]]}}
-        ],
+        "knowledge_update": [{"question": "When?", "answer": "Monday", "source_chat_ids": of_both}],
         "event_ordering": [{"question": "In which order?", "ideal_answer": "...", "source_chat_ids": [0, 2]}],
         "abstention": [{"question": "Who?", "ideal_response": "Nothing was said of it."}],
         "summarization": [{"question": "What was it about?"}],
     }
     (folder := tmp_path / "7" / "probing_questions").mkdir(parents=True)
     (folder / "probing_questions.json").write_text(json.dumps(asked), "utf-8")
-    (chat := tmp_path / "7" / "chat.json").write_text(
-        json.dumps([{"batch_number": 1, "time_anchor": None, "turns": [turns]}]), "utf-8"
-    )
-
-    (conversation,) = Conversation.load(chat)
-
-    first, *_, last = conversation.messages
-    assert (conversation.name, first.content, first.role) == ("7", "My sprint ends on Friday, right?", "user")
-    assert [message.created_at[:10] for message in conversation.messages] == ["2024-03-15"] * 3
-    assert first.created_at < last.created_at
-    assert {question.kind: (question.answer, question.evidence) for question in conversation.questions} == {
-        "knowledge_update": ("Monday", {"2"}),
-        "event_ordering": ("...", {"0", "2"}),
-        "abstention": ("Nothing was said of it.", frozenset()),
+    batch = {"batch_number": 1, "time_anchor": None, "turns": [turns]}
+    (talk := tmp_path / "7" / "chat.json").write_text(json.dumps([batch]), "utf-8")
+    (conversation,) = Conversation.load(talk)
+    first, last = conversation.messages
+    assert (conversation.name, first.content, first.role) == ("7", "My sprint ends on Friday?", "user")
+    assert first.created_at[:10] == last.created_at[:10] == "2024-03-15" and first.created_at < last.created_at
+    assert {one.kind: (one.answer, one.evidence, one.is_answerable) for one in conversation.questions} == {
+        "knowledge_update": ("Monday", {"2"}, True),
+        "event_ordering": ("...", {"0", "2"}, True),
+        "abstention": ("Nothing was said of it.", frozenset(), False),
     }
-    assert [question.is_answerable for question in conversation.questions] == [True, True, False]

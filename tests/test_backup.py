@@ -185,7 +185,6 @@ PAST = "UPDATE alembic_version SET version_num = '0019'"
 @pytest.mark.parametrize(
     ("content", "statement", "why"),
     [
-        (b"", None, "no backup of Recap"),
         (b"not a database at all", None, "no backup of Recap"),
         (b"", NOTES, "no backup of Recap"),
         (None, None, "is missing"),
@@ -214,19 +213,16 @@ def test_a_restore_without_room_names_the_place_that_is_full(stopped, run, backu
     assert re.fullmatch(rf"Error: {backup} to {data}/\S+: No space left on device\.\n", result.output), result.output
 
 
-def test_nothing_is_restored_under_a_running_server(app, run, backup, tmp_path):
+def test_nothing_is_restored_under_a_running_server_and_none_starts_meanwhile(app, make_app, run, backup, tmp_path):
     engine_of(app).start()
     _refused(run("restore", backup), tmp_path, "runs on")
     engine_of(app).stop()
     engine_of(app).database.engine.dispose()
     assert run("restore", backup).exit_code == 0
-
-
-def test_no_server_starts_while_a_restore_is_under_way(make_app, tmp_path):
-    app = make_app()
+    restored = engine_of(make_app())
     with DataLock(tmp_path / "data").alone(), pytest.raises(Exception, match="is being restored"):
-        engine_of(app).start()
-    engine_of(app).start()
+        restored.start()
+    restored.start()
 
 
 def test_a_damaged_database_gives_no_backup_and_is_replaced_and_kept(stopped, make_app, run, backup, tmp_path):

@@ -65,7 +65,9 @@ def test_meaning_and_references(run, tmp_path, monkeypatch):
     sets |= {"short": [{"q": "remark 3", "a": ["Remark 3."]}], "general": ["Who wrote Faust?"]}
     for name, content in sets.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    more = ["--conversations", OURS, "--requests", str(tmp_path / "dialogues.jsonl.gz")]
+    talk = json.loads(Path(OURS).read_text("utf-8"))
+    (tmp_path / "talk.json").write_text(json.dumps(talk | {"messages": talk["messages"][:20], "questions": []}))
+    more = ["--conversations", str(tmp_path / "talk.json"), "--requests", str(tmp_path / "dialogues.jsonl.gz")]
     figures = run(meaning.main, str(tmp_path), *more, prints=("The default settings", "general"))["sets"]
     assert (figures["requests"]["of"], figures["requests"]["junk"]) == (6, 0)
     assert figures["short"]["in 10"] == 1 and figures["general"]["junk"] == 0

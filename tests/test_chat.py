@@ -16,13 +16,12 @@ def client(model_app):
     return model_app.test_client()
 
 
-@pytest.mark.parametrize(
-    "message", ["I like green tea.", {"role": "user", "content": "I like green tea."}, {"content": "I like green tea."}]
-)
-def test_message_may_be_a_string_or_an_object(client, model_server, message):
-    answer = chat(client, message, session_id="tea")
-    assert question(prompts(model_server)[0]) == "I like green tea."
-    assert history(client, "tea") == [("user", "I like green tea."), ("assistant", answer["reply"])]
+def test_message_may_be_a_string_or_an_object(client, model_server):
+    text = "I like green tea."
+    for session, message in (("a", text), ("b", {"role": "user", "content": text}), ("c", {"content": text})):
+        answer = chat(client, message, session_id=session)
+        assert question(prompts(model_server)[-1]) == text
+        assert history(client, session) == [("user", text), ("assistant", answer["reply"])]
 
 
 def test_answers_an_openai_completion_with_session_reply_and_memory(client, model_server):
@@ -107,8 +106,7 @@ def test_the_system_prompt_of_the_turn_the_session_or_the_service(client, model_
     assert packaged["content"].startswith("You are a helpful assistant")
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize("answered", [True, False])
+@pytest.mark.parametrize(("streaming", "answered"), [(False, True), (True, True), (True, False)])
 def test_a_power_cut_takes_back_nothing_that_anybody_was_told_of(make_app, model_server, streaming, answered):
     app = make_app(**at(model_server))
     synced: list[bool] = []

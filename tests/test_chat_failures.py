@@ -2,16 +2,13 @@
 
 import json
 import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
-from app import engine_of
 from tests.application import an_app
-from tests.http import ask, chat, failed, history, jobs, sessions, stream, streamed_text, summary
-from tests.model_server import CutStream, Delay, Html, ModelServer, Status, Text, at, digest, prompts
+from tests.http import ask, chat, failed, history, sessions, stream, streamed_text
+from tests.model_server import CutStream, Delay, ModelServer, Status, Text, at, prompts
 
 QUICK = 0.9  # seconds a model may take here
 
@@ -46,7 +43,6 @@ def raw(data: str | bytes, content_type: str = "application/json") -> dict[str, 
 
 BAD_REQUESTS: list[Any] = [
     (raw('{"message": "hi"'), 400, "invalid_json", None),
-    (raw(b'{"message": "\xff\xfe"}'), 400, "invalid_json", None),
     (raw("[" * 100_000), 400, "invalid_json", None),
     (raw(f'{{"message": "hi", "replaces": {"1" * 5_000}}}'), 400, "invalid_json", None),  # more than Python reads
     (raw('{"message": "hi"}', "text/plain"), 415, "not_json", None),
@@ -55,18 +51,17 @@ BAD_REQUESTS: list[Any] = [
     (body({}), 422, "invalid_fields", "message"),
     *(
         (body({"message": value}), 422, "invalid_fields", "message")
-        for value in (None, 5, True, {}, ["hi"], "", " \n\t ", "\u3000", "a\x00b", {"role": "user", "content": 5})
+        for value in (None, True, {}, ["hi"], "", " \n\t\u3000", "a\x00b", {"role": "user", "content": 5})
     ),
     (body({"message": {"role": "assistant", "content": "hi"}}), 422, "invalid_fields", "message"),
     (raw('{"message": "a\\ud800b"}'), 422, "invalid_fields", "message"),
-    (raw('{"message": {"content": "a\\udfffb"}}'), 422, "invalid_fields", "message"),
     (raw('{"message": NaN}'), 422, "invalid_fields", "message"),
     (body({"message": "hi", "sesion_id": "s"}), 422, "invalid_fields", "sesion_id"),
     *(
         (body({"message": "hi", name: value}), 422, "invalid_fields", name)
         for name, values in {
-            "session_id": ("", "a b", "a/b", "x" * 129, "a\x00", "\ud800", 7, 2**63, 10**30, [], {"id": "s"}),
-            "user_id": ("", "x" * 257, "a\x00", "\ud800", 7, 2**63, []),
+            "session_id": ("", "a b", "a/b", "x" * 129, "\ud800", 2**63, {"id": "s"}),
+            "user_id": ("", "x" * 257, "a\x00", "\ud800", 7),
             "name": ("x" * 129,),
             "stream": ("perhaps",),
             "recall": ("sometimes",),
@@ -80,32 +75,27 @@ BAD_REQUESTS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("request_", "status", "code", "param"), BAD_REQUESTS)
-def test_a_request_that_cannot_be_taken_is_told_why_and_leaves_nothing(shared, request_, status, code, param):
+def test_a_request_that_cannot_be_taken_is_told_why_and_leaves_nothing(shared):
     client, server = shared
     before = (sessions(client), client.get("/api/jobs").json)
-    error = failed(client.post("/api/chat", **request_), status, code)
-    assert error.get("param") == param
-    if status == 422:
-        assert param in error["fields"] and error["fields"][param][0] in error["message"]
+    for request, status, code, param in BAD_REQUESTS:
+        error = failed(client.post("/api/chat", **request), status, code)
+        assert error.get("param") == param, request
+        if status == 422:
+            assert param in error["fields"] and error["fields"][param][0] in error["message"]
     assert before == (sessions(client), client.get("/api/jobs").json) and server.requests == []
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status", "code"),
-    [
+def test_what_is_not_there_is_told_in_the_same_shape_with_the_callers_request_id(shared):
+    client, _ = shared
+    for method, path, status, code in (
         ("GET", "/api/chat", 405, "method_not_allowed"),
         ("POST", "/api/chats", 404, "not_found"),
         ("POST", f"/api/jobs/{2**63}/retry", 404, "not_found"),
         ("POST", f"/api/jobs/{10**18 - 1}/retry", 404, "job_not_found"),
         ("POST", "/api/jobs/-1/retry", 404, "not_found"),
-    ],
-)
-def test_what_is_not_there_is_told_in_the_same_shape(client, method, path, status, code):
-    failed(client.open(path, method=method), status, code)
-
-
-def test_the_callers_request_id_comes_back(client):
+    ):
+        failed(client.open(path, method=method), status, code)
     for given, back in (("abc-1", True), ("x" * 129, False), ("a b", False)):
         response = client.post("/api/chat", json={}, headers={"X-Request-ID": given})
         assert (response.headers["X-Request-ID"] == given) is back and response.headers["X-Request-ID"]
@@ -114,28 +104,32 @@ def test_the_callers_request_id_comes_back(client):
 # -- the main model; `model_client` has every way to fail
 
 MAIN_FAILURES: list[Any] = [
-    (Status(401), 502, "model_key_refused", "Check OPENAI_API_KEY"),
-    (Status(400, {"error": {"code": "context_length_exceeded"}}), 502, "model_context_exceeded", "CONTEXT_TOKENS"),
-    (Status(429, headers={"Retry-After": "7"}), 503, "model_busy", "a little later"),
-    (Status(500), 502, "model_failed", "Try again"),
-    (CutStream(after=0), 502, "model_cut_off", "Try again"),
-    (Delay(3.0, "Too late."), 504, "model_timeout", "MODEL_TIMEOUT"),
+    (Status(401), False, 502, "model_key_refused", "Check OPENAI_API_KEY"),
+    (Status(401), True, 502, "model_key_refused", "Check OPENAI_API_KEY"),
+    (
+        Status(400, {"error": {"code": "context_length_exceeded"}}),
+        False,
+        502,
+        "model_context_exceeded",
+        "CONTEXT_TOKENS",
+    ),
+    (Status(429, headers={"Retry-After": "7"}), True, 503, "model_busy", "a little later"),
+    (CutStream(after=0), True, 502, "model_cut_off", "Try again"),
+    (Delay(3.0, "Too late."), False, 504, "model_timeout", "MODEL_TIMEOUT"),
 ]
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-@pytest.mark.parametrize(("reply", "status", "code", "advice"), MAIN_FAILURES)
+@pytest.mark.parametrize(("reply", "streaming", "status", "code", "advice"), MAIN_FAILURES)
 def test_a_model_that_fails_costs_no_message_and_a_retry_adds_none(shared, reply, status, code, advice, streaming):
     client, model_server = shared
     session_id = uuid.uuid4().hex
     model_server.main.default = lambda _: reply
-    for _ in range(2):
-        response = ask(client, "Hello there", session_id=session_id, stream=streaming)
-        error = failed(response, status, code)
-        assert error["type"] == "model_error" and advice in error["message"], error["message"]
-        assert "Your message is kept" in error["message"] and "send it again" in error["message"]
-        assert ("Retry-After" in response.headers) is (error["code"] == "model_busy")
-        assert history(client, session_id) == [("user", "Hello there")]
+    response = ask(client, "Hello there", session_id=session_id, stream=streaming)
+    error = failed(response, status, code)
+    assert error["type"] == "model_error" and advice in error["message"], error["message"]
+    assert "Your message is kept" in error["message"] and "send it again" in error["message"]
+    assert ("Retry-After" in response.headers) is (error["code"] == "model_busy")
+    assert history(client, session_id) == [("user", "Hello there")]
     model_server.main.queue(Text("Hello."))
     if streaming:
         assert streamed_text(stream(client, "Hello there", session_id=session_id)) == "Hello."
@@ -156,46 +150,6 @@ def test_a_failure_names_the_session_that_the_turn_made(client, model_server):
     model_server.main.queue(Status(401))
     error = failed(ask(client, "Hello", temporary=True), 502, "model_key_refused")
     assert "kept" not in error["message"] and len(sessions(client)) == 1, "a temporary turn keeps nothing"
-
-
-MINI_FAILURES: list[Any] = [  # what it writes instead of a summary: test_crooked_answers
-    (Status(401), "OPENAI_API_KEY"),
-    (Html(), "not a chat completion"),
-    (Delay(3.0), "did not finish within"),
-]
-
-
-def filled(client: FlaskClient, model_server: ModelServer) -> dict[str, Any]:
-    """A session `s` with one good summary: that summary."""
-    model_server.mini.queue({"summary": {"topic": "Tea", "data": ["Green tea is liked."]}, "facts": []})
-    chat(client, "I like green tea.", session_id="s")
-    engine_of(client.application).job_queue.run_due()
-    latest: dict[str, Any] = summary(client, "s")["latest"]
-    assert latest["sections"]["topic"] == "Tea"
-    return latest
-
-
-@pytest.mark.parametrize(("reply", "told"), MINI_FAILURES)
-def test_a_mini_model_that_fails_leaves_the_last_good_summary_and_a_job_that_can_be_retried(
-    client, model_server, reply, told
-):
-    good = filled(client, model_server)
-    model_server.mini.default = lambda body: reply
-    chat(client, "And black tea.", session_id="s")
-    engine_of(client.application).job_queue.run_due()
-    state = summary(client, "s")
-    assert state["latest"] == good and state["state"] == "pending" and told in state["error"]
-    (job,) = jobs(client)
-    assert (job["id"], job["state"], job["attempts"]) == (state["job_id"], "pending", 1)
-    assert told in job["error"] and datetime.fromisoformat(job["run_at"]) > datetime.now(UTC)  # it backs off
-    assert chat(client, "More tea.", session_id="s")["memory"]["summary"]["state"] == "pending"
-    model_server.mini.default = digest
-    retried = client.post(f"/api/jobs/{job['id']}/retry")
-    assert retried.status_code == 202 and retried.json["attempts"] == 0
-    engine_of(client.application).job_queue.run_due()
-    state = summary(client, "s")
-    assert (state["state"], state["error"], state["latest"]["through"]) == ("current", None, 6)
-    failed(client.post(f"/api/jobs/{job['id']}/retry"), 404, "job_not_found")
 
 
 def test_what_a_failing_server_says_of_one_persons_words_reaches_nobody_else(make_app, model_server):

@@ -95,7 +95,7 @@ def test_the_branch_last_seen_becomes_a_session(client):
     assert messages[3]["created_at"] == "2023-11-14T22:14:30.125000+00:00"
 
 
-@pytest.mark.parametrize("current", [None, "gone", 7, ["a2"]])
+@pytest.mark.parametrize("current", ["gone", ["a2"]])
 def test_without_a_current_node_the_newest_leaf_counts(client, current):
     bring_in(client, {**tea(), "current_node": current})
     assert stored(client, "6f2b-tea")[-1] == ("assistant", "70 °C.")
@@ -157,7 +157,7 @@ def test_a_message_longer_than_any_may_be_comes_in_pieces(client):
     assert "".join(text for _, text in found[:3]) == long.strip()
 
 
-@pytest.mark.parametrize("at", [None, float("1e300"), "soon"])
+@pytest.mark.parametrize("at", [None, float("1e300")])
 def test_a_message_without_a_time_has_that_of_the_one_before(client, at):
     """The first one has that of the conversation."""
     texts(client, *(node(None, "user", f"{time}", at=time) for time in (at, 1_700_000_500.0, at)))

@@ -2,20 +2,16 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-import anthropic
-import openai
 import pytest
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
-from app import engine_of
 from tests.http import good, history, read_all
-from tests.live import Loopback
 from tests.model_server import Status, Text, ToolCalls
-from tests.openai import sent, user
+from tests.openai import ADDRESS, BODIES, sent, user
 from tests.openai import stream as openai_stream
-from tests.test_auth import with_key
 
 OURS = ["conversation_search", "recent_chats", "remember", "correct", "forget"]
 BEES = ("remember", {"text": "I keep bees", "quote": "I keep bees"})
@@ -25,26 +21,92 @@ HEADERS = {"X-Memory-Tools": "on", "X-Session-Id": "s"}
 MESSAGE = "I keep bees. Is it warm in Lyon?"
 
 
-@pytest.fixture
-def client(model_app):
-    return with_key(model_app, engine_of(model_app).keys.create("default", None)[0])
+class Answer(NamedTuple):
+    """What a client makes of an answer: its words, its calls of tools by name and arguments, why it ended."""
 
-
-class Answer:
-    """What a package made of an answer: its words, its calls of tools by name and arguments, why it ended."""
-
-    def __init__(self, text: str, calls: list[tuple[str, Any]], reason: str, tokens: int, memory: Any) -> None:
-        self.text, self.calls, self.reason, self.tokens, self.memory = text, calls, reason, tokens, memory
+    text: str
+    calls: list[tuple[str, Any]]
+    reason: str
+    memory: Any
 
     @property
     def written(self) -> list[str]:
         return [one["text"] for one in (self.memory or {}).get("written", ())]
 
 
+def parts(response: TestResponse) -> list[Any]:
+    return [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: {")]
+
+
+def completion(response: TestResponse) -> Answer:
+    if response.is_json:
+        choice, memory = response.json["choices"][0], response.json.get("memory")
+        text, calls, reason = choice["message"]["content"], choice["message"].get("tool_calls"), choice["finish_reason"]
+    else:
+        chunks = parts(response)
+        deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
+        text = "".join(delta.get("content") or "" for delta in deltas)
+        pieces = [piece for delta in deltas for piece in delta.get("tool_calls", ())]
+        calls = [{"function": {**piece["function"]}} for piece in pieces if "id" in piece]
+        for piece in pieces:
+            if "id" not in piece:
+                calls[piece["index"]]["function"]["arguments"] += piece["function"]["arguments"]
+        (reason,) = (chunk["choices"][0]["finish_reason"] for chunk in chunks if chunk["choices"][0]["finish_reason"])
+        memory = next((chunk["memory"] for chunk in reversed(chunks) if "memory" in chunk), None)
+    made = [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls or ()]
+    return Answer(text or "", made, reason, memory)
+
+
+def message(response: TestResponse) -> Answer:
+    if response.is_json:
+        whole = response.json
+    else:
+        first, *rest = parts(response)
+        whole, inputs = first["message"], {}
+        for part in rest:
+            whole |= part.get("delta", {}) if part["type"] == "message_delta" else {}
+            whole |= {"memory": part["memory"]} if part.get("memory") else {}
+            if part["type"] == "content_block_start":
+                whole["content"].append(part["content_block"])
+            elif part["type"] == "content_block_delta" and "text" in part["delta"]:
+                whole["content"][part["index"]]["text"] += part["delta"]["text"]
+            elif part["type"] == "content_block_delta":
+                inputs[part["index"]] = inputs.get(part["index"], "") + part["delta"]["partial_json"]
+        for place, text in inputs.items():
+            whole["content"][place]["input"] = json.loads(text)
+    words = "".join(one["text"] for one in whole["content"] if one["type"] == "text")
+    made = [(one["name"], one["input"]) for one in whole["content"] if one["type"] == "tool_use"]
+    reason = {"end_turn": "stop", "tool_use": "tool_calls"}[whole["stop_reason"]]
+    return Answer(words, made, reason, whole.get("memory"))
+
+
+def response_of(response: TestResponse) -> Answer:
+    whole = response.json if response.is_json else parts(response)[-1]["response"]
+    made = [(one["name"], json.loads(one["arguments"])) for one in whole["output"] if one["type"] == "function_call"]
+    spoken = [part["text"] for one in whole["output"] if one["type"] == "message" for part in one["content"]]
+    return Answer("".join(spoken), made, "tool_calls" if made else "stop", whole.get("memory"))
+
+
+FUNCTION = {"name": "weather", "description": "How warm it is.", "parameters": SCHEMA}
+ANTHROPICS = {"name": "weather", "description": "How warm it is.", "input_schema": SCHEMA}
+PROTOCOLS: dict[str, tuple[Callable[[TestResponse], Answer], str, Any]] = {  # how it is read, its address, a tool
+    "completions": (completion, ADDRESS, {"type": "function", "function": FUNCTION}),
+    "messages": (message, "/v1/messages", ANTHROPICS),
+    "responses": (response_of, "/v1/responses", {"type": "function", **FUNCTION}),
+}
 Ask = Callable[..., Answer]
+each_protocol = pytest.mark.parametrize(
+    ("protocol", "streamed"), [("completions", False), ("messages", True), ("responses", True)]
+)
+one_protocol = pytest.mark.parametrize(("protocol", "streamed"), [("completions", True)])
 
 
-@pytest.fixture(params=["completions", "messages", "responses"])
+@pytest.fixture
+def client(model_app):
+    return model_app.test_client()
+
+
+@pytest.fixture(params=PROTOCOLS)
 def protocol(request):
     return str(request.param)
 
@@ -55,75 +117,17 @@ def streamed(request):
 
 
 @pytest.fixture
-def ask(model_app, client, protocol, streamed):
-    """Ask with the packages of OpenAI and Anthropic; `tool` adds a tool of the client's own."""
-    served = Loopback(model_app)
-    key, url = client.environ_base["HTTP_AUTHORIZATION"].removeprefix("Bearer "), f"http://127.0.0.1:{served.port}"
-    asks = {"completions": completions, "messages": messages, "responses": responses}
-    yield lambda text, **more: asks[protocol](url, key, streamed, text, **more)
-    served.stop()
+def ask(client, protocol, streamed):
+    """Ask as a client of a protocol does; `tool` adds a tool of the client's own."""
+    read, address, weather = PROTOCOLS[protocol]
 
+    def ask(text: str, *, tool: bool = False, headers: Any = HEADERS, **more: Any) -> Answer:
+        body = BODIES[address]([user(text)]) | {"stream": streamed, "user": "ada", "metadata": {"user_id": "ada"}}
+        response = client.post(address, json=body | ({"tools": [weather]} if tool else {}) | more, headers=headers)
+        assert response.status_code == 200, response.text
+        return read(response)
 
-def completions(url: str, key: str, streamed: bool, text: str, *, tool: bool = False, **more: Any) -> Answer:
-    function = {"name": "weather", "description": "How warm it is.", "parameters": SCHEMA}
-    asked: Any = {"model": "gpt-9", "messages": [{"role": "user", "content": text}], "user": "ada"}
-    asked |= {"tools": [{"type": "function", "function": function}]} if tool else {}
-    asked |= {"extra_headers": HEADERS, **more}
-    with openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
-        memory = None
-        if streamed:
-            with gpt.chat.completions.stream(**asked, stream_options={"include_usage": True}) as stream:
-                for event in stream:
-                    if event.type == "chunk":
-                        memory = (event.chunk.model_extra or {}).get("memory") or memory
-                answer: Any = stream.get_final_completion()
-        else:
-            answer = gpt.chat.completions.create(**asked)
-            memory = (answer.model_extra or {}).get("memory")
-    choice = answer.choices[0]
-    assert choice.message.role == "assistant"
-    made = [(one.function.name, json.loads(one.function.arguments)) for one in choice.message.tool_calls or ()]
-    return Answer(choice.message.content or "", made, choice.finish_reason, answer.usage.completion_tokens, memory)
-
-
-def messages(url: str, key: str, streamed: bool, text: str, *, tool: bool = False, **more: Any) -> Answer:
-    asked: Any = {"model": "gpt-9", "max_tokens": 99, "messages": [{"role": "user", "content": text}]}
-    tools = [{"name": "weather", "description": "How warm it is.", "input_schema": SCHEMA}]
-    asked |= {"tools": tools} if tool else {}
-    asked |= {"metadata": {"user_id": "ada"}, "extra_headers": HEADERS, **more}
-    with anthropic.Anthropic(base_url=url, api_key=key, max_retries=0) as claude:
-        memory = None
-        if streamed:
-            with claude.messages.stream(**asked) as stream:
-                for event in stream:
-                    memory = (event.model_extra or {}).get("memory") or memory
-                answer = stream.get_final_message()
-        else:
-            answer = claude.messages.create(**asked)
-            memory = (answer.model_extra or {}).get("memory")
-    words = "".join(one.text for one in answer.content if one.type == "text")
-    made = [(one.name, one.input) for one in answer.content if one.type == "tool_use"]
-    reason = {"end_turn": "stop", "tool_use": "tool_calls"}[str(answer.stop_reason)]
-    return Answer(words, made, reason, answer.usage.output_tokens, memory)
-
-
-def responses(url: str, key: str, streamed: bool, text: str, *, tool: bool = False, **more: Any) -> Answer:
-    tools = [{"type": "function", "name": "weather", "description": "How warm it is.", "parameters": SCHEMA}]
-    asked: Any = {"model": "gpt-9", "input": text, "user": "ada"} | ({"tools": tools} if tool else {})
-    asked |= {"extra_headers": HEADERS, **more}
-    with openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0) as gpt:
-        if streamed:
-            with gpt.responses.stream(**asked) as stream:
-                for _ in stream:
-                    pass
-                answer: Any = stream.get_final_response()
-        else:
-            answer = gpt.responses.create(**asked)
-    made = [(one.name, json.loads(one.arguments)) for one in answer.output if one.type == "function_call"]
-    reason = "tool_calls" if made else "stop"
-    return Answer(
-        answer.output_text, made, reason, answer.usage.output_tokens, (answer.model_extra or {}).get("memory")
-    )
+    return ask
 
 
 def offered(body: dict[str, Any]) -> list[str]:
@@ -142,11 +146,12 @@ def test_the_model_writes_and_the_client_sees_one_answer(client, model_server, a
     model_server.main.queue(ToolCalls((BEES,), "Noted."), Text("Lyon is warm."))
     answer = ask(MESSAGE)
     assert (answer.text, answer.calls, answer.reason) == ("Noted.\n\nLyon is warm.", [], "stop")
-    assert answer.written == ["I keep bees"] == facts(client) and answer.tokens == 4
+    assert answer.written == ["I keep bees"] == facts(client)
     assert [offered(body) for body in sent(model_server)] == [OURS, OURS]
     assert history(client, "s") == [("user", MESSAGE), ("assistant", "Noted.\n\nLyon is warm.")]
 
 
+@each_protocol
 def test_after_a_call_of_ours_the_clients_own_follow(client, model_server, ask):
     model_server.main.queue(ToolCalls((BEES,)), ToolCalls((WEATHER, ("weather", {"city": "Nice"})), "Let me see."))
     answer = ask(MESSAGE, tool=True)
@@ -168,7 +173,7 @@ def test_calls_of_both_in_one_reply(client, model_server, ask):
 def test_calls_of_the_clients_own_tools_come_in_pieces(client, model_server):
     nice = ("weather", {"city": "Nice, on the sea"})
     model_server.main.queue(ToolCalls((BEES,)), ToolCalls((BEES, WEATHER, nice), "Let me see."))
-    tools = [{"type": "function", "function": {"name": "weather", "parameters": SCHEMA}}]
+    tools = [{"type": "function", "function": FUNCTION}]
     _, *chunks, done = openai_stream(client, [user(MESSAGE)], headers=HEADERS, tools=tools, user="ada")
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk.get("choices")]
     pieces = [piece for delta in deltas for piece in delta.get("tool_calls", ())]
@@ -182,6 +187,7 @@ def test_calls_of_the_clients_own_tools_come_in_pieces(client, model_server):
     assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls" and done == "[DONE]"
 
 
+@each_protocol
 def test_a_model_that_never_stops_is_ended(model_server, ask):
     model_server.main.default = lambda body: ToolCalls((("recent_chats", {}),), "Hm.")
     answer = ask(MESSAGE)
@@ -189,12 +195,14 @@ def test_a_model_that_never_stops_is_ended(model_server, ask):
     assert [offered(body) for body in sent(model_server)] == [OURS, OURS, []]
 
 
+@one_protocol
 def test_without_the_header_nothing_is_offered(model_server, ask):
     model_server.main.queue(Text("Warm."))
-    answer = ask(MESSAGE, tool=True, extra_headers={"X-Session-Id": "s"})
+    answer = ask(MESSAGE, tool=True, headers={"X-Session-Id": "s"})
     assert (answer.text, offered(sent(model_server)[0]), answer.memory) == ("Warm.", ["weather"], None)
 
 
+@each_protocol
 def test_a_client_that_forces_a_tool_gets_no_others(model_server, ask, protocol):
     model_server.main.queue(ToolCalls((WEATHER,)))
     forced: Any = {"type": "any"} if protocol == "messages" else "required"
@@ -202,10 +210,11 @@ def test_a_client_that_forces_a_tool_gets_no_others(model_server, ask, protocol)
     assert offered(sent(model_server)[0]) == ["weather"]
 
 
+@one_protocol
 def test_a_temporary_chat_and_a_kept_out_message_write_nothing(client, model_server, ask):
     model_server.main.queue(Text("Fine."), Text("Fine."))
     ask("Don't remember this: I keep bees.")
-    ask(MESSAGE, extra_headers={**HEADERS, "X-OpenWebUI-Chat-Id": "local:1", "X-Session-Id": ""})
+    ask(MESSAGE, headers={**HEADERS, "X-OpenWebUI-Chat-Id": "local:1", "X-Session-Id": ""})
     assert [offered(body) for body in sent(model_server)] == [OURS[:2], []] and facts(client) == []
 
 
@@ -234,6 +243,7 @@ def test_a_tool_of_the_clients_with_a_name_of_ours_is_the_clients(client, model_
     assert call["function"]["name"] == "remember" and facts(client) == []
 
 
+@one_protocol
 def test_a_server_that_takes_no_tools_answers_all_the_same(model_server, ask):
     model_server.main.queue(Status(400, {"error": {"message": "does not support tools"}}), Text("Warm."))
     assert ask(MESSAGE).text == "Warm."

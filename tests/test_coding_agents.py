@@ -81,23 +81,20 @@ def test_claude_code_is_answered_and_remembered_in_its_next_session(client, mode
     assert stored(client, SESSIONS[1], user_id=DEVICE)[-1] == ("assistant", "Miso.")
 
 
-@pytest.mark.parametrize(
-    ("user_id", "person", "session"),
-    [
+def test_the_person_and_the_session_are_told_apart(client):
+    for user_id, person, session in (
         (f"user_{DEVICE}_account_{ACCOUNT}_session_{SESSIONS[0]}", ACCOUNT, SESSIONS[0]),
         (f"user_{DEVICE}_account__session_{SESSIONS[0]}", DEVICE, SESSIONS[0]),
-        (json.dumps({"device_id": DEVICE, "account_uuid": ACCOUNT, "session_id": SESSIONS[0]}), ACCOUNT, SESSIONS[0]),
+        (json.dumps({"device_id": DEVICE, "account_uuid": ACCOUNT, "session_id": SESSIONS[1]}), ACCOUNT, SESSIONS[1]),
         ('{"device_id": 7}', '{"device_id": 7}', None),
         ("{", "{", None),
         ("user_ada_session_b", "user_ada_session_b", None),
-    ],
-)
-def test_the_person_and_the_session_are_told_apart(client, user_id, person, session):
-    body = {"model": "recap", "max_tokens": 9, "messages": [user("Hello")], "metadata": {"user_id": user_id}}
-    good(client.post("/v1/messages", json=body))
-    (found,) = read_all(client, "/api/sessions")
-    assert found["user_id"] == person and (session is None or found["id"] == session)
-    body["metadata"] = {"user_id": user_id, "session_id": "mine"}
+    ):
+        body = {"model": "recap", "max_tokens": 9, "messages": [user("Hello")], "metadata": {"user_id": user_id}}
+        there = client.post("/v1/messages", json=body).headers["X-Memory-Session-Id"]
+        found = good(client.get(f"/api/sessions/{there}", query_string={"user_id": person}))
+        assert found["user_id"] == person and session in (there, None)
+    body["metadata"] = {"user_id": "ada", "session_id": "mine"}
     assert client.post("/v1/messages", json=body).headers["X-Memory-Session-Id"] == "mine"
 
 
@@ -278,12 +275,14 @@ def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(client, m
     assert [role for role, _ in stored(client, "ses_dde284d13ffe")] == ["user", "assistant"]
 
 
-def test_of_what_cline_sends_the_persons_words_are_stored(client, model_server):
+def test_of_what_cline_and_copilot_send_the_persons_words_are_stored(client, model_server):
     state = "<environment_details>\n# Visual Studio Code Visible Files\ncats.py\n</environment_details>"
     parts = [{"type": "text", "text": "My cat is called Miso."}, {"type": "text", "text": state}]
-    body = {"model": "recap", "messages": [user(parts)], "stream": False}
-    good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": "s"}))
-    assert stored(client, "s")[0] == ("user", "My cat is called Miso.")
+    text = "<current_datetime>2026-11-29T10:51:20.502+00:00</current_datetime>\n\nMy cat is called Miso."
+    for session, content in (("cline", parts), ("copilot", text)):
+        body = {"model": "recap", "messages": [user(content)], "stream": False}
+        good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": session}))
+        assert stored(client, session)[0] == ("user", "My cat is called Miso.")
     assert sent(model_server)[0]["messages"][-1]["content"][-1]["text"] == state
     chat(client, "<environment_details> is a tag. What does it mean?", session_id="t")
     assert stored(client, "t")[0][1].startswith("<environment_details>"), "as a person said it"
@@ -313,13 +312,6 @@ def test_of_what_qwen_code_sends_the_persons_words_are_stored(client):
     found = read_all(client, "/api/sessions", user_id="ada")
     assert [stored(client, one["id"])[0] for one in found] == [("user", text), ("user", "My cat is called Miso.")]
     assert [len(stored(client, one["id"])) for one in found] == [2, 2]
-
-
-def test_of_what_copilot_sends_the_persons_words_are_stored(client):
-    text = "<current_datetime>2026-11-29T10:51:20.502+00:00</current_datetime>\n\nMy cat is called Miso."
-    body = {"model": "recap", "messages": [user(text)]}
-    good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": "s"}))
-    assert stored(client, "s")[0] == ("user", "My cat is called Miso.")
 
 
 def test_of_what_aider_sends_the_persons_words_are_stored(model_app, model_server):

@@ -104,9 +104,8 @@ def test_who_is_at_a_limit_is_refused_and_others_are_not(make_app, model_server,
     chat(acme, "Me too.", user_id="ada")
 
 
-@pytest.mark.parametrize("rate_limit", ["", "off"])
-def test_without_keys_this_machine_is_not_limited(make_app, model_server, rate_limit):
-    app = make_app(**at(model_server, turns_per_person=1, turns_per_key=1, rate_limit=rate_limit))
+def test_without_keys_this_machine_is_not_limited(make_app, model_server):
+    app = make_app(**at(model_server, turns_per_person=1, turns_per_key=1))
     with held(model_server, *(app.test_client() for _ in range(6)), user_id="ada"):
         pass
 
@@ -157,31 +156,30 @@ def refused(client: FlaskClient, _: ModelServer) -> None:
     client.post("/api/chats", json={})
 
 
-@pytest.mark.parametrize("way", [refused, without_model, left, exported])
-def test_a_place_is_given_back_however_the_answer_ends(client, model_server, way):
+def test_a_place_is_given_back_however_the_answer_ends(client, model_server):
     """There is one: where an answer kept it, the next call that needs it would be refused."""
-    way(client, model_server)
-    chat(client, "Hello")
+    for way in (refused, without_model, left, exported):
+        way(client, model_server)
+        chat(client, "Hello")
 
 
 @pytest.mark.parametrize(
     "what", ["memory.turn.turn.finish_turn", "memory.turn.turn.begin_turn", "api.middleware.log_request"]
 )
-@pytest.mark.parametrize("streaming", [False, True])
-def test_a_place_is_given_back_when_what_nobody_expects_happens(app, client, monkeypatch, what, streaming):
+def test_a_place_is_given_back_when_what_nobody_expects_happens(app, client, monkeypatch, what):
     """Also when it happens where a stream is closed that nobody listens to any more."""
 
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError
 
-    with monkeypatch.context() as patched:
-        patched.setattr(what, broken)
-        for _ in range(2):
+    for streaming in (False, True):
+        with monkeypatch.context() as patched:
+            patched.setattr(what, broken)
             try:
                 ask(client, "Hello", stream=streaming).close()
             except ZeroDivisionError:
                 pass  # the server logs it
-    chat(client, "Hello")
+        chat(client, "Hello")
     assert "recap_http_requests_in_flight 1.0" in client.get("/metrics").text or what == "api.middleware.log_request"
 
 

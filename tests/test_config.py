@@ -16,14 +16,11 @@ from config.settings import REMOVED
 from memory.jobs import PAUSE, scheduled_request
 from models import OwnerRow
 
-# Every variable: a value it takes, and what that becomes.
+# Every variable that takes more than a number or a text: a value, and what that becomes.
 GOOD: dict[str, tuple[str, Any]] = {
     "RECAP_DATA_DIR": ("/srv/recap", Path("/srv/recap")),
-    "DATABASE_URL": ("postgresql://db/recap", "postgresql://db/recap"),
+    "DATABASE_URL": ("postgres://db/recap", "postgresql://db/recap"),  # as a service hands it out
     "HOST": ("[::1]", "::1"),
-    "PORT": ("9000", 9000),
-    "WEB_WORKERS": ("4", 4),
-    "WEB_THREADS": ("8", 8),
     "RECAP_API_KEYS": (
         "acme:0123456789abcdef, my.org:keys-may-have:colons=,acme:another-of-acme-1",
         (
@@ -35,61 +32,31 @@ GOOD: dict[str, tuple[str, Any]] = {
     "RECAP_ALLOW_ANONYMOUS": ("1", True),
     "RATE_LIMIT": ("120 per minute; 10 per second", "120 per minute; 10 per second"),
     "RATE_LIMIT_STORAGE": ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
-    "DAILY_TOKENS": ("200000", 200_000),
-    "TURNS_PER_PERSON": ("0", 0),
-    "TURNS_PER_KEY": ("40", 40),
     "CORS_ORIGINS": (
         "https://app.example.com, http://localhost:3000, app://obsidian.md",
         ("https://app.example.com", "http://localhost:3000", "app://obsidian.md"),
     ),
-    "TRUSTED_PROXIES": ("1", 1),
-    "OPENAI_API_KEY": ("sk-secret", "sk-secret"),
     "OPENAI_BASE_URL": ("http://localhost:11434/v1", "http://localhost:11434/v1"),
-    "OPENAI_MODEL": ("llama3", "llama3"),
     "ENCRYPTION_KEY": (f"{'QUFB' * 10}QUE=", f"{'QUFB' * 10}QUE="),
     "OPENAI_MODELS": ("gpt-4o, gpt-4o-mini", ("gpt-4o", "gpt-4o-mini")),
-    "OPENAI_SUMMARY_MODEL": ("llama3:1b", "llama3:1b"),
     "OPENAI_SUMMARY_BASE_URL": ("http://localhost:8001/v1", "http://localhost:8001/v1"),
-    "OPENAI_SUMMARY_API_KEY": ("sk-mini", "sk-mini"),
     "OPENAI_FALLBACK_MODELS": (
         "gpt-4o-mini, me@home@https://models.example.com/v1",
         (FallbackModel("gpt-4o-mini"), FallbackModel("me@home", "https://models.example.com/v1")),
     ),
-    "OPENAI_FALLBACK_API_KEY": ("sk-other", "sk-other"),
     "EMBEDDING_BASE_URL": ("https://api.openai.com/v1", "https://api.openai.com/v1"),
-    "EMBEDDING_API_KEY": ("sk-embed", "sk-embed"),
-    "REQUEST_TIMEOUT": ("7.5", 7.5),
-    "MAX_BODY_BYTES": ("20000000", 20_000_000),
-    "MAX_DOCUMENT_BYTES": ("100000", 100_000),
-    "MODEL_TIMEOUT": ("12.5", 12.5),
     "SUMMARY_MODE": ("Inline", "inline"),
     "JOBS": ("Worker", "worker"),
-    "SUMMARY_EVERY": ("3", 3),
-    "SUMMARY_DEBOUNCE": ("0", 0.0),
-    "SUMMARY_PROMPT": ("short", "short"),
     "PROMPT_CACHE_KEY": ("ON", "on"),
-    "SYSTEM_PROMPT": ("Be brief.", "Be brief."),
-    "PROMPTS_DIR": ("/srv/prompts", "/srv/prompts"),
-    "TAIL_MESSAGES_MIN": ("0", 0),
-    "TAIL_MESSAGES_MAX": ("30", 30),
-    "TAIL_TOKENS_MAX": ("5000", 5000),
-    "CONTEXT_TOKENS": ("128000", 128_000),
     "EMBEDDINGS": ("Off", "off"),
-    "OPENAI_EMBEDDING_MODEL": ("nomic-embed-text", "nomic-embed-text"),
     "SEARCH": ("Whoosh", "whoosh"),
     "SEARCH_LANGUAGE": ("DE", "de"),
     "TIMEZONE": ("Europe/Tallinn", ZoneInfo("Europe/Tallinn")),
     "RANKING": ("words", "words"),
     "FUSION": ("rrf", "rrf"),
-    "RECALL_TOKENS": ("0", 0),
-    "RECALL_TOOL_ROUNDS": ("5", 5),
     "RECALL": ("Always", "always"),
     "RECALL_SCOPE": ("session", "session"),
-    "RECALL_WINDOW": ("1", 1),
-    "RECALL_LIMIT": ("10", 10),
     "RERANK": ("model", "model"),
-    "FACT_TOKENS": ("500", 500),
-    "EXAMPLE_TOKENS": ("50", 50),
     "FEEDBACK": ("Auto", "auto"),
     "FACT_WEIGHTS": ("importance:1, relevance: 0.5", FactWeights(importance=1.0, relevance=0.5)),
     "PROFILE_MODE": ("every 30 minutes", When("schedule", minutes=30)),
@@ -108,13 +75,8 @@ GOOD: dict[str, tuple[str, Any]] = {
 # Values a variable can't take, and what the error says beside its name.
 BAD = [
     ("OPENAI_FALLBACK_MODELS", "gpt-4o, llama3.1 at home", "item 2"),
-    ("OPENAI_FALLBACK_MODELS", "@http://127.0.0.1/v1", "item 1"),
     ("OPENAI_FALLBACK_MODELS", "llama3.1@http:127.0.0.1", "item 1"),
     ("OPENAI_API_KEY_FILE", "/nowhere/key", "/nowhere/key (No such file or directory)"),
-    ("OPENAI_SUMMARY_API_KEY_FILE", "/dev/null", "one key and nothing else"),
-    ("EMBEDDING_API_KEY_FILE", "/", "Is a directory"),
-    ("PROFILE_MODE", "0 0 30 2 *", "has to come round"),
-    ("PORT", "eighty", "valid integer"),
     ("PORT", "80000", "65535"),
     ("DATABASE_URL", "mysql://recap:secret@db/recap", "postgresql+psycopg://"),
     ("DATABASE_URL", "postgresql+psycopg0://recap:secret@db/recap", "psycopg0, which is not installed"),
@@ -122,10 +84,8 @@ BAD = [
     ("DATABASE_URL", "postgresql+psycopg://recap:secret@db:5x/recap", "no host and port"),
     ("RATE_LIMIT", "often", "120 per minute"),
     ("RATE_LIMIT_STORAGE", "carrier-pigeon://loft", "memory://"),
-    ("CORS_ORIGINS", "*", "never *"),
     ("CORS_ORIGINS", "https://*.example.com", "never *"),
     ("CORS_ORIGINS", "https://app.example.com/", "without a path"),
-    ("CORS_ORIGINS", "null", "as a browser sends them"),
     ("ENCRYPTION_KEY", "0123456789abcdef", "Fernet"),
     ("RECAP_API_KEYS", "0123456789abcdef", "pair 1"),
     ("RECAP_API_KEYS", "acme:0123456789abcdef,", "pair 2"),
@@ -134,28 +94,21 @@ BAD = [
     ("RECAP_API_KEYS", "acme:0123456789abcdéf", "ASCII"),
     ("RECAP_API_KEYS", "acme:0123456789abcdef,globex:0123456789abcdef", "twice"),
     ("RECAP_ALLOW_ANONYMOUS", "perhaps", "valid boolean"),
-    ("REQUEST_TIMEOUT", "0", "greater than or equal to 1"),
     ("MODEL_TIMEOUT", "nan", "finite number"),
-    ("SUMMARY_MODE", "sometimes", "'background' or 'inline'"),
     ("SUMMARY_DEBOUNCE", "100000", "86400"),
     ("TAIL_MESSAGES_MIN", "12", "below TAIL_MESSAGES_MAX"),
-    ("TAIL_TOKENS_MAX", "99", "greater than or equal to 100"),
     ("SEARCH", "postgres", "name it in DATABASE_URL"),
-    ("SEARCH_LANGUAGE", "tlh", "'da', 'de', 'el', 'en'"),
     ("TIMEZONE", "Europe/Atlantis", "there is no time zone called"),
-    ("RECALL_TOOL_ROUNDS", "1", "greater than or equal to 2"),
     ("FACT_WEIGHTS", "charm:1", "charm: extra inputs"),
-    ("FACT_WEIGHTS", "importance", "importance: input should be a valid number"),
     ("METRICS_KEY", "too-short", "at least 16"),
-    ("PUBLIC_URL", "recap.example.com", "https://recap.example.com"),
     ("WEBHOOK_NETWORKS", "10.1.0.1/16", "networks as 10.1.0.0/16"),
+    ("PUBLIC_URL", "recap.example.com", "https://recap.example.com"),
     ("PUBLIC_URL", 'https://recap.example.com/"><b', "address of Recap's page"),
     ("HOST", "0.0.0.0:8000", "the port is PORT"),
-    ("HOST", "http://localhost", "a name alone"),
     ("OPENAI_BASE_URL", "localhost:11434/v1", "begins with http://"),
     ("EMBEDDING_BASE_URL", "127.0.0.1:8080", "begins with http://"),
-    ("OPENAI_BASE_URL", "http://user:pass@host:port/v1", "begins with http://"),
     ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317", "begins with http://"),
+    ("OPENAI_BASE_URL", "http://user:pass@host:port/v1", "begins with http://"),
     ("LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
 ]
 
@@ -164,24 +117,20 @@ def from_env(dotenv: Path | None = None, **environ: str) -> Settings:
     return Settings.from_env(environ, dotenv)
 
 
-def test_an_address_that_a_service_hands_out_is_taken():
-    assert (
-        from_env(DATABASE_URL="postgres://recap:secret@db/recap").database_url == "postgresql://recap:secret@db/recap"
-    )
+def good(variable: str, default: Any) -> tuple[str, Any]:
+    """A value that a variable takes, and what it becomes."""
+    value = "another text" if isinstance(default, str) else default + 1 if isinstance(default, int | float) else None
+    return GOOD.get(variable, (str(value), value))
 
 
-def test_every_setting_has_a_variable_and_a_word_about_it():
-    assert set(Settings.variables()) == set(GOOD)
-    assert all((item.description or "").endswith(".") for item in Settings.model_fields.values())
-
-
-@pytest.mark.parametrize("variable", GOOD)
-def test_every_setting_parses_and_leaves_the_others_alone(variable):
-    raw, value = GOOD[variable]
-    name = Settings.variables()[variable]
-    assert from_env(**{variable: f"  {raw} "}) == Settings().model_copy(update={name: value})
-    assert from_env(**{variable: " "}) == Settings(), "empty means not set"
-    assert value != Settings.model_fields[name].default, "a value other than the default shows that it was read"
+def test_every_setting_has_a_variable_parses_and_leaves_the_others_alone():
+    assert set(Settings.variables()) >= set(GOOD)
+    for variable, name in Settings.variables().items():
+        raw, value = good(variable, Settings.model_fields[name].default)
+        assert from_env(**{variable: f"  {raw} "}) == Settings().model_copy(update={name: value}), variable
+        assert from_env(**{variable: " "}) == Settings(), "empty means not set"
+        assert value != Settings.model_fields[name].default, "a value other than the default shows that it was read"
+        assert (Settings.model_fields[name].description or "").endswith(".")
 
 
 @pytest.mark.parametrize(("variable", "raw", "told"), BAD)
@@ -209,30 +158,21 @@ def test_the_environment_is_stronger_than_the_folders_dotenv(tmp_path, monkeypat
     assert from_env(tmp_path / "missing") == Settings()
 
 
-@pytest.mark.parametrize(
-    ("environ", "mini", "builtin"),
-    [
-        ({}, "gpt-4o-mini", True),
-        ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "o9"}, "gpt-4o-mini", False),
-        ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_MODEL": "llama3"}, "llama3", False),
-        ({"OPENAI_BASE_URL": "http://x/v1"}, "gpt-4o", False),
-        ({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
+def test_which_model_is_the_mini_one():
+    there, openai = {"OPENAI_BASE_URL": "http://x/v1"}, "https://api.openai.com/v1"
+    for environ, mini, builtin in (
         ({"OPENAI_SUMMARY_API_KEY": "k"}, "gpt-4o-mini", True),
-        (
-            {"OPENAI_BASE_URL": "http://x/v1", "OPENAI_SUMMARY_BASE_URL": "https://api.openai.com/v1"},
-            "gpt-4o-mini",
-            False,
-        ),
-        (
-            {"OPENAI_BASE_URL": "http://x/v1", "OPENAI_MODEL": "m", "OPENAI_SUMMARY_BASE_URL": "http://x:80/v2"},
-            "m",
-            False,
-        ),
-    ],
-)
-def test_which_model_is_the_mini_one(environ, mini, builtin):
-    settings = from_env(**environ)
-    assert (settings.mini_model, settings.uses_builtin_model) == (mini, builtin)
+        ({"OPENAI_API_KEY": "k", "OPENAI_MODEL": "o9"}, "gpt-4o-mini", False),
+        ({**there, "OPENAI_MODEL": "llama3"}, "llama3", False),
+        (there, "gpt-4o", False),
+        ({**there, "OPENAI_SUMMARY_MODEL": "tiny"}, "tiny", False),
+        ({**there, "OPENAI_SUMMARY_BASE_URL": openai}, "gpt-4o-mini", False),
+        ({**there, "OPENAI_MODEL": "m", "OPENAI_SUMMARY_BASE_URL": "http://x:80/v2"}, "m", False),
+    ):
+        settings = from_env(**environ)
+        assert (settings.mini_model, settings.uses_builtin_model) == (mini, builtin), environ
+    with pytest.raises(SettingsError, match="OPENAI_SUMMARY_MODEL"):
+        _ = from_env(OPENAI_API_KEY="k", OPENAI_SUMMARY_BASE_URL="http://127.0.0.1:11434/v1").mini_model
 
 
 def test_secrets_are_not_shown():
@@ -247,9 +187,8 @@ def test_secrets_are_not_shown():
 # -- model servers
 
 
-@pytest.mark.parametrize(
-    ("environ", "keys"),
-    [
+def test_a_key_goes_only_to_its_own_server():
+    for environ, keys in (
         ({"OPENAI_API_KEY": "main"}, ("main", None, None)),
         ({"OPENAI_API_KEY": "main", "OPENAI_SUMMARY_BASE_URL": "http://127.0.0.1:11434/v1"}, ("main", "", None)),
         ({"OPENAI_API_KEY": "main", "EMBEDDING_BASE_URL": "https://api.openai.com.example.com/v1"}, ("main", None, "")),
@@ -257,11 +196,9 @@ def test_secrets_are_not_shown():
         ({"OPENAI_API_KEY": "main", "EMBEDDING_BASE_URL": "https://API.openai.com:443/v1/"}, ("main", None, "main")),
         ({"OPENAI_API_KEY": "main", "OPENAI_SUMMARY_API_KEY": "mini"}, ("main", "mini", None)),
         ({"EMBEDDING_API_KEY": "embed"}, ("", None, "embed")),
-    ],
-)
-def test_a_key_goes_only_to_its_own_server(environ, keys):
-    servers = from_env(**environ).servers
-    assert tuple(server and server.key for server in (servers.main, servers.mini, servers.embedding)) == keys
+    ):
+        servers = from_env(**environ).servers
+        assert tuple(server and server.key for server in (servers.main, servers.mini, servers.embedding)) == keys
 
 
 def test_a_fallback_model_gets_the_key_of_the_server_that_another_setting_names():
@@ -277,11 +214,6 @@ def test_a_fallback_model_gets_the_key_of_the_server_that_another_setting_names(
     assert [server.key for server in found] == ["main", "main", "mini", "other", "other"]
     shown = repr(settings) + repr(settings.servers) + repr(found)
     assert not any(f"'{key}'" in shown for key in ("main", "mini", "other"))
-
-
-def test_a_mini_server_of_its_own_needs_the_name_of_a_model():
-    with pytest.raises(SettingsError, match="OPENAI_SUMMARY_MODEL"):
-        _ = from_env(OPENAI_API_KEY="k", OPENAI_SUMMARY_BASE_URL="http://127.0.0.1:11434/v1").mini_model
 
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "OPENAI_FALLBACK_API_KEY")
@@ -303,7 +235,7 @@ def test_a_file_may_hold_a_key(variable, tmp_path):
     assert getattr(from_env(dotenv), name) == "sk-set"
 
 
-@pytest.mark.parametrize("content", [b"", b" \n", b"two words", b"sk-1\nsk-2\n", b"\xff\xfe", b"x" * 20_000])
+@pytest.mark.parametrize("content", [b" \n", b"two words", b"sk-1\nsk-2\n", b"\xff\xfe", b"x" * 20_000])
 def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_content(content, tmp_path):
     file = tmp_path / "OPENAI_API_KEY"
     file.write_bytes(content)
@@ -318,15 +250,8 @@ def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_conte
 @pytest.mark.parametrize(
     ("line", "lines"),
     [
-        (
-            "OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_MODEL=llama3.1",
-            ["OPENAI_BASE_URL=http://127.0.0.1:11434/v1", "OPENAI_MODEL=llama3.1"],
-        ),
         ("OPENAI_API_KEY=sk-secret-1 OPENAI_MODEL=gpt-4o", ["OPENAI_API_KEY=...", "OPENAI_MODEL=gpt-4o"]),
-        (
-            "export OPENAI_MODEL=x  export EMBEDDING_API_KEY=sk-secret-2\tPORT=80",
-            ["OPENAI_MODEL=x", "EMBEDDING_API_KEY=...", "PORT=80"],
-        ),
+        ("export OPENAI_MODEL=x  export EMBEDDING_API_KEY=sk-secret-2", ["OPENAI_MODEL=x", "EMBEDDING_API_KEY=..."]),
         ("HOST=::1 DATABASE_URL=postgresql://ada:sk-secret-3@db/x", ["HOST=::1", "DATABASE_URL=postgresql://...@db/x"]),
     ],
 )
@@ -397,25 +322,21 @@ def test_a_former_setting_is_named_with_the_constant_that_took_its_place(tmp_pat
 # -- when long-term memory is written: the grammar of its settings, and the jobs that follow from it
 
 
-@pytest.mark.parametrize(
-    ("raw", "expected"),
-    [
-        ("off", When("off")),
-        ("Background", When("background")),
-        ("every 1 minute", When("schedule", minutes=1)),
-        ("every  30 minutes", When("schedule", minutes=30)),
-        ("0 4 * * mon", When("schedule", cron="0 4 * * MON")),
-    ],
-)
-def test_a_setting_says_when(raw, expected):
-    assert when(raw) == expected
+def test_a_setting_says_when():
+    for raw, expected in {
+        "off": When("off"),
+        "Background": When("background"),
+        "every  30 minutes": When("schedule", minutes=30),
+        "0 4 * * mon": When("schedule", cron="0 4 * * MON"),
+    }.items():
+        assert when(raw) == expected
 
 
 @pytest.mark.parametrize(
     "raw",
     [
-        *("", "sometimes", "every 0 minutes", "every 525601 minutes", "* * * *", "0 0 4 * * *", "61 * * * *"),
-        *("0 0 30 2 *", "0 0 31 4 MON#1-2", "0 0 30,31 2 *"),  # these never come round
+        *("", "sometimes", "every 0 minutes", "every 525601 minutes", "* * * *", "61 * * * *"),
+        "0 0 30 2 *",  # this never comes round
     ],
 )
 def test_what_says_no_time_is_refused_with_what_does(raw):

@@ -21,7 +21,7 @@ from tests.processes import eventually
 TURNS = 12  # of each sort; more than there would be connections, if each held one
 
 
-@pytest.mark.parametrize("sort", ["plain", "streamed", "completions", "completions streamed", "temporary"])
+@pytest.mark.parametrize("sort", ["streamed", "completions", "temporary"])
 def test_turns_hold_no_connection_while_their_models_work(model_app, model_server, sort):
     database = engine_of(model_app).database
     answered = threading.Event()

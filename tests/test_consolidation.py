@@ -97,25 +97,19 @@ def test_facts_with_the_same_words_become_proofs_of_the_newest(ada):
     assert ada.runs() == [{"merged": 1}]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "about"),
-    [
-        ("Went to Porto with Ida", "Went to Porto with Tom", {}),
-        ("Ida lives there, as far as known", "Tom lives there, as far as known", {}),
-        ("Owes Ida 30 euros for lunch", "Owes Ida 50 euros for lunch", {}),
-        ("Owes Ida three euros for lunch", "Owes Ida five euros for lunch", {}),
-        ("Went to Porto with Ida", "Never went to Porto with Ida", {}),
-        ("Doesn't like Ida being late", "Doesn't dislike Ida being late", {}),
-        ("Sees Ida each Monday at home", "Sees Ida each Friday at home", {}),
-        ("Went to Porto with Ida", "Ida went with the user to Porto", {"name": "Bob"}),
-        ("Goes to Porto with Ida", "Ida goes with the user to Porto", {"category": "plan"}),
-    ],
-)
-def test_what_differs_in_a_particular_is_never_merged_whatever_the_model_says(ada, first, second, about):
-    ada.tell("Met Tom and Ida", first)
-    ada.tell(second, **about)
+def test_what_differs_in_a_particular_is_never_merged_whatever_the_model_says(ada):
+    texts = [
+        *("Met Tom and Ida", "Went to Porto with Ida", "Went to Porto with Tom", "Never went to Porto with Ida"),
+        *("Owes Ida three euros for lunch", "Owes Ida five euros for lunch", "Sails to Faro with Ida"),
+        *("Sees Ida each Monday at home", "Sees Ida each Friday at home"),
+        *("Doesn't like Ida being late", "Doesn't dislike Ida being late"),
+    ]
+    ada.tell(*texts)
+    ada.tell("Ida went with the user to Porto", name="Bob")
+    ada.tell("Ida sails with the user to Faro", category="plan")
     ada.consolidate(all_same)
-    assert {first, second} <= set(ada.facts()) and ada.runs() == []
+    others = {"Ida went with the user to Porto", "Ida sails with the user to Faro"}
+    assert {*texts, *others} == set(ada.facts()) and ada.runs() == []
 
 
 def test_a_thing_of_which_one_has_one_is_what_was_said_last(ada):
@@ -127,27 +121,20 @@ def test_a_thing_of_which_one_has_one_is_what_was_said_last(ada):
     assert ada.facts() == {"Lives in Bergen": []} and ada.runs() == [{"contradicted": 2}]
 
 
-@pytest.mark.parametrize(
-    ("plan", "over"),
-    [
-        ("Flies to Rome on 2024-05-30", True),
-        ("Flies to Rome on 30 May 2024", True),
-        ("Flies to Rome on May 31st, 2024", False),  # it is over everywhere a day later
-        ("Flies to Rome in May 2024", False),
-        ("Moves to Rome in April 2024", True),
-        ("Flies to Rome in 2024", False),
-        ("Flies to Rome in May", False),
-        ("Flies from 2024-04-30 to 2024-06-30", False),
-        ("Wants to leave the job of 2023", False),  # a plan is not made for a day that is over
-        ("Wants a bicycle some day", False),
-    ],
-)
-def test_a_plan_holds_until_its_day_is_over(ada, plan, over):
-    ada.tell(plan, category="plan")
-    ada.tell(f"Told {plan}", category="event")
-    ada.consolidate()
-    assert (plan not in ada.facts(), f"Told {plan}" in ada.facts()) == (over, True)
-    assert ada.runs() == [{"expired": 1}] * over and plan in ada.facts(as_of="2024-04-15T00:00:00Z")
+def test_a_plan_holds_until_its_day_is_over(ada):
+    over = ("Flies to Rome on 2024-05-30", "Sails to Oslo on 30 May 2024", "Moves to Bergen in April 2024")
+    holds = (
+        "Drives to Porto on May 31st, 2024",  # it is over everywhere a day later
+        "Cycles to Turku in May 2024",
+        "Paints the boat in 2024",
+        "Wants to leave the job of 2023",  # a plan is not made for a day that is over
+        "Wants a bicycle some day",
+    )
+    ada.tell(*over, *holds, category="plan")
+    ada.tell(f"Told of it: {over[0]}", category="event")
+    ada.consolidate(NOTHING)
+    assert set(ada.facts()) == {*holds, f"Told of it: {over[0]}"}
+    assert ada.runs() == [{"expired": 3}] and set(over) <= set(ada.facts(as_of="2024-04-15T00:00:00Z"))
 
 
 # -- what the mini model decides
@@ -182,7 +169,7 @@ def test_a_request_is_bounded_and_the_next_day_goes_on(ada):
     assert pairs[0] == PAIRS_MAX > pairs[1] > 0 == pairs[2]
 
 
-@pytest.mark.parametrize("answer", ["Yes.", {"same": ["1"], "contradicts": []}, {"same": [1]}])
+@pytest.mark.parametrize("answer", ["Yes.", {"same": [1]}])
 def test_an_answer_that_cannot_be_used_changes_nothing(ada, answer):
     ada.tell(*WENT)
     assert len(ada.consolidate(answer, answer)) == 2, "it may be repaired"
@@ -264,7 +251,7 @@ def test_a_cancelled_job_changes_nothing(ada, way):
 # -- proofs that go
 
 
-@pytest.mark.parametrize("erased", range(3))
+@pytest.mark.parametrize("erased", [0, 2])
 def test_a_fact_stays_while_one_of_its_quotes_does(ada, erased):
     ada.tell(*WENT)
     ada.consolidate(all_same)
@@ -286,18 +273,13 @@ def test_a_fact_that_the_person_pinned_stays(ada):
     assert ada.facts() == {WENT[0]: [WENT[2], WENT[1]]}
 
 
-def test_the_fact_that_stays_takes_over_links_that_its_words_name(ada):
+def test_the_fact_that_stays_takes_over_links_that_its_words_name_and_its_proofs_go_along_with_an_export(ada):
     ties = [link("user", "went to", "Porto", "person place"), link("user", "met", "Ida", "person person")]
     ada.tell(WENT[0], links=ties)
     ada.tell(WENT[1])
     ada.consolidate()
     (edge,) = read_all(ada.client, "/api/graph", user_id="ada")
     assert (edge["object"]["name"], edge["quote"]) == ("Porto", WENT[1])
-
-
-def test_proofs_go_along_with_an_export(ada):
-    ada.tell(*WENT[:2])
-    ada.consolidate()
     export = good(ada.client.get("/api/users/ada/export"))
     good(ada.client.post("/api/import?user_id=bob", json=export))
     (found,) = read_all(ada.client, "/api/facts", user_id="bob")
@@ -308,9 +290,7 @@ def test_proofs_go_along_with_an_export(ada):
 # -- when
 
 
-@pytest.mark.parametrize(
-    ("setting", "hours"), [("0 4 * * *", 4.0), ("background", 2 / 60), ("every 60 minutes", 1.0), ("off", None)]
-)
+@pytest.mark.parametrize(("setting", "hours"), [("0 4 * * *", 4.0), ("background", 2 / 60), ("off", None)])
 def test_new_facts_ask_for_a_run_at_its_time(make_app, model_server, setting, hours):
     ada = Ada(make_app, model_server, consolidation=when(setting))
     ada.tell(WENT[0])

@@ -7,18 +7,17 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.knowledge.supersession import find_corrections
-from tests.application import statements
 from tests.http import append, chat, find, good, said
 from tests.knowledge import Talk, fact
 from tests.knowledge import digest_of as digest
-from tests.model_server import ModelServer, Text, ToolCalls
+from tests.model_server import Text, ToolCalls
 from tests.prompt_structure import of_result
 from tests.recall import last, words
 from tests.test_mcp import use
 
 ADA = {"user_id": "ada"}
 QUESTION = "What does the kayak cost?"
-OLD, FIRST, SECOND = "The red kayak costs 400 euros.", "It went up to 450 <b>", "Now they want 480 for it"
+OLD, FIRST, SECOND = "The red kayak costs 400 euros.", "It went up to 450", "Now they want 480 <b>"
 
 
 def shown(answer: dict[str, Any]) -> list[str]:
@@ -43,16 +42,10 @@ def test_the_fact_that_holds_stands_beside_words_that_were_corrected(talk, model
     answer = chat(talk.client, QUESTION, session_id="new", **ADA)
     assert OLD in words(answer) and shown(answer) == [f"The price is {SECOND}"]
     text = last(model_server)
-    assert text.index("400 euros") < text.index(f"<facts>\n- The price is {SECOND} (said ") and "went up" not in text
+    quoted = "<facts>\n- The price is Now they want 480 &lt;b&gt; (said "
+    assert text.index("400 euros") < text.index(quoted) and "went up" not in text
     assert shown(good(talk.client.get(f"/api/sessions/new/turns/{answer['message_id']}"))) == shown(answer)
     assert shown(chat(talk.client, "Which weather is it?", temporary=True, **ADA)) == []
-
-
-def test_it_is_quoted_as_data(talk, model_server):
-    (newest,) = talk.facts()
-    good(talk.client.delete(f"/api/facts/{newest['id']}", query_string={**ADA, "restore": "true"}))
-    assert shown(chat(talk.client, QUESTION, temporary=True, **ADA)) == [f"The price is {FIRST}"]
-    assert "<facts>\n- The price is It went up to 450 &lt;b&gt; (said " in last(model_server)
 
 
 def hide(client: FlaskClient, fact_id: int) -> None:
@@ -106,17 +99,6 @@ def test_a_summary_of_another_session_is_shown_with_what_was_corrected_since(mod
     assert shown(answer) == ["480 now"], "its own summary says what was corrected in the session itself"
 
 
-def test_a_turn_asks_once_for_corrections_and_only_if_there_are_any(talk, model_server: ModelServer):
-    append(talk.client, "bobs", [said(OLD)], user_id="bob")
-    asked = {}
-    for user in ("ada", "bob"):
-        with statements(engine_of(talk.app).database) as sent:
-            answer = chat(talk.client, QUESTION, temporary=True, user_id=user)
-        assert OLD in words(answer)
-        asked[user] = sum("superseded AS" in statement or "superseded(" in statement for statement in sent)
-    assert asked == {"ada": 1, "bob": 0} and "480" not in last(model_server)
-
-
 @pytest.mark.parametrize(
     "call", [("conversation_search", {"query": "kayak"}), ("recent_chats", {"limit": 20})], ids=str
 )
@@ -125,7 +107,7 @@ def test_what_the_model_finds_itself_has_it_too(talk, model_server, call):
     chat(talk.client, "Tell me of it.", session_id="new", recall="tools", **ADA)
     (result,) = (one["content"] for one in model_server.requests[-1].body["messages"] if one["role"] == "tool")
     assert of_result(result).facts[-1].text == f"The price is {SECOND}"
-    assert result.index("400 euros") < result.index(f"</chat>\n<facts>\n- The price is {SECOND} (said ")
+    assert result.index("400 euros") < result.index("</chat>\n<facts>\n- The price is Now they want 480 ")
     chat(talk.client, "Tell me of it.", session_id="bobs", recall="tools", user_id="bob")
     model_server.main.queue(ToolCalls([call]), Text("Nothing."))
     chat(talk.client, "Tell me of it.", session_id="bobs", recall="tools", user_id="bob")
@@ -143,7 +125,9 @@ def test_corrections_of_a_space_stand_in_its_block(model_app, model_server):
     engine_of(model_app).job_queue.run_due(["summary"])
     chat(client, QUESTION, temporary=True, spaces=["boats"], **ADA)
     text = last(model_server)
-    assert text.index('<space name="boats">') < text.index("400 euros") < text.index("<facts>") < text.index("480 for")
+    assert (
+        text.index('<space name="boats">') < text.index("400 euros") < text.index("<facts>") < text.index("480 &lt;b")
+    )
 
 
 def corrections(client: FlaskClient, q: str, **query: Any) -> dict[str, list[str]]:

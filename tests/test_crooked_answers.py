@@ -4,9 +4,7 @@ import json
 import re
 from typing import Any
 
-import pytest
-
-from tests.http import said
+from tests.http import good, said
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import Status, Text
 
@@ -33,15 +31,12 @@ WHOLE = {  # nothing is lost, and no second call is made
     "chatty": f"Sure! Here is the updated memory:\n\n```json\n{TEXT}\n```\n\nLet me know if you need {{more}}.",
     "thoughts": f"<think>\nThey want JSON: {COFFEE}\n</think>\n\n{TEXT}",
     "thoughts without a beginning": f"Perhaps {COFFEE}? No.\n</think>\n{TEXT}",
-    "thoughts that end in a line": f"Perhaps {COFFEE}? No.</think>{TEXT}",
     "broken thoughts that end in a line": f"Perhaps {{'summary': {{'topic': 'coffee',}}, 'facts': []}}</think>{TEXT}",
     "trailing commas": TEXT.replace("}]", "},]").replace("}, ", ",}, "),
     "Python's quotes": str(GOOD),
-    "Python's values": str({**GOOD, "more": None, "sure": True}),
     "comments": TEXT.replace('{"summary"', '{\n// the memory\n"summary"', 1).replace('"facts"', '/* new */ "facts"'),
     "in a string": json.dumps(TEXT),
     "in an array": f"[{TEXT}]",
-    "in another object": json.dumps({"result": GOOD}),
     "in another object beside a status": json.dumps({"status": "ok", "result": GOOD}),
     "as the text of another object": json.dumps({"response": TEXT}),
     "numbers": json.dumps({"summary": {**SUMMARY, "data": [1, 2.5]}, "facts": NUMBERS}),
@@ -54,7 +49,6 @@ WHOLE = {  # nothing is lost, and no second call is made
     "two objects": f"{json.dumps({'summary': SUMMARY})}\n\n{json.dumps({'facts': FACTS})}",
     "two summaries": f"{TEXT}\n{COFFEE.replace('facts', 'key_facts').replace('summary', 'memory')}",
     "other names": renamed(summary="conversation_summary", facts="key_facts"),
-    "other names still": renamed(summary="Updated Memory", facts="userFacts", text="Statement", topic="Topic"),
     "a missing end": TEXT[:-2],
     "no quotes": json.dumps({**GOOD, "facts": [{"text": LYON}, {"fact": NUTS, "category": "identity"}]}),
 }
@@ -69,8 +63,6 @@ AS_PROSE = {  # there are no facts
 }
 REFUSED = {  # the last good summary stays
     "a refusal": "I'm sorry, but I can't help with storing personal information about individuals.",
-    "a typographic refusal": "I’m unable to assist with this request.",
-    "a German refusal": "Es tut mir leid, aber ich kann keine persönlichen Daten speichern.",
     "a Chinese refusal": "抱歉，我无法处理这些个人信息。",
     "a refusal as summary": json.dumps({"summary": "I cannot provide a summary of this.", "facts": []}),
     "nothing": "{}",
@@ -79,75 +71,70 @@ REFUSED = {  # the last good summary stays
     "half a summary": TEXT[: TEXT.index("home")],
     "an inner object of a broken one": TEXT.replace('"summary":', '"summary"'),
     "null": "null",
-    "an empty list": "```json\n[]\n```",
 }
 
 
-@pytest.mark.parametrize("kind", WHOLE)
-def test_json_slightly_off_is_read_whole(talk, kind):
-    talk.say(*SAID)
-    done = talk.digest(Text(WHOLE[kind]))
-    assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Ada")
-    assert sorted(talk.texts()) == [NUTS, LYON]
-    assert done["latest"]["sections"]["data"] == (["1", "2.5"] if kind == "numbers" else ["Ada's home is Lyon"])
-    assert done["latest"]["usage"]["calls"] == 1
+def test_json_slightly_off_is_read_whole(model_app, model_server):
+    for kind, text in WHOLE.items():
+        talk = Talk(model_app, model_server, kind.replace(" ", "-").replace("'", ""))
+        talk.say(*SAID)
+        done = talk.digest(Text(text))
+        assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Ada"), kind
+        assert sorted(talk.texts()) == [NUTS, LYON], kind
+        data = ["1", "2.5"] if kind == "numbers" else ["Ada's home is Lyon"]
+        assert (done["latest"]["sections"]["data"], done["latest"]["usage"]["calls"]) == (data, 1), kind
 
 
-@pytest.mark.parametrize("kind", [*AS_TEXT, *AS_PROSE])
-def test_a_text_is_what_was_discussed_beside_what_was_known(talk, kind):
-    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
-    talk.say("My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts.")
-    answer = (AS_TEXT | AS_PROSE)[kind].replace('"source": 3', '"source": 4').replace('"source": 1', '"source": 2')
-    done = talk.digest(Text(answer))
-    assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Tea")
-    assert PARAGRAPH in done["latest"]["sections"]["discussed"]
-    assert sorted(talk.texts()) == ([NUTS, LYON] if kind in AS_TEXT else [])
+def test_a_text_is_what_was_discussed_beside_what_was_known(model_app, model_server):
+    for kind, text in (AS_TEXT | AS_PROSE).items():
+        talk = Talk(model_app, model_server, kind.replace(" ", "-"))
+        talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+        talk.say("My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts.")
+        answer = text.replace('"source": 3', '"source": 4').replace('"source": 1', '"source": 2')
+        done = talk.digest(Text(answer))
+        assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Tea"), kind
+        assert PARAGRAPH in done["latest"]["sections"]["discussed"]
+        assert sorted(talk.texts()) == ([NUTS, LYON] if kind in AS_TEXT else []), kind
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_summary_is_repaired_once_and_refused(talk, kind):
-    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
-    talk.say(*SAID)
-    done = talk.digest(Text(REFUSED[kind]), Text(REFUSED[kind]))
-    assert (done["state"], done["latest"]["sections"]["topic"]) == ("pending", "Tea")
-    assert len(talk.digests()) == 3
-    assert "OPENAI_SUMMARY_MODEL" in done["error"]
-    if "refusal" in kind:
-        assert "declines the task" in done["error"]
-    assert "I am allergic to peanuts." in talk.prompt("And now?")
+def test_what_is_no_summary_is_repaired_once_and_refused(model_app, model_server):
+    for kind, text in REFUSED.items():
+        talk = Talk(model_app, model_server, kind.replace(" ", "-"))
+        talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+        talk.say(*SAID)
+        before = len(talk.digests())
+        done = talk.digest(Text(text), Text(text))
+        assert (done["state"], done["latest"]["sections"]["topic"]) == ("pending", "Tea"), kind
+        assert len(talk.digests()) == before + 2
+        assert "OPENAI_SUMMARY_MODEL" in done["error"]
+        assert "refusal" not in kind or "declines the task" in done["error"]
+        assert "I am allergic to peanuts." in talk.prompt("And now?")
+        good(talk.client.delete(f"/api/sessions/{talk.session}"))  # else its job would run with the next one
 
 
-@pytest.mark.parametrize(
-    "reply", [Text("{}"), digest_of(topic=""), Text("{\n" + "\n" * 300, finish="length")], ids=["{}", "empty", "blank"]
-)
-def test_a_small_model_that_writes_nothing_under_a_schema_is_asked_in_words(talk, reply):
-    talk.say(*SAID)
-    done = talk.digest(reply, GOOD)
-    assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Ada")
-    asked = [request.body for request in talk.server.requests if request.model == "mini"]
-    assert ["response_format" in body for body in asked] == [True, False]
+def test_a_small_model_that_writes_nothing_under_a_schema_is_asked_in_words(model_app, model_server):
+    """One that says something is asked again under its schema."""
+    nothing = Text("{}"), digest_of(topic=""), Text("{\n" + "\n" * 300, finish="length")
+    for number, reply in enumerate((*nothing, Text('{"note": "Ada likes tea"}'))):
+        model_server.requests.clear()
+        talk = Talk(model_app, model_server, f"s{number}")
+        talk.say(*SAID)
+        done = talk.digest(reply, GOOD)
+        assert (done["state"], done["latest"]["sections"]["topic"]) == ("current", "Ada")
+        asked = [request.body for request in model_server.requests if request.model == "mini"]
+        assert ["response_format" in body for body in asked] == [True, reply not in nothing]
 
 
-def test_an_answer_that_says_something_is_repaired_under_its_schema(talk):
-    talk.say(*SAID)
-    talk.digest(Text('{"note": "Ada likes tea"}'), GOOD)
-    asked = [request.body for request in talk.server.requests if request.model == "mini"]
-    assert ["response_format" in body for body in asked] == [True, True]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The user can't eat peanuts and is sorry that dinner can't be moved.",
+def test_a_summary_of_what_somebody_cannot_do_is_no_refusal(model_app, model_server):
+    texts = (
+        "The user can't eat peanuts and is sorry.",
         "I can't eat peanuts.",
-        "Unfortunately the user cannot come on Friday.",
-        "Sorry news: Ada's cat died. " * 30 + "I can't help.",
         "Leider verträgt die Person keine Nüsse.",
-    ],
-)
-def test_a_summary_of_what_somebody_cannot_do_is_no_refusal(talk, text):
-    talk.say(*SAID)
-    assert talk.digest(Text(text))["state"] == "current"
+    )
+    for number, text in enumerate((*texts, "Sorry news: Ada's cat died. " * 30 + "I can't help.")):
+        talk = Talk(model_app, model_server, f"s{number}")
+        talk.say(*SAID)
+        assert talk.digest(Text(text))["state"] == "current"
 
 
 def test_facts_without_a_quote_rest_on_the_persons_own_words_or_are_dropped(talk):

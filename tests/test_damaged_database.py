@@ -69,8 +69,12 @@ def overwrite(file: Path, pages: list[int], seed: int = 1) -> None:
 
 
 def test_a_damaged_page_is_refused_with_the_way_to_restore(make, file):
+    """Readiness tells of it in every process, until the database is restored."""
+    whole = file.with_name("copy.db")
+    shutil.copy(file, whole)
+    client, other = make().test_client(), make().test_client()
+    assert good(client.get("/health/ready"))["database"] == "ok"
     overwrite(file, pages_of(file, "messages"))
-    client = make().test_client()
     for answer, consequence in (
         (ask(client, "Hello?", session_id="s", user_id="ada"), "Nothing of this request was stored."),
         (client.get("/api/sessions/s/messages"), "Nothing was read."),
@@ -81,23 +85,13 @@ def test_a_damaged_page_is_refused_with_the_way_to_restore(make, file):
         assert consequence in told["message"]
         assert "restore FILE" in told["message"] and "docs/operations.md" in told["message"]
     assert good(client.get("/api/facts?user_id=ada"))["items"] is not None  # what lies elsewhere can be read
-
-
-def test_readiness_tells_of_damage_anywhere_and_in_every_process_until_it_is_restored(make, file):
-    whole = file.with_name("copy.db")
-    shutil.copy(file, whole)
-    one, other = make().test_client(), make().test_client()
-    assert good(one.get("/health/ready"))["database"] == "ok"
-    overwrite(file, pages_of(file, "messages"))
-    failed(one.get("/api/sessions/s/messages"), 503, "database_damaged")
-    for client in (one, other):
-        ready = client.get("/health/ready")
+    for one in (client, other):
+        ready = one.get("/health/ready")
         assert ready.status_code == 503 and ready.json["database"].startswith("damaged")
-
     whole.replace(file)
-    for client in (one, other):
-        assert good(client.get("/health/ready"))["database"] == "ok"
-        assert len(good(client.get("/api/sessions/s/messages", query_string={"limit": 100}))["items"]) == 100
+    for one in (client, other):
+        assert good(one.get("/health/ready"))["database"] == "ok"
+        assert len(good(one.get("/api/sessions/s/messages", query_string={"limit": 100}))["items"]) == 100
     assert list(file.parent.glob("*.damaged")) == []
 
 

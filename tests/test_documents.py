@@ -29,6 +29,10 @@ def send(client: FlaskClient, data: bytes, name: str, **fields: Any) -> Any:
     return client.post("/api/documents", data=form, content_type="multipart/form-data")
 
 
+def passages(client: FlaskClient, document: Body) -> list[Body]:
+    return read_all(client, f"/api/documents/{document['id']}/passages", user_id="ada")
+
+
 def test_a_text_is_cut_by_its_headings_and_found_at_once(client):
     document = add(client, uri="https://example.com/handbook", external_id="hb")
     assert document["title"] == "Handbook"
@@ -42,17 +46,7 @@ def test_a_text_is_cut_by_its_headings_and_found_at_once(client):
         "uri": "https://example.com/handbook",
     }
     assert found[0]["session_id"] is None
-    passages = read_all(client, f"/api/documents/{document['id']}/passages")
-    assert [one["position"] for one in passages] == [1, 2]
-
-
-def test_a_pdf_is_known_by_its_pages(client):
-    document = good(
-        send(client, pdf(["Nothing here.", "The spare key hangs behind the boiler."], Title="House"), "a.pdf")
-    )
-    assert (document["title"], document["pages"], document["media_type"]) == ("House", 2, "application/pdf")
-    found = find(client, "spare key", user_id="ada")[0]
-    assert found["document"]["page"] == 2
+    assert [one["position"] for one in passages(client, document)] == [1, 2]
 
 
 def test_a_turn_quotes_it_with_title_page_and_uri(client, app):
@@ -66,6 +60,7 @@ def test_a_turn_quotes_it_with_title_page_and_uri(client, app):
     assert (excerpt["session_id"], excerpt["document"]["page"]) == (None, 2)
     told = chat(client, "Where does the spare key hang?", user_id="ada")
     assert told["memory"]["excerpts"][0]["document"]["title"] == "house"
+    assert "The spare key hangs behind the boiler" in told["reply"] and "house" in told["reply"]
 
 
 def test_the_same_again_changes_nothing_and_another_takes_its_place(client):
@@ -78,17 +73,12 @@ def test_the_same_again_changes_nothing_and_another_takes_its_place(client):
     assert len(read_all(client, "/api/documents", user_id="ada")) == 1
 
 
-def test_it_is_in_no_list_of_sessions_and_counted_as_a_document(client):
+def test_it_is_counted_as_a_document_and_no_session_and_erased(client):
     document = add(client)
     assert read_all(client, "/api/sessions", user_id="ada") == []
     error(client.get(f"/api/sessions/{document['id']}"), 404)
-    error(client.get(f"/api/sessions/{document['id']}/messages"), 404)
     person = good(client.get("/api/users/ada"))
     assert (person["documents"], person["sessions"], person["messages"]) == (1, 0, 0)
-
-
-def test_it_is_erased(client):
-    document = add(client)
     receipt = good(client.delete(f"/api/documents/{document['id']}"))
     assert (receipt["erased"]["documents"], receipt["pending"], receipt["document_id"]) == (1, [], document["id"])
     assert receipt["erased"]["sessions"] == receipt["erased"]["messages"] == 0
@@ -106,6 +96,8 @@ def test_an_export_brings_it_along(client):
             uri="https://h.example",
         )
     )
+    (mine,) = read_all(client, "/api/documents", user_id="ada")
+    assert (mine["title"], mine["pages"], mine["media_type"]) == ("House", 2, "application/pdf")
     exported = good(client.get("/api/users/ada/export"))
     (document,) = exported["documents"]
     assert [one["page"] for one in document["passages"]] == [1, 2]
@@ -117,12 +109,6 @@ def test_an_export_brings_it_along(client):
     (mine,), (theirs,) = (read_all(client, "/api/documents", user_id=user) for user in ("ada", "bob"))
     assert {**mine, "id": "", "user_id": ""} == {**theirs, "id": "", "user_id": ""}
     assert "The boiler is blue." in client.get("/api/users/ada/export?format=markdown").text
-
-
-def test_the_builtin_model_quotes_it(client):
-    add(client, "# House\n\nThe spare key hangs behind the boiler.", title="House rules")
-    reply = chat(client, "Where does the spare key hang?", user_id="ada")["reply"]
-    assert "The spare key hangs behind the boiler" in reply and "House rules" in reply
 
 
 # -- files that are not what they seem
@@ -146,23 +132,20 @@ def locked() -> bytes:
     return file.getvalue()
 
 
-SLOW = ("brackets", "a tag without end", "comments")  # which take all the time that there is for a file
+SLOW = ("brackets", "comments")  # which take all the time that there is for a file
 HOSTILE: dict[str, tuple[Callable[[], bytes], str, str]] = {  # made when needed: some are large
     "a password": (locked, "a.pdf", "document_encrypted"),
     "10,000 pages": (lambda: pdf(["Hello."] * 10_000), "a.pdf", "document_too_long"),
     "a scan": (lambda: pdf(["", ""]), "a.pdf", "document_empty"),
     "a bomb": (lambda: compressed(b"(a) Tj " * 30_000_000), "a.pdf", "document_unreadable"),
-    "cut off": (lambda: pdf(["Hello."])[:200], "a.pdf", "document_unreadable"),
     "not a PDF": (lambda: b"%PDF-1.7\n" + bytes(range(256)) * 100, "a.pdf", "document_unreadable"),
     "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(100), "a.png", "document_type_unknown"),
     "a picture as text": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(range(1, 256)) * 9, "a.txt", "document_not_text"),
     "UTF-16 without a mark": (lambda: "Hello there".encode("utf-16-le"), "a.txt", "document_not_text"),
-    "no words": (lambda: b" \n \n", "a.md", "document_empty"),
     "nothing but scripts": (lambda: b"<script>alert(1)</script><style>p {}</style>", "a.html", "document_empty"),
     "too many words": (lambda: b"word " * 500_000, "a.txt", "document_too_long"),
     "too many words on a page": (lambda: b"<p>" + b"word " * 500_000, "a.html", "document_too_long"),
     "brackets": (lambda: b"<div>" * 400_000, "a.html", "document_"),
-    "a tag without end": (lambda: b"<a " * 1_000_000, "a.html", "document_"),
     "comments": (lambda: b"<!--" * 500_000, "a.html", "document_"),
 }
 
@@ -170,17 +153,17 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str, str]] = {  # made when needed
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in HOSTILE]
 )
-def test_a_hostile_file_is_refused_in_bounded_time(client, name, monkeypatch):
+def test_a_hostile_file_is_refused_in_bounded_time(shared, name, monkeypatch):
     made, filename, code = HOSTILE[name]
     if name in SLOW:
         monkeypatch.setitem(extraction.SECONDS, "html", 2)  # what ends at ten ends at two
     data = made()
     begun = time.monotonic()
-    problem = send(client, data, filename).json["error"]
+    problem = send(shared, data, filename).json["error"]
     assert problem["code"].startswith(code), problem
     assert "Nothing was stored." in problem["message"]
     assert time.monotonic() - begun < 40
-    assert read_all(client, "/api/documents") == []
+    assert read_all(shared, "/api/documents") == []
 
 
 PAGE = (
@@ -189,45 +172,35 @@ PAGE = (
 FRONT = b"""---\ntitle: "Leave: a guide"\ntags:\n  - work\n---\n\n# Days\n\nEverybody has 28 days.\n"""
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "title", "texts"),
-    [
-        (
-            PAGE % b"<main><h1>Sencha</h1><p>70 degrees.</p></main><p>Cookies</p>",
-            "a.html",
-            "Tea",
-            ["Sencha\n70 degrees."],
-        ),
+def test_menus_and_front_matter_are_no_text(client):
+    heading = PAGE % b"<main><h1>Sencha</h1><p>70 degrees.</p></main><p>Cookies</p>"
+    for data, name, title, texts in (
+        (heading, "a.html", "Tea", ["Sencha\n70 degrees."]),
         (PAGE % b"<header><h1>Sencha</h1></header><p>70 degrees.</p>", "a.html", "Tea", ["Sencha\n70 degrees."]),
         (PAGE % b"<main></main><p>70 degrees.</p>", "a.html", "Tea", ["70 degrees."]),
-        (FRONT, "a.md", "Leave: a guide", ["Days\nEverybody has 28 days."]),
         (FRONT.replace(b"\n", b"\r\n"), "a.md", "Leave: a guide", ["Days\nEverybody has 28 days."]),
         (b"+++\ndraft = true\n+++\nSencha.", "a.md", "a", ["Sencha."]),
         (b"---\n\nSencha: green.\n\n---\n\nMatcha.", "a.md", "a", ["Sencha: green.\nMatcha."]),
-    ],
-)
-def test_menus_and_front_matter_are_no_text(client, data, name, title, texts):
-    document = good(send(client, data, name))
-    assert document["title"] == title
-    passages = read_all(client, f"/api/documents/{document['id']}/passages", user_id="ada")
-    assert [one["text"] for one in passages] == texts
+    ):
+        document = good(send(client, data, name))
+        assert document["title"] == title
+        assert [one["text"] for one in passages(client, document)] == texts, data
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-def test_encodings_are_told_apart(client, encoding):
-    good(send(client, "Größe: fünf Meter".encode(encoding), "a.txt"))
-    assert find(client, "fünf Meter", user_id="ada")[0]["content"] == "Größe: fünf Meter"
+def test_encodings_are_told_apart(client):
+    for encoding in ("utf-8-sig", "utf-16", "cp1252"):
+        document = good(send(client, "Größe: fünf Meter".encode(encoding), "a.txt"))
+        assert [one["text"] for one in passages(client, document)] == ["Größe: fünf Meter"]
 
 
-@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape", "Raw-Unicode-Escape"])
-def test_what_is_no_encoding_of_texts_is_none_of_a_files(client, charset):
+def test_what_is_no_encoding_of_texts_is_none_of_a_files(client):
     """Punycode of 10 MB would be read for hours."""
-    data = "Größe茶".encode(charset)
-    file = FileStorage(io.BytesIO(data), "a.txt", content_type=f"text/plain; charset={charset}")
-    form = {"user_id": "ada", "file": file}
-    document = good(client.post("/api/documents", data=form, content_type="multipart/form-data"))
-    passages = read_all(client, f"/api/documents/{document['id']}/passages", user_id="ada")
-    assert [one["text"] for one in passages] == [data.decode("cp1252")]
+    for charset in ("punycode", "Raw-Unicode-Escape"):
+        data = "Größe茶".encode(charset)
+        file = FileStorage(io.BytesIO(data), "a.txt", content_type=f"text/plain; charset={charset}")
+        form = {"user_id": "ada", "file": file}
+        document = good(client.post("/api/documents", data=form, content_type="multipart/form-data"))
+        assert [one["text"] for one in passages(client, document)] == [data.decode("cp1252")]
 
 
 def test_a_file_that_is_too_large_is_refused(make_app):
@@ -259,30 +232,20 @@ def test_a_large_text_is_added_and_indexed_in_bounded_time(client):
     assert time.monotonic() - begun < 60
 
 
-# -- 20 questions about documents of three kinds, in English and German, written before the first search ran
+# -- questions about documents of three kinds, in English and German, written before the first search ran
 
 FOLDER = Path(__file__).parent / "documents"
 MACHINE = (FOLDER / "machine.txt").read_text().split("\n\f\n")  # the pages of a manual
 QUESTIONS = (
-    ("How many vacation days do we get per year?", "28 days of leave"),
     ("Until when can I use leftover vacation?", "lapse on 31 March"),
-    ("My laptop was stolen, what should I do?", "+46 18 555 0199"),
     ("Do I need a doctor's note if I am sick?", "From the fourth day on"),
-    ("How much can I spend on food during a business trip?", "54 euros for meals"),
     ("Can I work remotely from Spain for a month?", "longer than two weeks"),
-    ("Who has the key for the chemicals?", "Dr. Abara"),
     ("How long is the notice period?", "two months for you"),
-    ("Wann muss es im Haus ruhig sein?", "von 22 bis 6 Uhr"),
     ("Welche Münzen braucht der Wäschetrockner?", "Münzen zu 50 Cent"),
-    ("Wann wird das Altpapier abgeholt?", "am ersten Freitag"),
     ("Darf ich mir einen Hund anschaffen?", "fragt vorher schriftlich"),
-    ("Darf man auf dem Balkon grillen?", "nur elektrisch gegrillt"),
     ("Was kostet es, wenn ich meinen Schlüssel verliere?", "240 Euro"),
-    ("Die Heizung ist kaputt, wen rufe ich an?", "0761 555 210"),
     ("What does error E20 mean?", "does not run out"),
-    ("How many kilos of wool may go into the drum?", "2 kg of wool"),
     ("How often should the filter of the washing machine be cleaned?", "every two months"),
-    ("How long is the guarantee for the motor?", "five years on the motor"),
     ("What has to be removed before the washing machine is switched on?", "transport bolts"),
 )
 
@@ -309,4 +272,4 @@ def test_turns_show_the_passages(known):
         shown = [message["content"].replace("\n", " ") for one in memory["excerpts"] for message in one["messages"]]
         if not any(answer in content for content in shown):
             missed.append((question, memory["recall"]["reason"]))
-    assert len(missed) <= 4, missed
+    assert len(missed) <= 2, missed

@@ -59,8 +59,7 @@ def test_a_program_that_has_set_up_logging_keeps_it(monkeypatch, has_logging):
     assert (root.handlers == theirs, root.level) == ((True, logging.WARNING) if has_logging else (False, logging.INFO))
 
 
-@pytest.mark.parametrize("mode", ["inline", "background"])
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("mode", "stream"), [("inline", False), ("background", True)])
 def test_a_turn_and_its_jobs_are_over_when_the_response_is(mode, stream):
     app = made(SUMMARY_MODE=mode)
     answer = chat(app, "I keep bees in Tartu.", stream=stream)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from tests.http import append, error, good, read_all, said
+from tests.http import append, chat, error, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
 
 # -- taken from what was said
@@ -25,19 +25,13 @@ def test_a_fact_that_does_not_hold_up_is_refused_and_said_so(talk, caplog):
         "empty or too long": fact("", 1, "Bergen"),
         "no message 0 was shown": {"text": "Lives in Oslo"},
     }
-    drafts = [*refused.values(), fact("Drinks tea", 3, "I drink tea")]
+    drafts = [*refused.values(), fact("Drinks tea", 2, "I drink tea")]  # miscounted, and found where it was said
     talk.hear("I live in Bergen.", said("You like rain.", "assistant"), "I drink tea.", reply=digest_of(*drafts))
-    assert talk.texts() == ["Drinks tea"]
+    (stored,) = talk.facts()
+    source = read_all(talk.client, "/api/sessions/s/messages")[2]
+    assert (stored["text"], stored["source_message_id"]) == ("Drinks tea", source["id"])
     assert "5 facts refused: " + "; ".join(refused) in caplog.text
     assert talk.counts() == {"added": 1, "superseded": 0, "repeated": 0, "refused": 5}
-
-
-@pytest.mark.parametrize("source", [0, 2, 3, 7])
-def test_a_quote_whose_message_is_miscounted_is_found_where_it_was_said(talk, source):
-    draft = fact("Lives in Bergen", source, "I live in Bergen")
-    talk.hear("I live in Bergen.", said("You live in Bergen.", "assistant"), "I drink tea.", reply=digest_of(draft))
-    (stored,) = talk.facts()
-    assert stored["source_message_id"] == read_all(talk.client, "/api/sessions/s/messages")[0]["id"]
 
 
 def test_what_was_forgotten_is_not_taken_from_the_same_message_again(talk):
@@ -85,12 +79,15 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk):
     assert "Lives in Bergen" not in talk.prompt("And where else?")
 
 
-@pytest.mark.parametrize("written", ["F{}", "[F{}]", "f{}", "{}", None], ids=str)
+@pytest.mark.parametrize("written", ["F{}", "[f{}]", None], ids=str)
 def test_what_is_over_ends_a_fact_by_the_mark_that_the_mini_model_sees(talk, written):
     talk.hear("I drive a blue Volvo.", reply=digest_of(fact("Drives a blue Volvo", 1, "I drive a blue Volvo")))
     (car,) = talk.facts()
     mark = written.format(car["id"]) if written else car["id"]
-    talk.hear("We sold the car.", reply=digest_of(fact("Sold the car", 2, "We sold the car", supersedes=[mark])))
+    theirs = said("You sold the car.", "assistant")
+    talk.hear(theirs, reply=digest_of(fact("Sold the car", 2, "You sold the car", supersedes=[mark])))
+    assert talk.texts() == ["Drives a blue Volvo"], "the assistant's words end nothing"
+    talk.hear("We sold the car.", reply=digest_of(fact("Sold the car", 3, "We sold the car", supersedes=[mark])))
     assert f"<known_facts>\n[F{car['id']}] Drives" in talk.digests()[-1][-1]["content"]
     assert talk.texts() == ["Sold the car"]
     history = good(talk.client.get(f"/api/facts/{talk.facts()[0]['id']}/history"))["items"]
@@ -98,29 +95,6 @@ def test_what_is_over_ends_a_fact_by_the_mark_that_the_mini_model_sees(talk, wri
     message = talk.facts()[0]["source_message_id"]
     good(talk.client.delete(f"/api/sessions/s/messages/{message}"))
     assert talk.texts() == ["Drives a blue Volvo"], "an end goes with the words that it rests on"
-
-
-@pytest.mark.parametrize(
-    ("known", "ended", "new"),
-    [
-        ("I fly to Lisbon on 3 May.", "By the way, the trip is off.", "The trip to Lisbon is off"),
-        ("I take 20 mg of Ritalin.", "I stopped taking Ritalin.", "No longer takes Ritalin"),
-        ("I work at Acme.", "I got laid off on Monday.", "No longer works at Acme"),
-        ("Ich habe ein Abo der Zeitung.", "Das Abo habe ich gekündigt.", "Hat kein Abo der Zeitung mehr"),
-        ("I have a wedding in Rome in June.", "The wedding got cancelled.", "The wedding in Rome was cancelled"),
-        ("I have two cats, Mia and Tom.", "Tom died in March.", "The cat Tom died"),
-        ("I share a flat with Ben.", "Ben moved out.", "No longer shares the flat with Ben"),
-    ],
-)
-def test_the_persons_words_that_something_is_over_are_enough(talk, known, ended, new):
-    talk.hear(known, reply=digest_of(fact(known, 1)))
-    (old,) = talk.facts()
-    talk.hear(
-        said("So that is over.", "assistant"), reply=digest_of(fact(new, 2, "over", supersedes=[f"F{old['id']}"]))
-    )
-    assert talk.texts() == [known], "the assistant's words end nothing"
-    talk.hear(ended, reply=digest_of(fact(new, 3, ended, supersedes=[f"F{old['id']}"])))
-    assert talk.texts() == [new]
 
 
 def test_a_prompt_lists_facts_as_they_were_said_whatever_their_rank(talk):
@@ -280,30 +254,21 @@ def test_the_person_adds_edits_pins_and_forgets(client):
     assert read_all(client, "/api/facts", user_id="ada") == []
 
 
-def test_a_correction_that_is_undone_leaves_what_it_corrected(talk):
-    talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen")))
-    talk.hear("No, I live in Oslo.", reply=digest_of(fact("Lives in Oslo", 2, "I live in Oslo")))
-    (wrong,) = talk.facts()
-    assert wrong["text"] == "Lives in Oslo"
-    receipt = good(talk.client.delete(f"/api/facts/{wrong['id']}?restore=true"))
-    assert receipt["erased"]["facts"] == 1
-    (held,) = talk.facts()
-    assert (held["text"], held["valid_to"], held["superseded_by"]) == ("Lives in Bergen", None, None)
-    assert "Lives in Oslo" not in talk.prompt("Where do I live?")
-    good(talk.client.delete(f"/api/facts/{held['id']}?restore=true"))  # it corrected nothing
-    assert talk.facts() == []
-
-
-def test_a_correction_that_is_undone_leaves_the_summary_too(talk):
+def test_a_correction_that_is_undone_leaves_what_it_corrected_and_the_summary_too(talk):
     before = {"topic": "Life in Bergen", "data": ["Ada lives in Bergen with a cat", "Likes tea"]}
     after = {"topic": "Life in Oslo", "data": ["Likes tea", "Ada now lives in Oslo"], "open_questions": ["When?"]}
     talk.hear("I live in Bergen.", reply=digest_of(fact("Lives in Bergen", 1, "I live in Bergen"), **before))
     talk.hear("No, I live in Oslo.", reply=digest_of(fact("Lives in Oslo", 2, "I live in Oslo"), **after))
     (wrong,) = talk.facts()
-    good(talk.client.delete(f"/api/facts/{wrong['id']}?restore=true"))
+    receipt = good(talk.client.delete(f"/api/facts/{wrong['id']}?restore=true"))
+    assert (wrong["text"], receipt["erased"]["facts"]) == ("Lives in Oslo", 1)
     sections = talk.summary()["latest"]["sections"]
     assert {name: sections[name] for name in before} == before and sections["open_questions"] == ["When?"]
     assert "Oslo" not in talk.prompt("Where do I live?").partition("<facts>")[0]
+    (held,) = talk.facts()
+    assert (held["text"], held["valid_to"], held["superseded_by"]) == ("Lives in Bergen", None, None)
+    good(talk.client.delete(f"/api/facts/{held['id']}?restore=true"))  # it corrected nothing
+    assert talk.facts() == []
 
 
 @pytest.mark.parametrize(("scope", "changed"), [("session", {"one"}), ("user", {"one", "two"})])
@@ -340,22 +305,21 @@ def test_a_fact_for_one_session_and_one_for_all(client):
     assert (refused["code"], refused["param"]) == ("fact_has_no_session", "scope")
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "named"),
-    [
+def test_a_fact_that_cannot_be_stated(shared):
+    append(shared, "s", [said("hello")], user_id="ada")
+    for body, status, named in (
         ({"text": "x"}, 422, "owner_needed"),
         ({"text": "x", "session_id": "s", "user_id": "bob"}, 404, "session_not_found"),
         ({"user_id": "ada"}, 422, "text"),
         ({"user_id": "ada", "text": "x" * 501}, 422, "text"),
         ({"user_id": "ada", "text": "x", "importance": 6}, 422, "importance"),
         ({"user_id": "ada", "text": "x", "category": "gossip"}, 422, "category"),
-    ],
-)
-def test_a_fact_that_cannot_be_stated(shared, body, status, named):
-    append(shared, "s", [said("hello")], user_id="ada")
-    refused = error(shared.post("/api/facts", json=body), status)
-    assert named in (refused["code"], refused.get("param"))
+    ):
+        refused = error(shared.post("/api/facts", json=body), status)
+        assert named in (refused["code"], refused.get("param"))
     assert read_all(shared, "/api/facts", user_id="ada") == []
+    for ids in (None, [], [0], ["1"], [1.5], [2**63], list(range(1, 1002))):
+        assert error(shared.post("/api/facts/forget", json={"ids": ids}), 422)["param"].startswith("ids")
 
 
 # -- all of a person's facts
@@ -381,11 +345,6 @@ def test_facts_are_found_by_their_words_newest_first(client):
     }.items():
         items = read_all(client, "/api/facts", user_id="ada", q=q, limit=2)
         assert [item["text"] for item in items][::-1] == found
-
-
-@pytest.mark.parametrize("ids", [None, [], [0], ["1"], [1.5], [2**63], list(range(1, 1002))])
-def test_ids_that_cannot_be_forgotten(shared, ids):
-    assert error(shared.post("/api/facts/forget", json={"ids": ids}), 422)["param"].startswith("ids")
 
 
 # -- an end of its own
@@ -439,11 +398,9 @@ def test_an_end_is_set_moved_and_taken_away(bench):
     ("words", "until", "end"),
     [
         ("I am in Rome until Friday.", "2024-03-08", "2024-03-10T00:00:00+00:00"),
-        ("Ich bin bis Freitag in Rom.", "2024-03-08", "2024-03-10T00:00:00+00:00"),
         ("I am in Rome until Friday.", "2024-03-01", None),  # over before it was said
         ("I am in Rome until Friday.", "Friday", None),
         ("I live in Rome.", "2024-03-08", None),  # nobody named a time
-        ("I am in Rome until Friday.", "", None),
     ],
 )
 def test_a_plan_ends_when_the_person_says_so(talk, words, until, end):
@@ -452,3 +409,26 @@ def test_a_plan_ends_when_the_person_says_so(talk, words, until, end):
     everything = read_all(talk.client, "/api/facts", session_id="s", as_of="2024-03-05T12:00:00Z")
     assert [item["expires_at"] for item in everything] == [end]
     assert len(talk.facts()) == (end is None)  # it is long over
+
+
+def test_a_correction_counts_once_a_clock_that_was_put_back_has_passed_what_it_corrects(bench):
+    """Words that are older than a fact, as those of an import are, do not correct it; these can't be told from them."""
+
+    def says(words: str, session: str = "s") -> str:
+        reply = str(chat(bench.client, words, session_id=session, user_id="ada")["reply"])
+        bench.clock.tick(0.001)
+        bench.engine.job_queue.run_due()
+        return reply
+
+    def towns() -> set[str]:
+        facts = str(read_all(bench.client, "/api/facts", user_id="ada"))
+        return {town for town in ("Tallinn", "Lyon") if town in facts}
+
+    ahead = bench.clock.now
+    says("I live in Tallinn.")
+    bench.clock.now = ahead - timedelta(days=3)
+    says("We moved: I live in Lyon now.")
+    assert "Tallinn" in towns()
+    bench.clock.now = ahead + timedelta(minutes=1)
+    says("Yes, we moved to Lyon.")
+    assert towns() == {"Lyon"} and "Lyon" in says("Where do I live?", "other")

@@ -39,60 +39,41 @@ def with_backup(server: ModelServer, other: ModelServer, **changes: Any) -> dict
     return at(server, openai_fallback_models=models, openai_fallback_api_key="other-key", model_timeout=1.5) | changes
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        Status(401),
-        Status(402),
-        Status(404),
-        Status(429, None, {"Retry-After": "60"}),
-        Status(500),
-        Status(400, "maximum context length is 2048"),
-        HangUp(),
-        CutStream(0),
-        Html(),
-        Text(""),
-        SseError(0),
-    ],
-)
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "stream"])
-def test_a_model_that_fails_before_its_first_word_is_replaced(app, model_server, other, reply, streamed):
-    client = app.test_client()
-    model_server.main.default = lambda body: reply
-    if streamed:
-        first, *parts, last, done = stream(client, "Hello", session_id="s")
-        assert (first["model"], last["model"], done) == (BACKUP, BACKUP, "[DONE]")
-        assert streamed_text(parts) == "The other server answers."
-    else:
-        answer = chat(client, "Hello", session_id="s")
-        assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
-    assert history(client, "s") == [("user", "Hello"), ("assistant", "The other server answers.")]
-    (turn,) = good(client.get("/api/sessions/s/turns"))["items"]
-    assert turn["model"] == BACKUP
+def test_a_model_that_fails_before_its_first_word_is_replaced(app, model_server, other, streamed):
+    client, limit = app.test_client(), Status(400, "maximum context length is 2048")
+    failures = (LASTING, Status(429), Status(500), limit, HangUp(), CutStream(0), Html(), Text(""), SseError(0))
+    for number, reply in enumerate(failures):
+        session = f"s{number}"
+        model_server.main.default = lambda body, reply=reply: reply
+        if streamed:
+            first, *parts, last, done = stream(client, "Hello", session_id=session)
+            assert (first["model"], last["model"], done) == (BACKUP, BACKUP, "[DONE]")
+            assert streamed_text(parts) == "The other server answers."
+        else:
+            answer = chat(client, "Hello", session_id=session)
+            assert (answer["model"], answer["reply"]) == (BACKUP, "The other server answers.")
+        assert history(client, session) == [("user", "Hello"), ("assistant", "The other server answers.")]
+        (turn,) = good(client.get(f"/api/sessions/{session}/turns"))["items"]
+        assert turn["model"] == BACKUP
     assert {request.headers["authorization"] for request in other.requests} == {"Bearer other-key"}
 
 
-@pytest.mark.parametrize(
-    ("reply", "status", "code"),
-    [(Status(400, REFUSED), 422, "model_content_refused"), (Status(400), 502, "model_rejected_request")],
-)
-def test_a_refusal_of_the_words_or_of_the_request_stays_a_refusal(app, model_server, other, reply, status, code):
-    model_server.main.default = lambda body: reply
-    failed(ask(app.test_client(), "Hello"), status, code)
+def test_a_refusal_of_the_words_or_of_the_request_stays_a_refusal(app, model_server, other):
+    model_server.main.queue(Status(400, REFUSED), Status(400))
+    failed(ask(app.test_client(), "Hello"), 422, "model_content_refused")
+    failed(ask(app.test_client(), "Hello"), 502, "model_rejected_request")
     assert not other.requests
 
 
-def test_after_the_first_word_nobody_else_is_asked(app, model_server, other):
+def test_after_the_first_word_nobody_else_is_asked_and_the_reply_is_stored_under_its_models_name(
+    app, model_server, other
+):
     client = app.test_client()
-    model_server.main.queue(CutStream(2), SseError(2))
-    for session in ("cut", "error"):
-        *_, last, _ = stream(client, "Hello", session_id=session)
-        assert history(client, session)[-1][1].startswith("piece 0 piece 1") and last["model"] == "main-model"
+    model_server.main.queue(CutStream(2))
+    *_, last, _ = stream(client, "Hello", session_id="cut")
+    assert history(client, "cut")[-1][1].startswith("piece 0 piece 1") and last["model"] == "main-model"
     assert not other.requests
-
-
-def test_a_fallback_models_reply_that_breaks_off_is_stored_under_its_name(app, model_server, other):
-    client = app.test_client()
     model_server.main.default = lambda body: LASTING
     other.main.queue(CutStream(2))
     first, *_, last, _ = stream(client, "Hello", session_id="s")

@@ -2,7 +2,6 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
@@ -10,7 +9,6 @@ from flask.testing import FlaskClient
 from tests.http import append, chat, good, read_all, said
 from tests.jobs import jobs_done
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import Text, ToolCalls
 
 ADA, TEAM = {"user_id": "ada"}, {"space": "team"}
 
@@ -28,10 +26,6 @@ def talk(model_app, model_server):
     return talk
 
 
-def first(talk: Talk) -> dict[str, Any]:
-    return next(one for one in talk.facts() if "walnuts" in one["text"])
-
-
 def forgotten(client: FlaskClient, owner: str = "users/ada") -> int:
     """The figure, once its time is seen to be now, or none."""
     stored = good(client.get(f"/api/{owner}"))
@@ -40,44 +34,6 @@ def forgotten(client: FlaskClient, owner: str = "users/ada") -> int:
     assert last is None or datetime.now(UTC) - datetime.fromisoformat(last) < timedelta(minutes=5)
     assert "walnut" not in json.dumps(stored)
     return int(count)
-
-
-# -- each way of forgetting
-
-
-def by_the_page(talk: Talk) -> None:
-    good(talk.client.post("/api/facts/forget", json={"ids": [one["id"] for one in talk.facts()], **ADA}))
-
-
-def by_its_address(talk: Talk) -> None:
-    good(talk.client.delete(f"/api/facts/{first(talk)['id']}"))
-
-
-def with_its_message(talk: Talk) -> None:
-    good(talk.client.delete(f"/api/sessions/s/messages/{first(talk)['source_message_id']}"))
-
-
-def with_its_session(talk: Talk) -> None:
-    good(talk.client.delete("/api/sessions/s"))
-
-
-def in_talk(talk: Talk) -> None:
-    meant = first(talk)["id"]
-    talk.say("Forget that I'm allergic to walnuts.")
-    talk.server.mini.queue({**digest_of(), "forget": [f"F{meant}"]})
-    jobs_done(talk.client, "summary", "index")
-
-
-def by_the_models_tool(talk: Talk) -> None:
-    call = {"fact": "Allergic to walnuts", "quote": "forget that I am allergic to walnuts"}
-    talk.server.main.queue(ToolCalls([("forget", call)]), Text("Done."))
-    chat(talk.client, "Please forget that I am allergic to walnuts.", session_id="s", recall="tools", **ADA)
-
-
-def by_a_policy(talk: Talk) -> None:
-    append(talk.client, "t", [said("Hello")], **ADA)
-    good(talk.client.put("/api/retention", json={"sessions": 1, "archive": False}))
-    jobs_done(talk.client, "retention")
 
 
 def corrected(talk: Talk) -> int:
@@ -89,72 +45,41 @@ def corrected(talk: Talk) -> int:
     return next(int(one["id"]) for one in talk.facts() if "Bergen" in one["text"])
 
 
-def after_a_correction(talk: Talk) -> None:
-    assert good(talk.client.delete(f"/api/facts/{corrected(talk)}"))["erased"]["facts"] == 2
-
-
-@pytest.mark.parametrize(
-    ("way", "count"),
-    [
-        *((by_the_page, 2), (by_its_address, 1), (with_its_message, 1), (with_its_session, 2), (in_talk, 1)),
-        *((by_the_models_tool, 1), (by_a_policy, 2), (after_a_correction, 1)),
-    ],
-)
-def test_each_way_of_forgetting_is_counted_for_its_owner_alone(talk, way, count):
+def test_each_way_of_forgetting_is_counted_for_its_owner_alone(talk):
+    """What is corrected or undone is not: it is still known, or never was."""
     assert forgotten(talk.client) == 0
-    way(talk)
-    left = {one["text"] for one in read_all(talk.client, "/api/facts", **ADA)}
-    assert left <= {"Allergic to walnuts", "Lives in Oslo"} and len(left) < 2
-    assert (forgotten(talk.client), forgotten(talk.client, "users/bob")) == (count, 0)
-
-
-def test_a_space_has_its_own_figure(talk):
+    good(talk.client.delete(f"/api/facts/{corrected(talk)}", query_string={"restore": "true"}))
+    assert forgotten(talk.client) == 0 and sorted(talk.texts()) == ["Allergic to walnuts", "Lives in Oslo"]
+    oslo = corrected(talk)
+    assert good(talk.client.delete(f"/api/facts/{oslo}"))["erased"]["facts"] == 2
+    assert forgotten(talk.client) == 1, "a fact and what it corrected count as one"
+    (walnuts,) = talk.facts()
+    talk.say("Forget that I'm allergic to walnuts.")
+    talk.server.mini.queue({**digest_of(), "forget": [f"F{walnuts['id']}"]})
+    jobs_done(talk.client, "summary", "index")
+    assert (forgotten(talk.client), forgotten(talk.client, "users/bob")) == (2, 0)
+    assert talk.facts() == []
     stated = good(talk.client.post("/api/facts", json={"text": "Ships on Fridays", **TEAM}))
     good(talk.client.delete(f"/api/facts/{stated['id']}", query_string=TEAM))
-    assert (forgotten(talk.client, "spaces/team"), forgotten(talk.client)) == (1, 0)
+    assert (forgotten(talk.client, "spaces/team"), forgotten(talk.client)) == (1, 2)
 
 
-# -- what is not forgotten
-
-
-def edit(talk: Talk) -> None:
-    message = first(talk)["source_message_id"]
-    chat(talk.client, "I am allergic to nothing.", session_id="s", replaces=message, **ADA)
-
-
-def archive(talk: Talk) -> None:
+@pytest.mark.parametrize("archived", [False, True])
+def test_what_goes_with_a_session_is_counted_unless_it_is_archived(talk, archived):
     append(talk.client, "t", [said("Hello")], **ADA)
-    good(talk.client.put("/api/retention", json={"sessions": 1, "archive": True}))
+    good(talk.client.put("/api/retention", json={"sessions": 1, "archive": archived}))
     jobs_done(talk.client, "retention")
+    assert read_all(talk.client, "/api/facts", **ADA) == [] and forgotten(talk.client) == (0 if archived else 2)
 
 
-def close(talk: Talk) -> None:
-    good(talk.client.put("/api/rules", json={"words": ["walnuts"], "close": True, **ADA}))
-
-
-def refuse(talk: Talk) -> None:
-    good(talk.client.put("/api/rules", json={"review": True, **ADA}))
+def test_what_was_refused_or_said_otherwise_is_not_counted(talk):
+    good(talk.client.put("/api/rules", json={"words": ["walnuts"], "close": True, "review": True, **ADA}))
     talk.say("I have a dog.")
     talk.server.mini.queue(digest_of(fact("Has a dog", 3, "I have a dog")))
     jobs_done(talk.client, "summary", "index")
     (dog,) = talk.facts(state="waiting")
     assert good(talk.client.post("/api/facts/review", json={"refused": [dog["id"]], **ADA}))["refused"] == 1
-
-
-def undo(talk: Talk) -> None:
-    good(talk.client.delete(f"/api/facts/{corrected(talk)}", query_string={"restore": "true"}))
-
-
-@pytest.mark.parametrize(
-    ("way", "left"),
-    [
-        (edit, set()),  # the message after it went as well
-        (archive, set()),
-        (close, {"Lives in Oslo"}),
-        *((way, {"Allergic to walnuts", "Lives in Oslo"}) for way in (refuse, undo)),
-    ],
-)
-def test_what_was_said_otherwise_or_is_still_kept_is_not_counted(talk, way, left):
-    way(talk)
-    assert {one["text"] for one in read_all(talk.client, "/api/facts", **ADA)} == left
-    assert forgotten(talk.client) == 0
+    assert talk.texts() == ["Lives in Oslo"] and forgotten(talk.client) == 0
+    message = talk.facts()[0]["source_message_id"]
+    chat(talk.client, "I live in Bergen.", session_id="s", replaces=message, **ADA)
+    assert talk.facts() == [] and forgotten(talk.client) == 0

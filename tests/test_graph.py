@@ -41,22 +41,26 @@ def test_a_link_rests_on_the_words_of_its_fact(talk):
     assert edges(talk, entity="Lyon") == []
 
 
-@pytest.mark.parametrize(
-    ("quote", "said_", "wrong"),
-    [
-        ("my sister Ida", "I saw my sister Ida.", link("Ida", "lives in", "Porto")),  # nobody said Porto
-        ("my sister Ida", "I saw my sister Ida. Porto is far.", link("Porto", "is", "far")),  # not in the quote
-        ("doesn't live in Porto", "Ida doesn't live in Porto.", link("Ida", "lives in", "Porto")),  # the opposite
-        ("my sister Ida", "I saw my sister Ida.", link("Ida", "is", "ida")),  # of one thing with itself
-        ("my sister Ida", "I saw my sister Ida.", link("Ida", "", "my sister")),
-        ("my sister Ida", "I saw my sister Ida.", {"subject": "Ida"}),
-        ("my sister Ida", "I saw my sister Ida.", "Ida is my sister"),
-    ],
-)
-def test_a_link_that_was_not_said_is_left_out_and_its_fact_stays(talk, quote, said_, wrong):
-    about = "Ida doesn't live in Porto" if "n't" in quote else "Knows Ida"
-    talk.hear(said_, said("Is she in Lisbon?", "assistant"), reply=digest_of(fact(about, 1, quote, links=[wrong])))
-    assert (talk.texts(), edges(talk, entity="Ida")) == ([about], [])
+def test_a_link_that_was_not_said_is_left_out_and_its_fact_stays(model_app, model_server):
+    saw, with_porto = ("my sister Ida", "I saw my sister Ida."), ("my sister Ida", "I saw my sister Ida. Porto is far.")
+    denied = ("doesn't live in Porto", "Ida doesn't live in Porto.")
+    for number, ((quote, text), wrong) in enumerate(
+        (
+            (saw, link("Ida", "lives in", "Porto")),  # nobody said Porto
+            (with_porto, link("Porto", "is", "far")),  # not in the quote
+            (denied, link("Ida", "lives in", "Porto")),  # the opposite
+            (saw, link("Ida", "is", "ida")),  # of one thing with itself
+            (saw, link("Ida", "", "my sister")),
+            (saw, {"subject": "Ida"}),
+            (saw, "Ida is my sister"),
+        )
+    ):
+        talk, about = (
+            Talk(model_app, model_server, f"s{number}"),
+            "Ida doesn't live in Porto" if "n't" in quote else "Knows Ida",
+        )
+        talk.hear(text, said("Is she in Lisbon?", "assistant"), reply=digest_of(fact(about, 1, quote, links=[wrong])))
+        assert (talk.texts(), edges(talk, entity="Ida")) == ([about], [])
 
 
 def test_without_the_setting_nothing_is_asked_for_and_nothing_stored(make_app, model_server):
@@ -73,7 +77,7 @@ def test_without_the_setting_nothing_is_asked_for_and_nothing_stored(make_app, m
 # -- names
 
 
-@pytest.mark.parametrize("sister", ["my sister", "user's sister", "the user's sister"])
+@pytest.mark.parametrize("sister", ["my sister", "the user's sister"])
 def test_all_names_of_somebody_lead_to_one_entity(talk, sister):
     doctor = fact("The sister is a doctor", 1, "My sister is a doctor", links=[link(sister, "works as", "doctor")])
     talk.hear("My sister is a doctor.", reply=digest_of(doctor))
@@ -171,18 +175,15 @@ NAMED = {"quote": "My sister Ida"}
 THEN, NOW = ["Ida -lives in-> Porto", "user -sister-> Ida"], ["Ida -lives in-> Lyon", "user -sister-> Ida"]
 
 
-def test_a_correction_closes_the_links_and_the_past_can_be_read(moved):
+def test_a_correction_or_an_edit_closes_the_links_and_the_past_can_be_read(moved):
     assert edges(moved, entity="Ida") == NOW
     assert edges(moved, entity="Ida", as_of="2026-04-01T00:00:00Z") == THEN
     assert edges(moved, entity="Ida", as_of="2026-01-01T00:00:00Z") == []
-
-
-def test_an_edited_fact_keeps_the_links_that_its_words_still_name(moved):
     facts = {one["text"]: one["id"] for one in moved.facts()}
     edits = {"Ida lives in Lyon": "Ida lives in Nice", "Has a sister called Ida": "Ida is a sister of mine"}
     for old, new in edits.items():
         good(moved.client.patch(f"/api/facts/{facts[old]}", json={"text": new}))
-    assert edges(moved, entity="Ida") == NOW[1:]
+    assert edges(moved, entity="Ida") == NOW[1:], "an edited fact keeps the links that its words still name"
 
 
 def test_links_go_along_with_an_export_and_with_an_erased_person(model_app, model_server):

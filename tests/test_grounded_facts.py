@@ -270,19 +270,15 @@ def corrected(talk: Talk, before: str, old: dict[str, Any], after: str, new: dic
     talk.hear(said(after, created_at="2024-06-01T00:00:00Z"), reply=digest_of(new))
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["named by the mini model", "found by rule"])
+NO_NUTS = ("I'm allergic to nuts.", "Is allergic to nuts", "Actually I'm not allergic.", "Is not allergic to nuts")
+
+
 @pytest.mark.parametrize(
-    ("before", "old", "after", "new"),
+    ("before", "old", "after", "new", "named"),
     [
-        ("I live in Bergen.", "Lives in Bergen", "No, I moved to Lyon.", "Lives in Lyon"),
-        ("The meeting is on the 12th.", "Meeting is on the 12th", "Actually it's the 14th.", "Meeting is on the 14th"),
-        ("My daughter is Ada.", "Daughter is Ada", "Her name is not Ada but Ida.", "Daughter is Ida"),
-        (
-            "I'm allergic to nuts.",
-            "Is allergic to nuts",
-            "Actually I'm not allergic to nuts.",
-            "Is not allergic to nuts",
-        ),
+        ("I live in Bergen.", "Lives in Bergen", "No, I moved to Lyon.", "Lives in Lyon", True),
+        ("My daughter is Ada.", "Daughter is Ada", "Her name is not Ada but Ida.", "Daughter is Ida", False),
+        (*NO_NUTS, False),
     ],
 )
 def test_what_is_corrected_leaves_the_head_at_once(talk, before, old, after, new, named):
@@ -296,23 +292,23 @@ def test_what_is_corrected_leaves_the_head_at_once(talk, before, old, after, new
     assert talk.texts(as_of="2024-07-01") == [new]
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_the_fact_that_is_corrected_has_numbers_in_other_words(talk, named):
+def test_the_fact_that_is_corrected_has_numbers_in_other_words(model_app, model_server):
     """As in another language: the rest of the fact stays as it was."""
     told = "We leave for Galicia on Friday at 7:15"
-    talk.hear(told, reply=digest_of(fact("The tour leaves for Galicia on Friday at 7:15", 1, told)))
     text, quote = "A orquestra parte para a Galiza na quinta-feira às 7:15", "Afinal partimos na quinta-feira"
-    talk.hear(f"{quote}, à mesma hora.", reply=digest_of(fact(text, 2, quote, supersedes=[1] if named else [])))
-    assert (text in talk.texts()) is named
+    for named in (True, False):
+        talk = Talk(model_app, model_server, f"s{named}")
+        talk.hear(told, reply=digest_of(fact("The tour leaves for Galicia on Friday at 7:15", 1, told)))
+        supersedes = [talk.facts()[0]["id"]] if named else []
+        talk.hear(f"{quote}, à mesma hora.", reply=digest_of(fact(text, 2, quote, supersedes=supersedes)))
+        assert (text in talk.texts()) is named
 
 
 @pytest.mark.parametrize(
     ("text", "old", "said", "worked_out", "invented"),
     [
         ("The table is {} cm long", "212", "It has to come out twelve centimetres shorter", "200", "180"),
-        ("{} guests come to dinner", "Six", "Three more are coming", "9", "12"),
         ("Der Tisch kostet {} Euro", "3.400", "Er zahlt 900 Euro weniger", "2.500", "2.700"),
-        ("La mesa mide {} cm", "180", "Tiene que ser 15 cm más corta", "165", "150"),
     ],
 )
 def test_a_correction_may_add_what_was_said_to_the_number_that_it_corrects(talk, text, old, said, worked_out, invented):
@@ -323,19 +319,19 @@ def test_a_correction_may_add_what_was_said_to_the_number_that_it_corrects(talk,
     assert talk.counts() == {"added": 1, "superseded": 1, "repeated": 0, "refused": 1}
 
 
-@pytest.mark.parametrize(
-    ("before", "old", "after", "new"),
-    [
-        ("I like tea.", "Likes tea", "Actually I like coffee.", "Likes coffee"),
-        ("I have a dog named Rex.", "Has a dog named Rex", "I have a dog named Max now.", "Has a dog named Max"),
-        ("I work at Acme.", "Works at Acme", "I work at Initech.", "Works at Initech"),  # perhaps at both
-        ("I live in Bergen, Norway.", "Lives in Bergen, Norway", "I live in Bergen.", "Lives in Bergen"),
-        ("Rent is 800 euros.", "Rent is 800 euros", "No, budget is 900 euros.", "Budget is 900 euros"),
-    ],
-)
-def test_what_is_no_correction_stands_beside_it(talk, before, old, after, new):
-    corrected(talk, before, fact(old, 1, before), after, fact(new, 4, after))
-    assert talk.texts() == [new, old]
+def test_what_is_no_correction_stands_beside_it(model_app, model_server):
+    for number, (before, old, after, new) in enumerate(
+        (
+            ("I like tea.", "Likes tea", "Actually I like coffee.", "Likes coffee"),
+            ("I have a dog named Rex.", "Has a dog named Rex", "I have a dog named Max now.", "Has a dog named Max"),
+            ("I work at Acme.", "Works at Acme", "I work at Initech.", "Works at Initech"),  # perhaps at both
+            ("I live in Bergen, Norway.", "Lives in Bergen, Norway", "I live in Bergen.", "Lives in Bergen"),
+            ("Rent is 800 euros.", "Rent is 800 euros", "No, budget is 900 euros.", "Budget is 900 euros"),
+        )
+    ):
+        talk = Talk(model_app, model_server, f"s{number}")
+        corrected(talk, before, fact(old, 1, before), after, fact(new, 4, after))
+        assert talk.texts() == [new, old]
 
 
 def test_a_correction_in_the_same_digest_closes_what_was_said_before(talk):

@@ -60,38 +60,35 @@ ROLES = ("user", "assistant", "user", "assistant", "tool", "tool", "assistant", 
 EACH = 9  # tokens of each of these
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ({"first": 3, "last": 3}, [3, 4, 5, 6, 7]),
-        ({"first": 1, "last": 1}, [1, 2]),
-        ({"first": 4, "last": 4}, [4, 5, 6]),
-        ({"first": 6, "last": 6}, [4, 5, 6]),
-        ({"keep": True, "first": 2, "last": 7}, [1, 2, 8, 9]),
-        ({"keep": True, "first": 3, "last": 5}, [1, 2, 4, 5, 6, 7, 8, 9]),
-        ({"first": -2, "last": -1}, [8, 9]),
-        ({"first": -9, "last": 1}, [1, 2]),
-        ({"first": 8, "last": -1}, [8, 9]),
-        ({"keep": True, "first": -2, "last": -1}, [1, 2, 3, 4, 5, 6, 7]),
-        ({"ids": [1, 6]}, [1, 2, 4, 5, 6]),
-        ({"keep": True, "ids": [8, 9]}, [1, 2, 3, 4, 5, 6, 7]),
-        ({"tokens": 7 * EACH}, [1, 2]),
-        ({"tokens": 7 * EACH - 1}, [1, 2, 3, 4, 5, 6, 7]),
-        ({"tokens": 2 * EACH}, [1, 2, 3, 4, 5, 6, 7]),
-        ({"tokens": 2 * EACH - 1}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
-        ({"tokens": 9 * EACH}, []),
-    ],
-)
-def test_no_answer_is_left_without_its_question_and_no_result_without_its_call(client, body, expected):
-    append(client, "s", [said(f"Words of {number:03}.", role) for number, role in enumerate(ROLES)])
-    messages = stored(client, "s")
-    assert {one["tokens"] for one in messages} == {EACH}
-    if "ids" in body:  # above, by their positions
-        body = {**body, "ids": [messages[position - 1]["id"] for position in body["ids"]]}
-    assert change(client, "hide", **body) == (expected, [])
-    assert hidden(client) == expected
-    assert change(client, "hide", **body) == ([], []), "again, it changes nothing"
-    assert change(client, "show") == ([], expected)
+def test_no_answer_is_left_without_its_question_and_no_result_without_its_call(client):
+    for number, (body, expected) in enumerate(
+        (
+            ({"first": 3, "last": 3}, [3, 4, 5, 6, 7]),
+            ({"first": 1, "last": 1}, [1, 2]),
+            ({"first": 4, "last": 4}, [4, 5, 6]),
+            ({"first": 6, "last": 6}, [4, 5, 6]),
+            ({"keep": True, "first": 3, "last": 5}, [1, 2, 4, 5, 6, 7, 8, 9]),
+            ({"first": -2, "last": -1}, [8, 9]),
+            ({"first": -9, "last": 1}, [1, 2]),
+            ({"keep": True, "first": -2, "last": -1}, [1, 2, 3, 4, 5, 6, 7]),
+            ({"ids": [1, 6]}, [1, 2, 4, 5, 6]),
+            ({"keep": True, "ids": [8, 9]}, [1, 2, 3, 4, 5, 6, 7]),
+            ({"tokens": 7 * EACH}, [1, 2]),
+            ({"tokens": 7 * EACH - 1}, [1, 2, 3, 4, 5, 6, 7]),
+            ({"tokens": 2 * EACH - 1}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            ({"tokens": 9 * EACH}, []),
+        )
+    ):
+        session = f"s{number}"
+        append(client, session, [said(f"Words of {at:03}.", role) for at, role in enumerate(ROLES)])
+        messages = stored(client, session)
+        assert {one["tokens"] for one in messages} == {EACH}
+        if "ids" in body:  # above, by their positions
+            body = {**body, "ids": [messages[position - 1]["id"] for position in body["ids"]]}
+        assert change(client, "hide", session, **body) == (expected, []), body
+        assert hidden(client, session) == expected
+        assert change(client, "hide", session, **body) == ([], []), "again, it changes nothing"
+        assert change(client, "show", session) == ([], expected)
 
 
 def test_a_summary_reads_no_hidden_message_and_goes_back_for_one_that_is_shown_again(ada):
@@ -146,22 +143,14 @@ def test_what_can_not_be_hidden_is_refused_and_nothing_changes(ada):
     elsewhere = stored(ada.client, "t")[0]["id"]
     for call, body, status, code in (
         ("hide", {}, 422, "invalid_fields"),
-        ("hide", {"first": 1}, 422, "invalid_fields"),
         ("hide", {"first": 2, "last": 1}, 422, "invalid_fields"),
         ("hide", {"first": 0, "last": 1}, 422, "invalid_fields"),
         ("hide", {"first": 1, "last": 2, "tokens": 5}, 422, "invalid_fields"),
-        ("hide", {"keep": True}, 422, "invalid_fields"),
-        ("hide", {"keep": True, "tokens": 5}, 422, "invalid_fields"),
         ("hide", {"tokens": -1}, 422, "invalid_fields"),
         ("hide", {"first": 1, "last": 5}, 422, "no_such_position"),
-        ("hide", {"keep": True, "first": 5, "last": 5}, 422, "no_such_position"),
         ("show", {"first": 5, "last": 5}, 422, "no_such_position"),
-        ("show", {"last": 1}, 422, "invalid_fields"),
         ("hide", {"first": -1, "last": -2}, 422, "invalid_fields"),
-        ("hide", {"first": -5, "last": -1}, 422, "no_such_position"),
         ("hide", {"first": 3, "last": -3}, 422, "no_such_position"),
-        ("hide", {"first": 1, "last": 2, "ids": [1]}, 422, "invalid_fields"),
-        ("hide", {"ids": [1], "tokens": 5}, 422, "invalid_fields"),
         ("hide", {"ids": []}, 422, "invalid_fields"),
         ("hide", {"ids": [10**9]}, 404, "message_not_found"),
         ("show", {"ids": [elsewhere]}, 404, "message_not_found"),

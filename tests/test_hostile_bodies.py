@@ -264,7 +264,7 @@ def test_unknown_keys_are_named_unless_there_are_very_many(shared: FlaskClient) 
     assert all(len(name) <= 100 for name in found["fields"])
 
 
-@pytest.mark.parametrize("opened", ["[", '{"":', '["",{"x":'])
+@pytest.mark.parametrize("opened", ["[", '["",{"x":'])
 def test_a_body_that_is_nested_deeply_is_refused(shared: FlaskClient, opened: str) -> None:
     for count in (101, 5_000):
         found = refused(shared, "/v1/embeddings", '{"input":' + opened * count, 400)
