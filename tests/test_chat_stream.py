@@ -10,6 +10,7 @@ from app import engine_of
 from memory.llm import StreamEnd, TextDelta
 from models.owners import Usage
 from tests.http import ask, chat, events, failed, history, jobs, stored, stream, streamed_text
+from tests.http import summary as summary_of
 from tests.model_server import CutStream, Dictation, Status, Text, at, prompts
 
 
@@ -32,6 +33,20 @@ def test_the_memory_comes_first_then_pieces_then_usage_then_done(client, model_s
     assert len({event["id"] for event in (first, *pieces, last)}) == 1
     assert done == "[DONE]"
     assert assistant["content"] == "Green tea, then."
+
+
+def test_streamed_and_plain_say_the_same(make_app, model_server):
+    client = make_app(**at(model_server, summary_mode="inline")).test_client()
+    for session in ("plain", "streamed"):
+        chat(client, "I have a dog called Rex.", session_id=session, name="Ann")
+    model_server.main.queue(Text("Rex it is."), Text("Rex it is."))
+    plain = chat(client, "What is my dog called?", session_id="plain")
+    first, *_, last, _ = stream(client, "What is my dog called?", session_id="streamed")
+    assert first["memory"] == plain["memory"] and last["usage"] == plain["usage"]
+    one, other = prompts(model_server)[-2:]
+    assert one == other
+    assert history(client, "plain") == history(client, "streamed")
+    assert summary_of(client, "plain")["latest"]["version"] == summary_of(client, "streamed")["latest"]["version"] == 2
 
 
 def test_pieces_leave_the_moment_they_are_written(client, model_server):

@@ -7,10 +7,11 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.knowledge.supersession import find_corrections
+from tests.application import statements
 from tests.http import append, chat, find, good, said
 from tests.knowledge import Talk, fact
 from tests.knowledge import digest_of as digest
-from tests.model_server import Text, ToolCalls
+from tests.model_server import ModelServer, Text, ToolCalls
 from tests.prompt_structure import of_result
 from tests.recall import last, words
 from tests.test_mcp import use
@@ -97,6 +98,17 @@ def test_a_summary_of_another_session_is_shown_with_what_was_corrected_since(mod
     assert "Facts and figures: They ask 400 euros in all" in last(model_server)
     assert not any("They ask" in text for text in words(answer))
     assert shown(answer) == ["480 now"], "its own summary says what was corrected in the session itself"
+
+
+def test_a_turn_asks_once_for_corrections_and_only_if_there_are_any(talk, model_server: ModelServer):
+    append(talk.client, "bobs", [said(OLD)], user_id="bob")
+    asked = {}
+    for user in ("ada", "bob"):
+        with statements(engine_of(talk.app).database) as sent:
+            answer = chat(talk.client, QUESTION, temporary=True, user_id=user)
+        assert OLD in words(answer)
+        asked[user] = sum("superseded AS" in statement or "superseded(" in statement for statement in sent)
+    assert asked == {"ada": 1, "bob": 0} and "480" not in last(model_server)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str, str]] = {  # made when needed
     "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(100), "a.png", "document_type_unknown"),
     "a picture as text": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(range(1, 256)) * 9, "a.txt", "document_not_text"),
     "UTF-16 without a mark": (lambda: "Hello there".encode("utf-16-le"), "a.txt", "document_not_text"),
+    "no words": (lambda: b" \n \n", "a.md", "document_empty"),
     "nothing but scripts": (lambda: b"<script>alert(1)</script><style>p {}</style>", "a.html", "document_empty"),
     "too many words": (lambda: b"word " * 500_000, "a.txt", "document_too_long"),
     "too many words on a page": (lambda: b"<p>" + b"word " * 500_000, "a.html", "document_too_long"),
