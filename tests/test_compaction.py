@@ -85,7 +85,7 @@ def test_consecutive_prompts_share_all_but_the_last_message(make_app, model_serv
     assert not any("<memory now" in message["content"] for prompt in sent for message in prompt[:-1])
 
 
-@pytest.mark.parametrize(("least", "most"), [(0, 4), (4, 6)])
+@pytest.mark.parametrize(("least", "most"), [(0, 4), (2, 6), (4, 6)])
 def test_a_fold_keeps_the_last_messages_word_for_word(make_app, model_server, least, most):
     limits = {"tail_messages_min": least, "tail_messages_max": most}
     client = make_app(**at(model_server, summary_mode="inline", **limits)).test_client()
