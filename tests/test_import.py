@@ -163,12 +163,21 @@ def test_anothers_sessions_of_the_same_ids_stay_as_they_are(talk):
     assert content(export(talk, "bob")) == content(before)
 
 
+def test_another_conversation_of_the_same_id_is_left_alone(talk):
+    before = export(talk)
+    good(talk.delete("/api/users/ada"))
+    append(talk, "tea", [said("Something else.")], user_id="ada")
+    append(talk, "home", [said("I live in Tallinn.", created_at="2026-03-01T10:00:00.123456Z")])  # nobody's
+    assert good(bring_in(talk, before))["renamed"] == {"tea": "tea-2"}
+    assert stored(talk, "tea") == [("user", "Something else.")]
+    assert stored(talk, "home") == [("user", "I live in Tallinn.")]
+
+
 def test_a_session_that_went_another_way_meanwhile_is_left_alone(talk):
     first = chat(talk, "I have a cat.", session_id="pets", user_id="ada")
     before = export(talk)
     chat(talk, "I have a dog.", session_id="pets", user_id="ada", replaces=first["user_message_id"])
     assert "I have a cat." not in json.dumps(export(talk)), "replaced messages are left out"
-    append(talk, "tea", [said("Which tea?")])  # of nobody
     for created in (2, 0):
         done = good(bring_in(talk, before))
         assert (done["renamed"], done["created"]["messages"]) == ({"pets": "pets-2"}, created)
@@ -332,7 +341,7 @@ WRONG: tuple[tuple[Any, str], ...] = (
 def test_what_is_wrong_is_named_and_nothing_is_stored(shared):
     for document, param in WRONG:
         refused(shared, document, "invalid_import", param)
-    for document in ({}, {"format": "other-export", "version": 1}, [{"id": "s"}]):
+    for document in ({}, {"format": "other-export", "version": 1}, [{"id": "s"}], [1]):
         refused(shared, document, "unknown_format", None)
     refused(shared, a_document(version=2), "export_version_unknown", "version")
     for data in (b"", json.dumps(a_document(a_session(), a_session())).encode()[:-40]):

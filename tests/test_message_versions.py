@@ -274,6 +274,20 @@ def test_a_summary_the_person_wrote_stays_theirs(client, model_server):
     assert version(client)["through"] == 4
 
 
+def test_a_summary_that_was_being_made_of_replaced_messages_is_not_stored(app, client, model_server):
+    ids = talk(client, "one", "two")
+    release = threading.Event()
+    stale = digest_of(fact("Says two", 3, "two"), data=["stale"])
+    model_server.mini.queue(Delay(release, stale), digest_of(data=["fresh"]))
+    came = len(model_server.requests)
+    with meanwhile(lambda: engine_of(app).job_queue.run_due(["summary"])):
+        model_server.wait_for_requests(came + 1)
+        talk(client, "deux", replaces=ids[-1])
+        release.set()
+    assert version(client)["sections"]["data"] == ["fresh"]
+    assert client.get("/api/facts?session_id=s").json["items"] == []
+
+
 # -- facts
 
 

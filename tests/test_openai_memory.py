@@ -516,6 +516,19 @@ def test_memory_stands_in_the_question_when_a_request_ends_with_results(client, 
     assert turn["finish_reason"] == "tool_calls"
 
 
+def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client, model_server):
+    model_server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
+    calling = answered(client, talk("Look it up."))
+    results = [result(call, f"result {place}") for place, call in enumerate(calling["tool_calls"])]
+    complete(client, results)
+    prompt = sent(model_server)[-1]["messages"]
+    assert [message["role"] for message in prompt] == ["user", "assistant", "tool", "tool"]
+    assert prompt[1]["tool_calls"] == calling["tool_calls"] and prompt[2:] == results
+    assert in_sequence(prompt)
+    complete(client, results)  # once more
+    assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "tool", "tool", "assistant"]
+
+
 CALLING, BEFORE_CALLING = assistant(None, tool_calls=CALLS), assistant("I will.", tool_calls=CALLS)
 
 

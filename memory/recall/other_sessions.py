@@ -10,8 +10,7 @@ Beside the excerpts of a search, the summary of another session that fits best i
 tokens that they have left, so it never replaces a message.
 
 Invariants:
-- Nothing of a conversation with an unremembered message is shown, not even its title (test_other_sessions,
-  test_nearest_summary).
+- Nothing of a conversation with an unremembered message is shown, not even its title (test_other_sessions).
 """
 
 from collections import defaultdict
