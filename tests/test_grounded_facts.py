@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate
 from memory.quoting import comparable
-from models.facts import FactDraft
+from models.facts import Fact, FactDraft
 from models.messages import Message
 from tests.http import append, chat, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
@@ -30,6 +30,68 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
     except Ungrounded as reason:
         return str(reason)
     return None
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "known", "stands"),
+    [
+        (
+            "由美の母のアムロジピンは10ミリになった。",
+            "アムロジピンは倍になったそうです。",
+            "由美の母はアムロジピンを毎朝5ミリ飲んでいる。",
+            True,
+        ),
+        (
+            "Their mother takes 10 mg of amlodipine.",
+            "They doubled the amlodipine.",
+            "Their mother takes 5 mg of amlodipine.",
+            True,
+        ),
+        (
+            "Toma 10 mg de enalapril por la noche.",
+            "Vuelvo a la mitad del enalapril, pero por la noche.",
+            "Toma 20 mg de enalapril.",
+            True,
+        ),
+        (
+            "Their mother takes 15 mg of amlodipine.",
+            "They doubled the amlodipine.",
+            "Their mother takes 5 mg of amlodipine.",
+            False,
+        ),
+        (
+            "Their mother takes 10 mg of amlodipine.",
+            "They changed the amlodipine.",
+            "Their mother takes 5 mg of amlodipine.",
+            False,
+        ),
+        ("Nimmt 40 mg Pantoprazol.", "Der Arzt hat das Pantoprazol verdoppelt.", "Nimmt 20 mg Pantoprazol.", True),
+        (
+            "La dose de lévothyrox est de 50 µg.",
+            "On a réduit le lévothyrox de moitié.",
+            "La dose de lévothyrox est de 100 µg.",
+            True,
+        ),
+        ("La bisoprololo è ora 5 mg.", "Mi hanno dimezzato il bisoprololo.", "Il bisoprololo è 10 mg.", True),
+        ("Toma 1000 mg de metformina.", "Passei para o dobro da metformina.", "Toma 500 mg de metformina.", True),
+        ("Bierze 40 mg atorwastatyny.", "Atorwastatyny mam brać dwa razy tyle.", "Bierze 20 mg atorwastatyny.", True),
+        ("Принимает 25 мг метопролола.", "Метопролол уменьшили вдвое.", "Принимает 50 мг метопролола.", True),
+        ("每天吃20毫克阿托伐他汀。", "阿托伐他汀加倍了。", "每天吃10毫克阿托伐他汀。", True),
+        ("와파린을 4mg 먹는다.", "와파린이 두 배로 늘었어요.", "와파린을 2mg 먹는다.", True),
+        ("Runs 21 km on Sundays.", "I run half of that now.", "Runs 42 km on Sundays.", True),
+        ("Runs 14 km on Sundays.", "I run half of that now.", "Runs 42 km on Sundays.", False),
+        ("The rent is 2400 euros.", "The rent was halved.", "The rent is 1200 euros.", True),
+    ],
+)
+def test_what_is_doubled_or_halved_follows_from_the_fact_that_it_corrects(text, said, known, stands):
+    old = Fact(7, known, SAID_ON, SAID_ON)
+    grounding = Grounding([Message(1, "s", 1, "user", said, SAID_ON, 1)], [known], [old])
+    try:
+        grounding.check(FactDraft(text, 1, said, supersedes=(7,)))
+    except Ungrounded as reason:
+        assert (str(reason), stands) == (NUMBER, False)
+    else:
+        assert stands
 
 
 # -- what rests on the person's words
@@ -107,6 +169,9 @@ def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote):
         ("Wyjeżdża 7 marca", "Wyjeżdżam pojutrze"),
         ("Едет в Тулу 7 марта", "Послезавтра еду в Тулу"),
         ("Taşınma günü 9 Mart 2024 cumartesi", "Cumartesi günü taşınıyorum"),
+        ("手術は一日延びて2024-03-07(木)になった。", "手術は一日延びて木曜になりました。"),
+        ("手术改到2024-03-07。", "手术改到星期四了。"),
+        ("約束は2024/03/08の午後です", "約束は金曜の午後に変わりました"),
         ("Переїжджає 7 березня 2024", "Переїжджаю післязавтра"),
         ("2024年3月15日に引っ越す", "来週の金曜日に引っ越します"),
         ("이사는 2024년 3월 15일", "이사는 다음 주 금요일이에요"),

@@ -52,6 +52,7 @@ MULTIPLIERS: dict[str, int] = table(lambda language: language.multipliers)
 ONE = pattern(lambda language: language.one)
 DATE = pattern(lambda language: language.calendar_dates)
 RELATIVE_TIME = pattern(lambda language: language.calendar_words)
+FACTORS = pattern(lambda language: language.factors)
 QUARTERS = pattern(lambda language: language.quarters)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
@@ -177,7 +178,8 @@ class Grounding:
     def _are_numbers_known(self, draft: FactDraft, source: Message, content: str) -> bool:
         """Return whether each number stands in the source or in a statement about the same thing, or follows from one.
 
-        One follows from the fact that is corrected, else from the nearest statements, by a number of the source.
+        One follows from the fact that is corrected, else from the nearest statements, by a number of the source, or
+        where the source says that it is twice or half as much.
         """
         text = draft.text
         of_source = _forms(content) | {str(source.created_at.year + years) for years in (-1, 0, 1)}
@@ -192,10 +194,14 @@ class Grounding:
         elsewhere = _all_forms([*corrected, *(other for other, count in shared_topics.items() if count)])
         changed = _all_forms(corrected or [other for other, count in shared_topics.items() if count == most])
         steps = {step for size in map(int, _forms(content)) if size != 1 for step in (size, -size)}  # "a" may mean 1
-        return all(
-            forms & elsewhere or any(str(int(number) + step) in changed for number in forms for step in steps)
-            for forms in missing
-        )
+        is_scaled = FACTORS.search(content) is not None
+
+        def before(number: int) -> set[str]:
+            """Return what the number may have been before it was changed."""
+            halved_or_doubled = {2 * number, number // 2 if number % 2 == 0 else number} if is_scaled else set()
+            return {str(value) for value in halved_or_doubled.union(number + step for step in steps)}
+
+        return all(forms & elsewhere or any(before(int(number)) & changed for number in forms) for forms in missing)
 
     def _denies_as_before(self, text: str, content: str) -> bool:
         """Return whether the text denies only what known statements deny, and the source does not speak of.

@@ -128,6 +128,7 @@ class Language(_Data):
     one: Pattern = ""  # what may stand for one
     negations: Pattern = ""
     negatives: Pattern = ""  # what says "not" without a negation: "hates", "vegan"
+    factors: Pattern = ""  # words that double a number or halve it: "twice"
     quarters: Pattern = ""  # parts of an hour: "half past"
     dates: Pattern = ""  # beside the names of months in `times`
     relative_times: Pattern = ""  # what a date may have been worked out from, beside the units in `times`
