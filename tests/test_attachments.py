@@ -119,6 +119,7 @@ WRONG = [
     ([{"type": "image_url", "image_url": {"url": "http://example.org/a.png"}}], "message.content.0.image_url.url"),
     ([{"type": "image_url", "image_url": {"url": url(PNG, "image/heic")}}], "message.content.0.image_url.url"),
     ([{"type": "image_url", "image_url": {"url": "data:image/png;base64,%%%"}}], "message.content.0.image_url.url"),
+    ([{"type": "image_url", "image_url": {"url": "data:image/png,a"}}], "message.content.0.image_url.url"),
     ([{"type": "image_url", "image_url": "https://a/b"}], "message.content.0.image_url"),
     ([file(b"%PDF-1.7\x00\x01", "a.pdf", "application/pdf")], "message.content.0.file.file_data"),
     ([file("a", "a\nb")], "message.content.0.file.filename"),

@@ -151,6 +151,7 @@ def test_what_can_not_be_hidden_is_refused_and_nothing_changes(ada):
         ("show", {"first": 5, "last": 5}, 422, "no_such_position"),
         ("hide", {"first": -1, "last": -2}, 422, "invalid_fields"),
         ("hide", {"first": 3, "last": -3}, 422, "no_such_position"),
+        ("hide", {"first": 1, "last": 2, "ids": [1]}, 422, "invalid_fields"),
         ("hide", {"ids": []}, 422, "invalid_fields"),
         ("hide", {"ids": [10**9]}, 404, "message_not_found"),
         ("show", {"ids": [elsewhere]}, 404, "message_not_found"),
