@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.quoting import attribute, block, escape, excerpt_block, normalize, without_blocks
@@ -24,6 +24,7 @@ nasty = st.sampled_from([*markup, *line_ends, *hidden])
 anything = st.lists(nasty | st.text(max_size=12) | st.characters(), max_size=12).map("".join)
 
 
+@settings(max_examples=60)
 @given(anything)
 def test_text_has_no_tag_no_line_of_its_own_and_nothing_hidden(text):
     escaped = escape(text)

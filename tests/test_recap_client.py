@@ -87,7 +87,7 @@ def expected(other: InMemoryStore, ops: list[Op]) -> list[Any]:
     return [listed.pop(0) if isinstance(op, ListNamespacesOp) else plain(rest.pop(0)) for op in ops]
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(batches=st.lists(st.lists(OPS, min_size=1, max_size=6), min_size=1, max_size=6), sync=st.booleans())
 def test_the_store_does_what_langgraphs_own_does(live, batches, sync):
     store, other = RecapStore(live.url, user_id=f"p-{uuid.uuid4().hex}"), InMemoryStore()

@@ -192,6 +192,7 @@ odd_messages = st.fixed_dictionaries(
 )
 
 
+@settings(max_examples=50)
 @given(st.lists(odd_messages, max_size=6))
 def test_nothing_that_comes_in_is_too_odd_to_read(raw):
     conversation = Transcript.read(raw)
