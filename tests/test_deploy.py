@@ -216,7 +216,7 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
     with subprocess.Popen([recap, "serve"], cwd=folder, env=environ, stderr=subprocess.PIPE) as server:
         try:
             url = f"http://127.0.0.1:{port}"
-            assert eventually(lambda: is_up(url), 30.0)
+            assert eventually(lambda: is_up(url), 90.0)  # a busy machine's
             for path in ("/", "/static/js/main.js", "/openapi.json", "/docs/"):
                 assert httpx2.get(url + path, trust_env=False, verify=False).status_code == 200, path
             said = {"session_id": "cats", "user_id": "ada", "message": "My cat is called Miso."}
