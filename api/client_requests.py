@@ -1,4 +1,4 @@
-"""Turn the requests of other protocols into turns: parts that their translations share, names in headers, ids.
+"""Turn the requests of other protocols into turns: parts that their translations share, and ids.
 
 A body that is not of its protocol's form is refused with the place of its first fault (test_protocols).  What has no
 counterpart in a chat completion is left out, and a header of the answer says so: agents send their tools and settings
@@ -17,7 +17,7 @@ from flask import Response, g, request
 from marshmallow import ValidationError
 
 from api.blueprint import LIMITED
-from api.identity import caller, idempotency_key
+from api.identity import client_caller, header, idempotency_key, others_in_headers, storable, text_of_name
 from api.permissions import other_memories_to_read
 from api.streaming import ReplyEncoder, answer_turn
 from memory import tokens
@@ -25,10 +25,8 @@ from memory.llm import RawChunk, ToolCall
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
 from memory.turn.request import TurnFinished, TurnRequest, TurnStarted
-from models.owners import Caller
 from schemas import fields
-from schemas.chat import SPACES_READ_MAX
-from schemas.fields import ID, PARTS_MAX, USER_ID
+from schemas.fields import ID, PARTS_MAX
 from schemas.memory_report import WRITTEN
 
 Object = Mapping[str, Any]
@@ -157,65 +155,6 @@ class FirstCall:
 def given(parameters: Object) -> dict[str, Any]:
     """Return the parameters that are not null."""
     return {name: value for name, value in parameters.items() if value is not None}
-
-
-# -- whom a request names
-
-
-SPACE_HEADER = "X-Memory-Space"
-SPACES_HEADER, PERSON_HEADER = "X-Memory-Spaces", "X-Memory-Person"  # what the turn reads beside its own memory
-PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
-
-
-def client_caller(parameters: Object) -> Caller:
-    """Return the caller of a client's request. Raises NotFound, Forbidden and LimitReached as `caller` does.
-
-    The person is named in a header, else as `safety_identifier` or `user` (`metadata.user_id`). A key of one person
-    counts before them: many programs send a name of their own.
-    """
-    in_body = map(text_of_name, (parameters.get("safety_identifier"), parameters.get("user")))
-    person = g.principal.user_id or person_in_headers() or next(filter(None, in_body), "")
-    fits = g.principal.user_id is not None or USER_ID.fullmatch(person) is not None
-    return caller(storable(person, fits=fits) if person else None, space_in_header())
-
-
-def space_in_header() -> str | None:
-    """Return the name of the space that a request is made in, if a header says so."""
-    space = header(SPACE_HEADER)
-    return storable(space, fits=ID.fullmatch(space) is not None) if space else None
-
-
-def others_in_headers() -> tuple[list[str] | None, bool | None]:
-    """Return the spaces that the turn reads too, and whether it reads the person's memory, as far as headers say so."""
-    spaces, person = header(SPACES_HEADER), header(PERSON_HEADER).lower()
-    names = [name.strip() for name in spaces.split(",") if name.strip()][:SPACES_READ_MAX] if spaces else None
-    return names, {"on": True, "off": False}.get(person)
-
-
-def person_in_headers(*first: str) -> str:
-    """Return the person that one of these headers names, or one of PERSON_HEADERS; "" for nobody."""
-    return next(filter(None, map(header, (*first, *PERSON_HEADERS))), "")
-
-
-def header(name: str) -> str:
-    """Return a header's text. WSGI decodes it as Latin-1, but clients send UTF-8."""
-    value = request.headers.get(name, "")
-    try:
-        return value.encode("latin-1").decode("utf-8").strip()
-    except UnicodeError:
-        return value.strip()
-
-
-def text_of_name(value: Any) -> str:
-    """Return a name in a body, also when it is a number, as some programs number their users."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return ""
-    return str(value).strip()
-
-
-def storable(name: str, *, fits: bool) -> str:
-    """Return a name that can be stored: its hash where it does not fit."""
-    return name if fits else f"id-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
 # -- ids

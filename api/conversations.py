@@ -10,7 +10,7 @@ from marshmallow import EXCLUDE
 
 from api import client_requests as chat
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.client_requests import client_caller
+from api.identity import client_caller
 from api.openai import OpenRequest
 from api.response_items import (
     CONVERSATION,

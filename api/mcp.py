@@ -10,8 +10,8 @@ from flask import Response
 from marshmallow import Schema
 
 from api.blueprint import ApiBlueprint
-from api.client_requests import person_in_headers, space_in_header
 from api.errors import RENDERERS
+from api.identity import person_in_headers, space_in_header
 from api.permissions import ANY_SCOPE
 from memory.errors import RecapError
 from schemas import fields

@@ -15,12 +15,12 @@ from api.client_requests import (
     NO_SERVER,
     REFUSED,
     answer,
-    client_caller,
     has_memory_tools,
     turn_request,
     written,
 )
 from api.errors import RENDERERS, Body
+from api.identity import client_caller
 from memory import tokens
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import RawChunk, Waiting

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 from marshmallow import ValidationError, post_load, validates_schema
 
 from api import client_requests as chat
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.client_requests import ERRORS, ChatBody, FirstCall, Object, header
+from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.conversations import find_conversation
 from api.openai import STREAM, OpenRequest, openai_error
 from api.response_items import CONVERSATION, conversation_in, message_item, messages_of, output_text
@@ -155,7 +155,7 @@ class ResponseRequest(OpenRequest):
             previous=previous,
             conversation=body["conversation"]["id"] if body["conversation"] is not None else None,
             listed=conversation_in(items),
-            store=body["store"] is not False or header("originator").startswith(CODEX),
+            store=body["store"] is not False or request.headers.get("originator", "").startswith(CODEX),
             custom=frozenset(tool["name"] for tool in body["tools"] or () if tool.get("type") == "custom"),
             repeated={**UNSET, **chat.given({name: body[name] for name in UNSET})},
         )

@@ -6,8 +6,8 @@ from flask import Response, jsonify
 
 from api import client_requests as chat
 from api.blueprint import ApiBlueprint, current_engine
-from api.client_requests import client_caller
 from api.conversations import DeletedObject
+from api.identity import client_caller
 from api.response_items import ConversationItems, item_list, items_of
 from api.responses import UNSET, ResponseBody, ResponseEncoder, ResponseObject, ResponseRequest, find_answer
 from memory.erasing.message import erase_message

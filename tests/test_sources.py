@@ -16,8 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from app import engine_of
 from memory.transfer.export import SessionRecord
-from memory.transfer.sources import archive
-from memory.transfer.sources.files import SOURCES
+from memory.transfer.sources import SOURCES, archive
 from tests.application import rows_of, run_command
 from tests.http import Body, error, good, read_all
 from tests.http import history as stored

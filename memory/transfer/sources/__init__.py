@@ -1,1 +1,53 @@
-"""Exports of other programs, a module each: pure readers that recognise an item by its shape and return records."""
+"""Exports of other programs, a module each: pure readers that recognise an item by its shape and return records.
+
+A new program is a module and a line of SOURCES. `files` finds the items in a file, and asks SOURCES whose they are.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memory.transfer.sources import (
+    chatgpt,
+    chats,
+    claude,
+    deepseek,
+    gemini,
+    langgraph,
+    memories,
+    text_files,
+)
+from memory.transfer.sources.values import Record
+
+
+@dataclass(frozen=True)
+class Source:
+    """Program: recognises an item of its export, and returns the records of it."""
+
+    name: str
+    recognises: Callable[[Mapping[str, Any]], bool]
+    records: Callable[[Mapping[str, Any], datetime], Iterator[Record]]
+
+
+SOURCES = (
+    Source("deepseek", deepseek.recognises, deepseek.records),  # before ChatGPT's, which also has a `mapping`
+    Source("chatgpt", chatgpt.recognises, chatgpt.records),
+    Source("claude", claude.recognises, claude.records),
+    Source("gemini", gemini.recognises, gemini.records),
+    Source("mem0", memories.recognises_mem0, memories.of_mem0),
+    Source("zep", memories.recognises_zep, memories.of_zep),
+    Source("letta", memories.recognises_letta, memories.of_letta),
+    Source("langgraph", langgraph.recognises, chats.records),
+    Source("chats", chats.recognises, chats.records),
+)
+OTHER_FORMS = (  # that are not JSON: recognises a file, and returns its items
+    (gemini.is_page, gemini.activities),
+    (langgraph.is_database, langgraph.threads),
+    (text_files.is_markdown, text_files.markdown_chats),
+    (text_files.is_copilot, text_files.copilot_messages),
+)
+FORMATS = (
+    "Recap reads exports of ChatGPT, Claude, Gemini, AI Studio, DeepSeek, Grok, Copilot, Le Chat, Open WebUI, "
+    "LibreChat, SillyTavern, Claude Code, mem0, Zep, Letta and LangGraph, and chats as JSON, JSON Lines or Markdown"
+)

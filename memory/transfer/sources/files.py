@@ -6,9 +6,9 @@ Invariant: memory holds one chat at a time (test_sources).
 import codecs
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby, islice
 from typing import IO, Any
@@ -16,16 +16,7 @@ from typing import IO, Any
 from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
-from memory.transfer.sources import (
-    chatgpt,
-    chats,
-    claude,
-    deepseek,
-    gemini,
-    langgraph,
-    memories,
-    text_files,
-)
+from memory.transfer.sources import FORMATS, OTHER_FORMS, SOURCES, Source
 from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.values import Record, digest, mapping, refused, text
 
@@ -39,37 +30,6 @@ _LISTS = ("results", "memories", "facts", "edges", "agents", "blocks", *_CHATS) 
 _PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
 }
-
-
-@dataclass(frozen=True)
-class Source:
-    """Program: recognises an item of its export, and returns the records of it."""
-
-    name: str
-    recognises: Callable[[Mapping[str, Any]], bool]
-    records: Callable[[Mapping[str, Any], datetime], Iterator[Record]]
-
-
-SOURCES = (
-    Source("deepseek", deepseek.recognises, deepseek.records),  # before ChatGPT's, which also has a `mapping`
-    Source("chatgpt", chatgpt.recognises, chatgpt.records),
-    Source("claude", claude.recognises, claude.records),
-    Source("gemini", gemini.recognises, gemini.records),
-    Source("mem0", memories.recognises_mem0, memories.of_mem0),
-    Source("zep", memories.recognises_zep, memories.of_zep),
-    Source("letta", memories.recognises_letta, memories.of_letta),
-    Source("langgraph", langgraph.recognises, chats.records),
-    Source("chats", chats.recognises, chats.records),
-)
-_FORMS = (  # that are not JSON
-    (langgraph.is_database, langgraph.threads),
-    (text_files.is_markdown, text_files.markdown_chats),
-    (text_files.is_copilot, text_files.copilot_messages),
-)
-FORMATS = (
-    "Recap reads exports of ChatGPT, Claude, Gemini, AI Studio, DeepSeek, Grok, Copilot, Le Chat, Open WebUI, "
-    "LibreChat, SillyTavern, Claude Code, mem0, Zep, Letta and LangGraph, and chats as JSON, JSON Lines or Markdown"
-)
 _AS_JSON = "Chats with Gemini are in My Activity/Gemini Apps of Google Takeout, as MyActivity.json or MyActivity.html"
 
 
@@ -160,14 +120,12 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
     file.seek(0)
     if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):  # as PowerShell writes files
         return _of_json(codecs.EncodedFile(file, "utf-8", "utf-16"))
-    begins = first_byte(file)
-    if begins == b"<":
-        if gemini.is_page(file):
-            return gemini.activities(file)
-        raise refused("unknown_format", f"This is a web page. {FORMATS}. {_AS_JSON}")
-    read = next((read for is_of_form, read in _FORMS if is_of_form(file)), None)
+    read = next((read for is_of_form, read in OTHER_FORMS if is_of_form(file)), None)
     if read is not None:
         return read(file)
+    begins = first_byte(file)
+    if begins == b"<":
+        raise refused("unknown_format", f"This is a web page. {FORMATS}. {_AS_JSON}")
     if begins == b'"':  # a JSON document that was written as JSON once more
         return _of_json(_unquoted(file))
     if begins not in (b"[", b"{"):

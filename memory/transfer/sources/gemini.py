@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from memory.errors import InvalidRequest
 from memory.languages import LANGUAGES
+from memory.transfer.json_reader import first_byte
 from memory.transfer.sources.values import Record, chat, drafts, moment, objects, refused, text
 
 _ASKED = re.compile(
@@ -72,6 +73,8 @@ def _words(html: str) -> str:
 
 def is_page(file: IO[bytes]) -> bool:
     """Return whether a file is a page of Google's activity."""
+    if first_byte(file) != b"<":
+        return False
     file.seek(0)
     return _CELL in file.read(PAGE_HEAD_BYTES)
 
