@@ -5,7 +5,7 @@ import logging
 import runpy
 import sqlite3
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -352,6 +352,23 @@ def test_a_clock_that_is_put_back_makes_waiting_jobs_due(bench):
     assert bench.run() == ["failing", "asked before"]
     bench.clock.tick(61)
     assert bench.run() == ["asked again"]
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_workers_soon_do_all_jobs_that_were_enqueued_before_a_clock_was_put_back(bench, is_restarted):
+    """Those that take erased words out of the index would wait until the clock is there again."""
+    engine = bench.process(bench.app) if is_restarted else bench.engine
+    if not is_restarted:
+        engine.start()
+        bench.enqueue("first")
+        assert eventually(lambda: bench.done == ["first"])
+    for key in "abc":
+        bench.enqueue(key, delay=30.0)
+    bench.clock.now -= timedelta(days=3)
+    if is_restarted:
+        engine.start()
+    assert eventually(lambda: set("abc") <= set(bench.done))
+    engine.stop()
 
 
 # -- what is kept of an error
