@@ -214,3 +214,18 @@ def test_with_a_judge_the_gate_is_wider_and_the_judge_may_close_it(start, model_
     model_server.mini.queue({"best": []})  # what is asked for is shown, whatever a judge says
     asked = {"message": question, "user_id": "ada", "recall": "always"}
     assert good(client.post("/api/recall", json=asked))["memory"]["excerpts"]
+
+
+def test_a_short_reply_beside_what_was_found_is_not_shown(model_app):
+    client = model_app.test_client()
+    told = (
+        ("The boiler in the cellar was repaired by Kim.", "Noted."),
+        ("Kim wants 90 euros for the boiler.", "Reasonable."),
+    )
+    lines = [said(text, role) for pair in told for text, role in zip(pair, ("user", "assistant"), strict=True)]
+    append(client, "old", lines, user_id="ada")
+    answer = good(
+        client.post("/api/recall", json={"user_id": "ada", "message": "Who repaired the boiler in the cellar?"})
+    )
+    assert "repaired by Kim" in answer["block"] and "90 euros" in answer["block"]
+    assert "Noted." not in answer["block"] and "Reasonable." not in answer["block"]

@@ -30,6 +30,7 @@ from memory.recall.relevance import (
     gate_for,
     relevant,
     widest_gate,
+    without_bare_replies,
     without_questions,
 )
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
@@ -311,6 +312,7 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
     hits, empty = list(matches.hits), empty_exchanges(window)
     if findings.query is not None:
         hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
+        hits = without_bare_replies(hits, window)
         hits = hits if findings.gated == "reference" else without_questions(hits, window)  # "what did I ask you?"
         hits = _near_enough(engine, findings, hits, window)
         if findings.marks:

@@ -24,6 +24,7 @@ WORDS_WEIGHT = 1.5  # of the share of words, where it is added to nearness
 A_WORD = 0.1  # share of the words; a hit with less has none of them
 NEAR_ENOUGH = 0.6  # nearness of a hit without the message's words in it or beside it
 DENIAL_CHARS = 200  # a longer answer tells something beside what it does not know
+BARE_CHARS = 40  # a longer reply tells something beside that it agrees
 ADDRESS_WORDS_MAX = 2  # before a question, of whom it addresses
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
 VAGUE = "vague"  # kind of a message without content
@@ -168,6 +169,16 @@ def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
         if (located.session_id, located.message.position) in denied
         or ((located.session_id, located.message.position + 1) in denied and is_question(located.message))
     )
+
+
+def without_bare_replies(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
+    """Return the hits without short replies that have no word of the message: only what is beside them was found."""
+
+    def is_bare(hit: Hit) -> bool:
+        message = window[hit.message_id].message
+        return message.role == "assistant" and len(message.content) <= BARE_CHARS and hit.own < A_WORD
+
+    return [hit for hit in hits if not (is_bare(hit) and hit.near < NEAR_ENOUGH)]
 
 
 def without_questions(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
