@@ -116,10 +116,12 @@ def _prepare(wsgi, address):
     """Load all that the workers need, but for a port that others can reach without a key.  Raises SettingsError."""
     from app import engine_of
     from memory.access.keys import require_key_or_loopback
+    from memory.recall import triggers
 
     engine = engine_of(wsgi)
     require_key_or_loopback(_settings, engine.keys, address)
     engine.index.warm_up()
+    triggers.warm_up()
     engine.database.engine.dispose()  # no connection outlives a fork
     gc.collect()
     gc.freeze()  # else the workers' collector would write to the pages that they share

@@ -13,7 +13,7 @@ Invariants:
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -222,6 +222,12 @@ class MessageReading:
         for time in reversed(self.times):
             text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
         return _is_vague(each_keyword(self.analysis.asked(text), self.analysis))
+
+
+def warm_up() -> None:
+    """Compile most patterns, so that the first message need not wait."""
+    for text in ("What did we decide last week?", "Où en étions-nous hier ?"):  # of ASCII texts, and of others
+        MessageReading(text, datetime.now(UTC), UTC, _ENGLISH).plan(())
 
 
 def role_meant(question: str) -> str | None:
