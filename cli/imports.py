@@ -40,6 +40,9 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
         if document.skipped:
             named = one_line("; ".join(document.skipped_items))  # titles of a stranger's file
             click.echo(f"{document.skipped} entries could not be read and were left out: {named}.", err=True)
+        if document.unread_times:
+            named = one_line("; ".join(document.unread_times))
+            click.echo(f"Times that could not be read: {named}. Write them as 2026-03-01T10:00:00Z.", err=True)
     left = backlog.get(engine, caller)
     if left.sessions:
         click.echo(f"{left.sessions} sessions have no summary. It takes the mini model about {left.tokens:,} tokens.")

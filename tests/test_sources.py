@@ -17,6 +17,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from app import engine_of
 from memory.transfer.export import SessionRecord
 from memory.transfer.sources import SOURCES, archive
+from memory.transfer.sources.times import Times
 from tests.application import rows_of, run_command
 from tests.http import Body, error, good, read_all
 from tests.http import history as stored
@@ -592,7 +593,7 @@ _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
 def test_whatever_stands_in_a_file_gives_records_that_can_be_stored(item, name, value):
     whole = {**item, name: value}
     known = [source for source in SOURCES if source.recognises(whole)]
-    for record in (record for source in known for record in source.records(whole, datetime.now(UTC))):
+    for record in (record for source in known for record in source.records(whole, Times(datetime.now(UTC)))):
         for message in record.messages if isinstance(record, SessionRecord) else ():
             assert message.role in ("user", "assistant") and message.content and message.external_id
             json.dumps(message.content, ensure_ascii=False).encode()

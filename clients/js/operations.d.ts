@@ -490,6 +490,7 @@ export interface Imported {
   renamed: Record<string, any>;
   skipped: number;
   skipped_items: string[];
+  unread_times: string[];
 }
 export interface InputTokens {
   object: any;

@@ -66,6 +66,12 @@ class Imported(Schema):
         attribute="document.skipped_items",
         about="The place and the title of the first of these, at most 20.",
     )
+    unread_times = fields.List(
+        fields.String(),
+        attribute="document.unread_times",
+        about="Times that could not be read, or that could be two days, as 05/06/2025: each once, at most 20. Messages "
+        "with them have the time of their conversation or, if it has none, of the import.",
+    )
 
 
 def read_import(file: IO[bytes], now: datetime) -> ImportDocument:
@@ -112,6 +118,7 @@ def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
         newest.values(),
         skipped=export.skipped,
         skipped_items=tuple(export.skipped_items),
+        unread_times=export.times.unread,
     )
 
 

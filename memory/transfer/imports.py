@@ -55,6 +55,7 @@ class ImportDocument:
     """Checked document. Its records are read once, while they are imported. length: the number of sessions.
 
     remember: False for a person who has turned their memory off. skipped: number of items that could not be read.
+    unread_times: texts that stand in the place of times, and are none.
     """
 
     format: str
@@ -66,6 +67,7 @@ class ImportDocument:
     remember: bool = True
     skipped: int = 0
     skipped_items: tuple[str, ...] = ()
+    unread_times: tuple[str, ...] = ()
 
 
 def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> "Import":

@@ -554,6 +554,7 @@ class Imported(TypedDict):
     renamed: dict[str, Any]
     skipped: int
     skipped_items: list[str]
+    unread_times: list[str]
 
 
 class InputTokens(TypedDict):

@@ -5,7 +5,6 @@ A new program is a module and a line of SOURCES. `files` finds the items in a fi
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from memory.transfer.sources import (
@@ -18,6 +17,7 @@ from memory.transfer.sources import (
     memories,
     text_files,
 )
+from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record
 
 
@@ -27,7 +27,7 @@ class Source:
 
     name: str
     recognises: Callable[[Mapping[str, Any]], bool]
-    records: Callable[[Mapping[str, Any], datetime], Iterator[Record]]
+    records: Callable[[Mapping[str, Any], Times], Iterator[Record]]
 
 
 SOURCES = (

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
     branch,
@@ -17,7 +18,6 @@ from memory.transfer.sources.values import (
     digest,
     drafts,
     mapping,
-    moment,
     objects,
     profile,
     text,
@@ -39,31 +39,33 @@ def recognises(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("mapping"), Mapping)
 
 
-def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+def records(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
     """Yield the session of a conversation, and its custom instructions."""
     nodes = {key: node for key, node in conversation["mapping"].items() if isinstance(node, Mapping)}
-    began = moment(conversation.get("create_time"))
+    began = times.read(conversation.get("create_time"))
     ids = conversation.get("conversation_id"), conversation.get("id"), f"chatgpt-{digest(*nodes)}"
-    updated = moment(conversation.get("update_time"))
-    yield chat("chatgpt", ids, conversation.get("title"), _messages(conversation, nodes, began), began, updated)
+    updated = times.read(conversation.get("update_time"))
+    yield chat("chatgpt", ids, conversation.get("title"), _messages(conversation, nodes, began, times), began, updated)
     for node in nodes.values():
         message = mapping(node.get("message"))
         custom = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
         content = mapping(message.get("content"))
         if custom or content.get("content_type") == "user_editable_context":
             shown = {field: _FENCED.sub(r"\1", text(content.get(name))) for field, (_, name) in _CUSTOM.items()}
-            yield profile({field: custom.get(own) or shown[field] for field, (own, _) in _CUSTOM.items()}, began or now)
+            yield profile(
+                {field: custom.get(own) or shown[field] for field, (own, _) in _CUSTOM.items()}, began or times.now
+            )
 
 
 def _messages(
-    conversation: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], began: datetime | None
+    conversation: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], began: datetime | None, times: Times
 ) -> Iterator[MessageDraft]:
     messages = {key: mapping(node.get("message")) for key, node in nodes.items()}
     parents = {key: node.get("parent") for key, node in nodes.items()}
-    times = {key: moment(message.get("create_time")) for key, message in messages.items()}
+    at_of = {key: times.read(message.get("create_time")) for key, message in messages.items()}
     at = began
-    for key in branch(parents, times, conversation.get("current_node")):
-        at = times[key] or at
+    for key in branch(parents, at_of, conversation.get("current_node")):
+        at = at_of[key] or at
         if _is_shown(messages[key]):
             yield from drafts(messages[key]["author"]["role"], _words(messages[key]), at, text(key))
 

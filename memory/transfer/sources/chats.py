@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
     branch,
@@ -17,7 +18,6 @@ from memory.transfer.sources.values import (
     digest,
     drafts,
     mapping,
-    moment,
     objects,
     role_of,
     text,
@@ -43,21 +43,23 @@ def recognises(item: Mapping[str, Any]) -> bool:
     return _listed(item) is not None or (has_speaker and not item.keys().isdisjoint(_WORDS))
 
 
-def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+def records(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     item = _unwrapped(item)
     if item.get("isMeta") or item.get("isSidechain"):  # what Claude Code told itself, or a helper of its own
         return
     messages = _listed(item)
     if messages is None:
         places = *(item.get(name) for name in _CHAT_IDS), "imported"
-        alone = digest(str(_time(item)), str(_role(item)), _words(item))
-        yield chat("chat", places, item.get("title"), _drafts(item, alone, None))
+        alone = digest(str(_time(item, times)), str(_role(item)), _words(item))
+        yield chat("chat", places, item.get("title"), _drafts(item, alone, None, times))
         return
-    began = _time(item)
-    line = _branch(messages, mapping(item.get("history")).get("currentId"))
-    all_drafts = (draft for key, message in line.items() for draft in _drafts(message, key, began))
+    began = _time(item, times)
+    line = _branch(messages, mapping(item.get("history")).get("currentId"), times)
+    all_drafts = (draft for key, message in line.items() for draft in _drafts(message, key, began, times))
     ids = *(item.get(name) for name in (*_CHAT_IDS, *_IDS)), f"chat-{digest(*map(_words, messages[:2]))}"
-    yield chat("chat", ids, item.get("title") or item.get("name"), all_drafts, began, moment(item.get("updated_at")))
+    yield chat(
+        "chat", ids, item.get("title") or item.get("name"), all_drafts, began, times.read(item.get("updated_at"))
+    )
 
 
 def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -78,22 +80,22 @@ def _listed(item: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
     return [part for message in messages for part in (message, *(_listed({"messages": message.get("children")}) or ()))]
 
 
-def _branch(messages: list[Mapping[str, Any]], tip: Any) -> dict[str, Mapping[str, Any]]:
+def _branch(messages: list[Mapping[str, Any]], tip: Any, times: Times) -> dict[str, Mapping[str, Any]]:
     """Return the messages up to `tip`, else of the newest branch, by their ids or places; all if none has a parent."""
     by_key = {_text_of(message, _IDS) or str(place): message for place, message in enumerate(messages, 1)}
     parents = {key: _text_of(message, _PARENTS) for key, message in by_key.items()}
     if not any(parents.values()):
         return by_key
     above = {key: parent if parent not in ("", _NO_PARENT) else None for key, parent in parents.items()}
-    times = {key: _time(message) for key, message in by_key.items()}
-    return {key: by_key[key] for key in branch(above, times, tip)}
+    at_of = {key: _time(message, times) for key, message in by_key.items()}
+    return {key: by_key[key] for key in branch(above, at_of, tip)}
 
 
-def _drafts(message: Mapping[str, Any], key: str, began: datetime | None) -> Iterator[MessageDraft]:
+def _drafts(message: Mapping[str, Any], key: str, began: datetime | None, times: Times) -> Iterator[MessageDraft]:
     role = _role(message)
     if role is not None:
         key = _text_of(message, _IDS) or key
-        yield from drafts(role, _words(message), _time(message) or began, key, text(message.get("name")))
+        yield from drafts(role, _words(message), _time(message, times) or began, key, text(message.get("name")))
 
 
 def _role(message: Mapping[str, Any]) -> str | None:
@@ -113,5 +115,5 @@ def _text_of(item: Mapping[str, Any], names: tuple[str, ...]) -> str:
     return next((value for name in names if (value := text(item.get(name)))), "")
 
 
-def _time(item: Mapping[str, Any]) -> datetime | None:
-    return next((at for name in _TIMES if (at := moment(item.get(name)))), None)
+def _time(item: Mapping[str, Any], times: Times) -> datetime | None:
+    return times.read(*(item.get(name) for name in _TIMES))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
     branch,
@@ -17,7 +18,6 @@ from memory.transfer.sources.values import (
     drafts,
     mapping,
     memory,
-    moment,
     objects,
     role_of,
     text,
@@ -39,29 +39,29 @@ def recognises(item: Mapping[str, Any]) -> bool:
     return "chat_messages" in item or project or not item.keys().isdisjoint(_MEMORIES)
 
 
-def records(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+def records(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     if not item.keys().isdisjoint(_MEMORIES):
         remembered = [item.get("conversations_memory"), *mapping(item.get("project_memories")).values()]
         for line in "\n".join(map(text, remembered)).splitlines():
             if not _HEADING.fullmatch(line.strip()):
                 sentences = _SENTENCES.split(line.strip(" \t-*"))
-                yield from (memory(sentence, now) for sentence in sentences if sentence)
+                yield from (memory(sentence, times) for sentence in sentences if sentence)
         return
-    began, updated = moment(item.get("created_at")), moment(item.get("updated_at"))
-    messages = _messages(item) if "chat_messages" in item else _documents(item, began)
+    began, updated = times.read(item.get("created_at")), times.read(item.get("updated_at"))
+    messages = _messages(item, times) if "chat_messages" in item else _documents(item, began, times)
     yield chat("claude", [item.get("uuid")], item.get("name"), messages, began, updated)
 
 
-def _messages(conversation: Mapping[str, Any]) -> Iterator[MessageDraft]:
-    at = moment(conversation.get("created_at"))
+def _messages(conversation: Mapping[str, Any], times: Times) -> Iterator[MessageDraft]:
+    at = times.read(conversation.get("created_at"))
     messages = enumerate(objects(conversation["chat_messages"]))
     by_key = {text(message.get("uuid")) or str(number): message for number, message in messages}
     above = {key: text(message.get("parent_message_uuid")) for key, message in by_key.items()}
     parents = {key: parent if parent in by_key else None for key, parent in above.items()}  # the first one's is unknown
-    times = {key: moment(message.get("created_at")) for key, message in by_key.items()}
-    path = branch(parents, times, conversation.get("current_leaf_message_uuid")) if any(above.values()) else by_key
+    at_of = {key: times.read(message.get("created_at")) for key, message in by_key.items()}
+    path = branch(parents, at_of, conversation.get("current_leaf_message_uuid")) if any(above.values()) else by_key
     for key in path:
-        message, at = by_key[key], times[key] or at
+        message, at = by_key[key], at_of[key] or at
         role = role_of(message.get("sender"))
         if role is not None:
             yield from drafts(role, _words(message), at, key)
@@ -76,10 +76,10 @@ def _words(message: Mapping[str, Any]) -> str:
     return text("\n".join(filter(None, (own, *pasted, *files))))
 
 
-def _documents(project: Mapping[str, Any], at: datetime | None) -> Iterator[MessageDraft]:
+def _documents(project: Mapping[str, Any], at: datetime | None, times: Times) -> Iterator[MessageDraft]:
     for name in ("description", "prompt_template"):
         yield from drafts("user", text(project.get(name)), at, name)
     for number, file in enumerate(objects(project.get("docs"))):
         content = text(f"{text(file.get('filename'))}\n\n{text(file.get('content'))}")
         key = text(file.get("uuid")) or f"document {number}"
-        yield from drafts("user", content, moment(file.get("created_at")) or at, key)
+        yield from drafts("user", content, times.read(file.get("created_at")) or at, key)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, moment, objects, text
+from memory.transfer.sources.times import Times
+from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, objects, text
 from models.messages import MessageDraft
 
 _SPEAKERS = {"REQUEST": "user", "RESPONSE": "assistant"}
@@ -19,20 +20,20 @@ def recognises(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("mapping"), Mapping) and "inserted_at" in item
 
 
-def records(conversation: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+def records(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
     """Yield the session of a conversation."""
-    began, updated = moment(conversation.get("inserted_at")), moment(conversation.get("updated_at"))
-    messages = _messages(conversation["mapping"], began)
+    began, updated = times.read(conversation.get("inserted_at")), times.read(conversation.get("updated_at"))
+    messages = _messages(conversation["mapping"], began, times)
     yield chat("deepseek", [conversation.get("id")], conversation.get("title"), messages, began, updated)
 
 
-def _messages(nodes: Mapping[str, Any], began: datetime | None) -> Iterator[MessageDraft]:
+def _messages(nodes: Mapping[str, Any], began: datetime | None, times: Times) -> Iterator[MessageDraft]:
     messages = {key: mapping(mapping(node).get("message")) for key, node in nodes.items()}
     parents = {key: mapping(node).get("parent") for key, node in nodes.items()}
-    times = {key: moment(message.get("inserted_at")) for key, message in messages.items()}
+    at_of = {key: times.read(message.get("inserted_at")) for key, message in messages.items()}
     at = began
-    for key in branch(parents, times):
-        at = times[key] or at
+    for key in branch(parents, at_of):
+        at = at_of[key] or at
         names = (text(file.get("file_name")) for file in objects(messages[key].get("files")))
         files = [f"[file: {name}]" if name else "[file]" for name in names]
         for kind, role in _SPEAKERS.items():

@@ -18,6 +18,7 @@ from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import FORMATS, OTHER_FORMS, SOURCES, Source
 from memory.transfer.sources.archive import Archive, is_zip
+from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record, digest, mapping, refused, text
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
@@ -38,11 +39,11 @@ class ThirdPartyExport:
 
     After the first time, `format` is the name of its source, `read_files` names the files with an item that a source
     knows, `skipped` is the number of items that none knows, and `skipped_items` names the first of them. Other files of
-    a .zip do not count. now: for records without a time.
+    a .zip do not count. now: for records without a time, see `times`.
     """
 
     def __init__(self, file: IO[bytes], now: datetime) -> None:
-        self._file, self._now = file, now
+        self._file, self.times = file, Times(now)
         self._archive = Archive(file) if is_zip(file) else None
         self._names = self._archive.names if self._archive is not None else [""]
         self.read_files = list[str]()
@@ -71,7 +72,7 @@ class ThirdPartyExport:
             if len(people) > 1:
                 names = " and ".join(sorted(people))[:300]
                 raise refused("several_people", f"This export is of several people: {names}. Import each one's alone")
-            yield from source.records(item, self._now)
+            yield from source.records(item, self.times)
 
     def _known_items(self) -> Iterator[tuple[Source, Mapping[str, Any]]]:
         self.skipped, self.skipped_items, self.read_files = 0, [], list[str]()

@@ -6,14 +6,13 @@ become one session. The page says the same as the JSON, with times as the accoun
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta, timezone
 from itertools import chain
 from typing import IO, Any
 
 from memory.errors import InvalidRequest
-from memory.languages import LANGUAGES
 from memory.transfer.json_reader import first_byte
-from memory.transfer.sources.values import Record, chat, drafts, moment, objects, refused, text
+from memory.transfer.sources.times import Times, moment, written_time
+from memory.transfer.sources.values import Record, chat, drafts, objects, refused, text
 
 _ASKED = re.compile(
     r"(?:(?:Prompted|Asked|Said|Branched|Answered)(?: (?:with|Gemini|Bard):)?"
@@ -23,22 +22,6 @@ _DID = re.compile(r"(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Ed
 _CELL = b'<div class="outer-cell'
 PAGE_HEAD_BYTES = 1 << 20  # in which the first cell begins, after the style
 CELL_BYTES_MAX, CELL_TAGS_MAX = 1 << 20, 20_000
-_CLOCK = re.compile(r"(\d{1,2}):(\d\d):(\d\d)\s?(?:([AP])\.?\s?M\.?)?\s?(\S{0,12})")
-_OFFSET = re.compile(r"(?:GMT|UTC)([+-])(\d{1,2})(?::?(\d\d))?")
-_AFTERNOON = ("오후", "下午", "午後")
-_ZONES = """
-WEST=1 BST=1 CET=1 MEZ=1 CEST=2 MESZ=2 EET=2 EEST=3 MSK=3 IST=5.5 JST=9 KST=9 AEST=10 AEDT=11
-BRT=-3 EDT=-4 EST=-5 CDT=-5 CST=-6 MDT=-6 MST=-7 PDT=-7 PST=-8
-"""
-_HOURS = {zone: float(hours) for zone, hours in (pair.split("=") for pair in _ZONES.split())}  # of others: as in UTC
-_OTHER_MONTHS = """
-maj=5 avg=8 mrt=3 mei=5 fev=2 out=10 sty=1 lut=2 kwi=4 cze=6 lip=7 sie=8 wrz=9 paź=10 lis=11 gru=12
-oca=1 şub=2 nis=4 haz=6 tem=7 ağu=8 eyl=9 eki=10 kas=11 ara=12
-"""
-_MONTHS = {  # by their names and the first letters of these
-    **{name: int(number) for name, number in (pair.split("=") for pair in _OTHER_MONTHS.split())},
-    **{name: number for language in LANGUAGES if language.times for name, number in language.times.months.items()},
-}
 _LINES = ["p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]
 
 
@@ -49,8 +32,8 @@ def recognises(item: Mapping[str, Any]) -> bool:
     return is_of_gemini and "title" in item and moment(item.get("time")) is not None
 
 
-def records(activity: Mapping[str, Any], now: datetime) -> Iterator[Record]:
-    at, title = moment(activity.get("time")), text(activity.get("title"))
+def records(activity: Mapping[str, Any], times: Times) -> Iterator[Record]:
+    at, title = times.read(activity.get("time")), text(activity.get("title"))
     answer = "\n".join(_words(text(item.get("html"))) for item in objects(activity.get("safeHtmlItem")))
     # An account in another language has another verb: with an answer, it is a question all the same.
     if at is not None and not _DID.match(title) and (answer or _ASKED.match(title)):
@@ -102,7 +85,7 @@ def _activity(cell: bytes) -> dict[str, Any]:
     header, content = page.select_one(".mdl-typography--title"), page.select_one(".content-cell")
     lines = _lines(content.children if content is not None else ())
     texts = [text("".join(node.get_text() for node in line)) for line in lines]
-    times = list(map(_time, texts))
+    times = list(map(written_time, texts))
     place = next((place for place, at in enumerate(times) if at is not None), 0)
     question, files = list[str](), list[str]()
     for line, words in zip(lines[:place], texts, strict=False):
@@ -138,34 +121,3 @@ def _lines(nodes: Iterable[Any]) -> list[list[Any]]:
 
 def _too_long() -> InvalidRequest:
     return refused("unknown_format", "An activity on this page is too long to read. Choose JSON as the format")
-
-
-def _time(line: str) -> datetime | None:
-    """Return the time that a line of a page is, if it is nothing else."""
-    line = re.sub(r"\s+", " ", line[:60])
-    clock = _CLOCK.search(line)
-    if clock is None or clock.end() < len(line):
-        return None
-    before = line[: clock.start()]
-    numbers = [int(number) for number in re.findall(r"\d+", before)]
-    month = next(filter(None, map(_month, re.findall(r"[^\W\d_]{3,}", before))), None)
-    if len(numbers) != (3 if month is None else 2):
-        return None
-    is_year_first = numbers[0] > 31
-    year, *others = numbers if is_year_first else numbers[::-1]
-    month, day = others if month is None else (month, *others)
-    hour, minute, second = map(int, clock.groups()[:3])
-    is_afternoon = clock[4] == "P" or any(name in before for name in _AFTERNOON)
-    hour = hour % 12 + 12 * is_afternoon if clock[4] or is_afternoon else hour
-    offset = _OFFSET.match(clock[5])
-    hours = int(offset[2]) + int(offset[3] or 0) / 60 if offset else _HOURS.get(clock[5], 0.0)
-    hours *= -1 if offset and offset[1] == "-" else 1
-    try:
-        return datetime(year, month, day, hour, minute, second, tzinfo=timezone(timedelta(hours=hours))).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _month(word: str) -> int | None:
-    """Return the number of a month by its name, or the beginning of it."""
-    return next((number for name, number in _MONTHS.items() if name.startswith(word.lower())), None)

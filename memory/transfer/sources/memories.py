@@ -11,9 +11,9 @@ wraps the person's in JSON; a newer one writes both as text.
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
+from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
     chat,
@@ -21,7 +21,6 @@ from memory.transfer.sources.values import (
     drafts,
     mapping,
     memory,
-    moment,
     objects,
     profile,
     role_of,
@@ -37,20 +36,20 @@ def recognises_mem0(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("memory"), str) and "id" in item
 
 
-def of_mem0(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+def of_mem0(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     if statement := text(item["memory"]):
         since = item.get("updated_at") or item.get("created_at")
-        yield memory(statement, now, since, ends=item.get("expiration_date"))
+        yield memory(statement, times, since, ends=item.get("expiration_date"))
 
 
 def recognises_zep(item: Mapping[str, Any]) -> bool:
     return isinstance(item.get("fact"), str) and "uuid" in item
 
 
-def of_zep(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+def of_zep(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     if statement := text(item["fact"]):
         since, until = item.get("valid_at") or item.get("created_at"), item.get("invalid_at") or item.get("expired_at")
-        yield memory(statement, now, since, until)
+        yield memory(statement, times, since, until)
 
 
 def recognises_letta(item: Mapping[str, Any]) -> bool:
@@ -58,31 +57,33 @@ def recognises_letta(item: Mapping[str, Any]) -> bool:
     return ("agent_type" in item and "messages" in item) or {"label", "value", "limit"} <= item.keys()
 
 
-def of_letta(item: Mapping[str, Any], now: datetime) -> Iterator[Record]:
+def of_letta(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     """Yield the session of an agent, and what it knows of the person."""
     works_alone = item.get("agent_type") == "sleeptime_agent"  # it tidies another agent's memory
     messages = objects(item.get("messages")) if not works_alone else []
-    began = next((at for message in messages if (at := moment(message.get("created_at")))), None)
+    began = next((at for message in messages if (at := times.read(message.get("created_at")))), None)
     if messages:
         id = f"letta-{digest(text(item.get('name')), str(began))}"  # agents are numbered anew in each file
         says = any(call for message in messages for call in _sent(message))
         all_drafts = (
-            draft for place, message in enumerate(messages, 1) for draft in _drafts(message, place, says_by_tool=says)
+            draft
+            for place, message in enumerate(messages, 1)
+            for draft in _drafts(message, place, times, says_by_tool=says)
         )
         yield chat("letta", [id], item.get("name"), all_drafts, began)
     for block in (item, *objects(item.get("core_memory"))):
         if block.get("label") == PERSON and text(block.get("value")):
-            yield profile({"about": block["value"]}, moment(block.get("updated_at")) or now)
+            yield profile({"about": block["value"]}, times.read(block.get("updated_at")) or times.now)
 
 
-def _drafts(message: Mapping[str, Any], place: int, *, says_by_tool: bool) -> Iterator[MessageDraft]:
+def _drafts(message: Mapping[str, Any], place: int, times: Times, *, says_by_tool: bool) -> Iterator[MessageDraft]:
     role, content = role_of(message.get("role")), words(message.get("content"))
     if role == "assistant" and says_by_tool:
         content = "\n".join(_sent(message))
     elif role == "user" and (kind := (event := _json(content)).get("type")):  # else the person's own words
         content = text(event.get("message")) if kind == "user_message" else ""
     if role is not None:
-        yield from drafts(role, content, moment(message.get("created_at")), f"{place}-{digest(content)}")
+        yield from drafts(role, content, times.read(message.get("created_at")), f"{place}-{digest(content)}")
 
 
 def _sent(message: Mapping[str, Any]) -> Iterator[str]:

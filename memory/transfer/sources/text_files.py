@@ -23,10 +23,11 @@ _COLUMNS = ("Conversation", "Time", "Author", "Message")
 _OTHER_HEADINGS = ("system", "tool", "summary")  # between messages
 _NAME = r"\W{0,4}(?P<name>[A-Za-z]{1,20})(?: said| \(.{0,200}\))?"
 _SPEAKERS = (
-    re.compile(rf"#{{1,6}} {{1,3}}{_NAME}(?:, .{{0,60}}|\W{{1,3}}\d.{{0,60}})?\W{{0,4}}"),
+    re.compile(rf"#{{1,6}} {{1,3}}{_NAME}(?P<time>, .{{0,60}}|\W{{1,3}}\d.{{0,60}})?\W{{0,4}}"),
     re.compile(rf"\*\*{_NAME}(?::\*\*|\*\*:)(?P<words>.*)"),
 )
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?")
+_LIKE_TIME = re.compile(r"\d{4}|\d[./-]\d|\d:\d\d")
+_AROUND_TIME = " ,:;()[]*_#|·–—-"
 _TITLE = re.compile(r"# +(?P<title>.+)")
 
 
@@ -65,9 +66,11 @@ def _message(line: str) -> dict[str, Any] | None:
     speaker = next((match for pattern in _SPEAKERS if (match := pattern.fullmatch(line))), None)
     if speaker is None or not (role_of(speaker["name"]) or speaker["name"].lower() in _OTHER_HEADINGS):
         return None
-    time = _TIME.search(line[speaker.end("name") :])
-    words = speaker.groupdict().get("words", "")
-    return {"role": speaker["name"], "created_at": time and time.group(), "lines": [f"{words.strip()}\n"]}
+    groups = speaker.groupdict()
+    words, time = groups.get("words", ""), groups.get("time") or ""
+    is_time = _LIKE_TIME.search(time) is not None
+    at = time.strip(_AROUND_TIME) if is_time else None
+    return {"role": speaker["name"], "created_at": at, "lines": [f"{words.strip()}\n"]}
 
 
 def _chat(title: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
 from memory.knowledge.profile_patch import Profile
 from memory.transcripts.frontends import words_of_person
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
+from memory.transfer.sources.times import Times
 from models.messages import MessageDraft
 from models.store import ItemVersion
 from schemas.fields import ID, MESSAGE_CHARS_MAX, UNSTORABLE
@@ -26,7 +27,6 @@ MESSAGE_KEY_CHARS = 250  # of a message's id in its file
 _INNER = re.compile(r"<details type=\"(?:reasoning|tool_calls|code_interpreter)\".*?</details>\s*", re.DOTALL)
 """What Open WebUI writes into an answer beside the model's words."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-_MILLISECONDS = 100_000_000_000  # seconds would be in the year 5138
 _ROLES = {
     **dict.fromkeys(("user", "human", "you", "me"), "user"),
     **dict.fromkeys(
@@ -53,21 +53,6 @@ def text(value: Any) -> str:
 def role_of(name: Any) -> str | None:
     """Return the role of a speaker's name; None for others than the person and the assistant."""
     return _ROLES.get(text(name).lower())
-
-
-def moment(value: Any) -> datetime | None:
-    """Return a time from ISO 8601, from seconds or milliseconds since 1970, or as MongoDB or SillyTavern write it."""
-    try:
-        if isinstance(value, Mapping):
-            date = value.get("$date")
-            return moment(int(date["$numberLong"]) if isinstance(date, Mapping) else date)
-        if isinstance(value, str):
-            is_in_words = value.lower().endswith(("am", "pm"))
-            at = datetime.strptime(value, "%B %d, %Y %I:%M%p") if is_in_words else datetime.fromisoformat(value.strip())
-            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-        return datetime.fromtimestamp(value / 1000 if value >= _MILLISECONDS else value, UTC)
-    except (KeyError, TypeError, ValueError, OverflowError, OSError):
-        return None
 
 
 def words(content: Any) -> str:
@@ -126,10 +111,10 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def memory(statement: str, now: datetime, since: Any = None, until: Any = None, ends: Any = None) -> FactRecord:
+def memory(statement: str, times: Times, since: Any = None, until: Any = None, ends: Any = None) -> FactRecord:
     """Return a statement about the person as a fact without a source, valid from `since`. ends: its `expires_at`."""
-    begins, end, expires_at = moment(since) or now, moment(until), moment(ends)
-    return FactRecord(0, statement, begins, now, scope="user", valid_to=end, expires_at=expires_at, by_text=True)
+    begins, end, expires_at = times.read(since) or times.now, times.read(until), times.read(ends)
+    return FactRecord(0, statement, begins, times.now, scope="user", valid_to=end, expires_at=expires_at, by_text=True)
 
 
 def profile(texts: Mapping[str, Any], at: datetime) -> ItemRecord:

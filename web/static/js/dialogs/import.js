@@ -67,11 +67,13 @@ function finished(name, answers) {
   const count = answers.reduce((sum, answer) => sum + Object.keys(answer.renamed).length, 0);
   const skipped = answers.flatMap((answer) => answer.skipped_items);
   const left = answers.reduce((sum, answer) => sum + answer.skipped, 0);
+  const times = [...new Set(answers.flatMap((answer) => answer.unread_times))];
   const lines = [
     created ? text("dialogs.import.done", { name, created }) : text("dialogs.import.known_all", { name }),
     created && known && text("dialogs.import.known", { known }),
     count > 0 && text("dialogs.import.renamed", { count }),
     left > 0 && text("dialogs.import.skipped", { count: left, items: skipped.join(", ") }),
+    times.length > 0 && text("dialogs.import.unread_times", { times: times.join("; ") }),
     created && text("dialogs.import.only_stored"),
   ];
   show(html`<div class="notice done">${lines.map((line) => line && html`<p>${line}</p>`)}</div>`);
