@@ -6,6 +6,8 @@ Invariants:
 - A correction ends the validity of the old fact and never deletes it [test_facts].
 - From its `expires_at` on a fact is not valid, by the one condition for valid facts; a job closes it later
   [test_facts].
+- A person's new words for a fact rest on no quote of the old ones, which stay as the fact that they supersede
+  [test_facts, test_erasing].
 - A deleted fact is as if it had never been taken: what it alone corrected is valid again [test_facts, test_erasing].
 """
 
@@ -103,6 +105,23 @@ def change_fact(
             overview.outdate(tx, owner_id, now, fact_id=fact_id)
     tx.execute(_REVISE, {"fact": fact_id, "action": action, "author": author, "at": now})
     mark_changed(tx, owner_ids)
+
+
+def replace_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) -> None:
+    """Change the words of a valid fact, which keeps its id and loses its source.
+
+    Another fact gets the old words, with their source, their history and the facts merged into them, and is superseded
+    by it. So they are erased with their message.
+    """
+    old = {column.key: getattr(row, column.key) for column in FactRow.__table__.columns if column.key != "id"}
+    old |= {"valid_to": max(now, row.valid_from), "superseded_by": row.id, "merged": False}
+    before = update(FactRow.__table__).where(_F.superseded_by == row.id)
+    revisions = update(FactRevisionRow.__table__).where(_R.fact_id == row.id)
+    fact_id: int = tx.execute(_INSERT, old).scalar_one()
+    tx.execute(before.where(_F.id != fact_id).values(superseded_by=fact_id))
+    tx.execute(revisions.values(fact_id=fact_id))
+    change_fact(tx, row.id, now, source_message_id=None, **columns)
+    overview.move_fact(tx, row.owner_id, row.id, fact_id, now)
 
 
 def waits(since: datetime, replaces: Iterable[int] = ()) -> dict[str, Any]:

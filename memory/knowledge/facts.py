@@ -38,6 +38,7 @@ from memory.knowledge.fact_writes import (
     decide_on_draft,
     delete_with_history,
     relations_within,
+    replace_fact,
     schedule_end,
     waits,
 )
@@ -187,8 +188,8 @@ def add_from_message(
 def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, Any]) -> Fact:
     """Set the text, category, importance, scope, pin or end, as the person does.
 
-    Where the fact is valid, the newest summaries say its new words instead of the old, and the profile says the
-    old ones no longer. Raises NotFound, InvalidRequest.
+    New words are their own source: they have no quote but that of the `changes`. Where the fact is valid, the newest
+    summaries say them instead of the old, and the profile says the old ones no longer. Raises NotFound, InvalidRequest.
     """
     with engine.database.write() as tx:
         row, session_id = _find(tx, caller, fact_id)
@@ -205,14 +206,17 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
             place, is_new = (tx, row.owner_id, caller.tenant), "category" in changes
             decision = decide_on_stated(*place, now_says, since=since, has_new_category=is_new)
             columns["expires_at"] = decision.expires_at
-        new = replace(old, **columns)
-        if new.text != old.text:
-            new = replace(new, valid_from=now)  # nothing that was said earlier takes the new words back
-            columns |= {"valid_from": now, "links": relations_within(row.links, new.text)}
-        if changes:
+        is_reworded = columns.get("text", old.text) != old.text
+        if is_reworded:  # the quote proves the old words; and nothing that was said earlier takes the new ones back
+            own = {"quote": "", "valid_from": now, "links": relations_within(row.links, columns["text"])}
+            columns = {**own, **columns}
+        if is_reworded and row.valid_to is None:
+            replace_fact(tx, row, now, **columns)
+        elif changes:
             change_fact(tx, row.id, now, **columns)
         schedule_end(engine, tx, row.owner_id, caller.tenant, columns.get("expires_at"))
-        if new.text != old.text:
+        (new,) = read_facts(tx, FactRow.id == row.id)
+        if is_reworded:
             session_row_id = row.session_id if new.scope == "session" else None
             _say_instead(engine, tx, row.owner_id, {old: new.text}, "correction", session_row_id)
         return Ranking.of(engine).scored(_with_merged(tx, [new]), "", now)[0]

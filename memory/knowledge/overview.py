@@ -388,6 +388,20 @@ def outdate(tx: Transaction, owner_id: int, now: datetime, *, fact_id: int = 0, 
         item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, rest), now, author="correction")
 
 
+def move_fact(tx: Transaction, owner_id: int, fact_id: int, to_fact_id: int, now: datetime) -> None:
+    """Let the sentences of earlier versions that rest on a fact rest on another one, which has its words of then."""
+
+    def here(sentence: Value) -> Value:
+        return {**sentence, "facts": [to_fact_id if fact == fact_id else fact for fact in sentence["facts"]]}
+
+    item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
+    if item is None:
+        return
+    for version in item_rows.list_versions(tx, item.id):
+        lists = {name: list(map(here, version.value[name])) for name in ("sentences", "removed")}
+        item_rows.change_version(tx, item.id, replace(version, value={**version.value, **lists}))
+
+
 def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Value) -> bool:
     return not fact_ids.isdisjoint(sentence["facts"]) or any(place[0] in session_ids for place in sentence["summaries"])
 

@@ -341,7 +341,8 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactR
     No later update reads the messages of these facts: what else they say remains in the facts beside.
     """
     messages = {fact.source_message_id for fact in facts}
-    last = tx.scalar(select(func.max(FactRow.id)).where(FactRow.source_message_id.in_(messages))) or 0
+    others = FactRow.source_message_id.in_(messages), FactRow.valid_to.is_(None)
+    last = tx.scalar(select(func.max(FactRow.id)).where(*others)) or 0
     owner = tx.get_one(OwnerRow, owner_id)
     owner.profile_through = max(owner.profile_through, last)
     item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)

@@ -261,6 +261,12 @@ def drop_versions(
     return Counter(item_versions=len(gone))
 
 
+def change_version(tx: Transaction, item_id: int, version: ItemVersion) -> None:
+    """Change the value of an earlier version in place, where its references moved."""
+    changed = update(ItemVersionRow).where(_V.item_id == item_id, _V.version == version.version)
+    tx.execute(changed.values(value=version.value))
+
+
 def messages_of(tx: Transaction, item: Item) -> Sequence[int]:
     """Return the ids of an item's source messages, replaced or not."""
     return tx.scalars(select(_S.message_id).where(_S.item_id == item.id)).all()
