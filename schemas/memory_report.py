@@ -186,7 +186,10 @@ class Memory(Schema):
         about="The instructions that were shown, and the text of the conversation's type.",
     )
     type = fields.String(allow_none=True, about="The type of the conversation, if its words tell one.")
-    facts = fields.List(fields.Nested(ShownFact))
+    facts = fields.List(
+        fields.Nested(ShownFact),
+        about="The facts that the model was shown, in mode `tools` also those in the results of its searches.",
+    )
     excerpts = fields.List(fields.Nested(Excerpt), attribute="recalled.excerpts")
     examples = fields.List(fields.Nested(Example))
     others = fields.List(

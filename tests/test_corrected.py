@@ -116,10 +116,12 @@ def test_a_turn_asks_once_for_corrections_and_only_if_there_are_any(talk, model_
 )
 def test_what_the_model_finds_itself_has_it_too(talk, model_server, call):
     model_server.main.queue(ToolCalls([call]), Text("480."))
-    chat(talk.client, "Tell me of it.", session_id="new", recall="tools", **ADA)
+    answer = chat(talk.client, "Tell me of it.", session_id="new", recall="tools", **ADA)
     (result,) = (one["content"] for one in model_server.requests[-1].body["messages"] if one["role"] == "tool")
     assert of_result(result).facts[-1].text == f"The price is {SECOND}"
     assert result.index("400 euros") < result.index("</chat>\n<facts>\n- The price is Now they want 480 ")
+    assert shown(answer) == [f"The price is {SECOND}"]
+    assert shown(good(talk.client.get(f"/api/sessions/new/turns/{answer['message_id']}"))) == shown(answer)
     chat(talk.client, "Tell me of it.", session_id="bobs", recall="tools", user_id="bob")
     model_server.main.queue(ToolCalls([call]), Text("Nothing."))
     chat(talk.client, "Tell me of it.", session_id="bobs", recall="tools", user_id="bob")
@@ -202,3 +204,20 @@ def test_a_fact_comes_with_what_was_corrected_of_the_rest_of_its_message(model_a
     talk.hear("480 now.", reply=digest(fact("480 now", 2, supersedes=[costs["id"]])))
     assert corrections(talk.client, "red", kind="fact") == {"It must be red": ["480 now"]}
     assert corrections(talk.client, "480", kind="fact", limit=1) == {}
+
+
+def test_what_the_model_finds_in_a_space_is_reported_with_the_space(model_app, model_server):
+    client = model_app.test_client()
+    append(client, "ours", [said(OLD)], space="boats")
+    model_server.mini.queue(digest(fact("The kayak costs 400 euros", 1, OLD)))
+    engine_of(model_app).job_queue.run_due(["summary"])
+    (old,) = good(client.get("/api/facts", query_string={"session_id": "ours", "space": "boats"}))["items"]
+    append(client, "ours", [*(said("Hm.", "assistant") for _ in range(6)), said(SECOND)], space="boats")
+    model_server.mini.queue(digest(fact(f"The price is {SECOND}", 8, SECOND, supersedes=[old["id"]])))
+    engine_of(model_app).job_queue.run_due(["summary"])
+    model_server.main.queue(ToolCalls([("conversation_search", {"query": "kayak"})] * 2), Text("480."))
+    memory = chat(client, "Tell me of it.", session_id="mine", recall="tools", spaces=["boats"], **ADA)["memory"]
+    assert memory["facts"] == []
+    assert [(other["space"], [one["text"] for one in other["facts"]]) for other in memory["others"]] == [
+        ("boats", [f"The price is {SECOND}"])
+    ]

@@ -106,7 +106,8 @@ class MemoryReport:
 
     summary_version, state: the newest version when the turn began, and whether it was up to date.
     head_version: the version of the summary that the prompt showed (0: none).
-    profile, overview, texts, facts, examples: shown in the prompt. recalled: its excerpts, and why these.
+    profile, overview, texts, facts, examples: shown in the prompt, facts also by searches of the model. recalled: its
+    excerpts, and why these.
     tail_messages: how many recent messages the prompt has. tail_dropped: how many did not fit CONTEXT_TOKENS.
     calls: of Recap's tools by the model; their words are not stored. written: facts that the model wrote with them.
     others: shown from the memory of other owners; all else is of the session and its owner.

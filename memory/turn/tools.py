@@ -11,7 +11,7 @@ Invariants:
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -29,8 +29,9 @@ from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
 from memory.turn.fact_tools import FactArguments, FactTools, ToolArguments, ToolError, integer_schema, tool_of
-from memory.turn.memory_report import MemoryReport, RecallToolCall
+from memory.turn.memory_report import MemoryReport, OtherMemory, RecallToolCall
 from memory.turn.request import Turn
+from models.facts import Fact
 from search_index import Query
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
@@ -70,6 +71,9 @@ class RecallTools:
         self.specs = tuple(tool_of(name, kind, **words) for name, kind in offered.items())
         self.names = frozenset(tool.name for tool in self.specs)
         self.reports: tuple[RecallToolCall, ...] = ()
+        self._found: list[
+            tuple[int, str | None, Sequence[Fact]]
+        ] = []  # facts in results, with their owner and its space
 
     def offer(self, request: ModelRequest) -> ModelRequest:
         """Return the request of the next round: with tools, if another round may follow and results would fit."""
@@ -84,9 +88,16 @@ class RecallTools:
         return self._rounds <= 1
 
     def report(self, shown: MemoryReport) -> MemoryReport:
-        """Return the report of the shown memory with the model's searches and written facts so far."""
+        """Return the report of the shown memory with the model's searches, the facts in their results, and its own."""
         written = self.facts.written if self.facts is not None else ()
-        return replace(shown, calls=self.reports, written=written)
+        others = {other.owner_id: other for other in shown.others}
+        for owner_id, space, facts in self._found:
+            if owner_id == self._scope.owner_id:
+                shown = replace(shown, facts=_with_found(shown.facts, facts))
+            else:
+                other = others.get(owner_id, OtherMemory(owner_id, space))
+                others[owner_id] = replace(other, facts=_with_found(other.facts, facts))
+        return replace(shown, others=tuple(others.values()), calls=self.reports, written=written)
 
     def split(
         self, request: ModelRequest, calls: tuple[ToolCall, ...]
@@ -166,6 +177,8 @@ class RecallTools:
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
             found = search_now(self._engine, scope, query, budget - TAG_TOKENS)
             facts, room = fit_facts(found.corrections, room - 2 * TAG_TOKENS)
+            if facts:
+                self._found.append((scope.owner_id, other.space if other is not None else None, facts))
             shown, room = excerpt_blocks(found.excerpts, room, self._zone, page)
             lines = [*shown, *filter(None, [facts_block(facts, self._zone)])]
             blocks += lines if other is None else [owner_block(other.space, lines)] if lines else []
@@ -185,6 +198,11 @@ class RecallTools:
             first = error.errors()[0]
             place = _shown(".".join(map(str, first["loc"]))) or "the arguments"
             raise ToolError(f"{place}: {_shown(first['msg'])}.") from None
+
+
+def _with_found(shown: tuple[Fact, ...], found: Sequence[Fact]) -> tuple[Fact, ...]:
+    ids = {fact.id for fact in shown}
+    return (*shown, *(fact for fact in found if fact.id not in ids))
 
 
 def _in_utc(bound: str, value: object, info: ValidationInfo) -> datetime | None:
