@@ -130,6 +130,7 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     assert str(former) in result.output
     assert "My dog is called Rex." in messages(former), "also what was in its log"
     assert stat.S_IMODE((tmp_path / "data" / "recap.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE(former.stat().st_mode) == 0o600
     assert (tmp_path / "data" / "recap.db").stat().st_uid == (tmp_path / "data").stat().st_uid
     assert backup.exists(), "the backup is still there"
 

@@ -209,9 +209,10 @@ def _move_away(place: Path, now: datetime) -> Path | None:
     is_there = place.exists()
     if is_there:
         os.link(place, former)  # no rename: there is a database under its name all the time
+        former.chmod(0o600)  # as the restored one
     for log, kept in zip(_beside(place), _beside(former), strict=True):
         if log.exists():
-            log.replace(kept)
+            log.replace(kept).chmod(0o600)
     return former if is_there else None
 
 

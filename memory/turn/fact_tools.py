@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 REMEMBER, CORRECT, FORGET = "remember", "correct", "forget"
 WRITES_MAX = 5  # facts that one turn writes
 NEAREST = 3  # facts that an error names
+FORGOTTEN = "Forgotten. The messages that say it are left out of memory whole, with what else they say."
 
 
 class ToolError(ValueError):
@@ -107,7 +108,10 @@ class _Correct(_Remember):
 
 
 class _Forget(FactArguments):
-    """Forget a known fact for good. Only when this person's newest message asks for exactly that."""
+    """Forget a known fact for good. Only when this person's newest message asks for exactly that.
+
+    If they also say what is true instead ("Forget that Tom cooks, it's Kim"), use `correct`.
+    """
 
     fact: Known
 
@@ -210,7 +214,7 @@ class FactTools:
         session = {"session_id": fact.session_id or row.public_id} if fact.scope == "session" or not owner else {}
         again |= owner | session
         undo = {"method": "POST", "path": "/api/facts", "body": again}
-        return WrittenFact(FORGET, fact.id, fact.text, arguments.quote, None, undo), "Forgotten."
+        return WrittenFact(FORGET, fact.id, fact.text, arguments.quote, None, undo), FORGOTTEN
 
     def _named(self, known: Sequence[Fact], requests: Sequence[str]) -> list[Fact]:
         """Return the facts that requests to forget name: for each request the facts that share most words with it.
