@@ -53,6 +53,8 @@ ONE = pattern(lambda language: language.one)
 DATE = pattern(lambda language: language.calendar_dates)
 RELATIVE_TIME = pattern(lambda language: language.calendar_words)
 FACTORS = pattern(lambda language: language.factors)
+MONTH_NUMBERS: dict[str, int] = table(lambda language: language.months)
+MONTH = pattern(lambda language: "|".join(language.months))
 QUARTERS = pattern(lambda language: language.quarters)
 NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
@@ -341,7 +343,8 @@ def _without_dates_worked_out(text: str, source: Message, content: str) -> str:
         text = _CLOCK.sub(" ", text)
     if RELATIVE_TIME.search(content):
         return DATE.sub(" ", text)
-    day, said = source.created_at, _forms(content)
+    named = {str(MONTH_NUMBERS[name.lower()]) for name in MONTH.findall(content)}
+    day, said = source.created_at, _forms(content) | named
     of_that_day = {str(number) for number in (day.year, day.month, day.day)}
     months = {str((day.month + step - 1) % 12 + 1) for step in (-1, 0, 1)}
     years = {str(day.year + step) for step in (-1, 0, 1)}

@@ -141,7 +141,7 @@ def _is_form(word: str, other: str) -> bool:
 
 ASKS = text_pattern(lambda language: language.asks)  # how a sentence begins that asks for something
 _BEFORE_ASKING = re.compile(r"[,;，،]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
-MONTHS: dict[str, int] = table(lambda language: language.times.months if language.times and language.spaced else {})
+MONTHS: dict[str, int] = table(lambda language: language.months if language.spaced else {})
 """Numbers of months by their names, in languages with spaces between words."""
 # No sentence ends after "4." in "4. Juli", or after "Dr.".
 SENTENCE_END = re.compile(

@@ -147,10 +147,15 @@ class Language(_Data):
         listed = stopwords_for_language(self.code) if self.spaced and self.stop_words is None else ()
         return self.idle_words.union(self.stop_words or listed)
 
+    @property
+    def months(self) -> Mapping[str, int]:
+        """Return the numbers of the months by their names."""
+        return self.times.months if self.times else {}
+
     @cached_property
     def calendar_dates(self) -> str:
         """Return the pattern of dates: also a day with the name of a month, as "4. Dezember 2026" or "3 de mayo"."""
-        names = self.times.months if self.spaced and self.times else ()
+        names = self.months if self.spaced else ()
         months = "|".join(sorted({form for name in names for form in (name, name[:3])}, key=len, reverse=True))
         of_month = rf"\d{{1,2}}(?:\.|º|er)? (?:de )?(?:{months})\.?(?: (?:de )?\d{{4}})?" if months else ""
         return "|".join(filter(None, (self.dates, of_month)))
