@@ -303,19 +303,6 @@ def facts_block(facts: Iterable[Fact], zone: tzinfo) -> str:
     return block("facts", [fact_line(fact, zone) for fact in sorted(facts, key=_ORDER)])
 
 
-def known_facts_block(facts: Iterable[Fact], session_id: str, zone: tzinfo) -> str:
-    """Return facts, the oldest first, as lines that begin with their ids.
-
-    They have the time, as messages have, and tell whether another session's message states the fact.
-    """
-    lines = list[str]()
-    for fact in sorted(facts, key=_ORDER):
-        place = " elsewhere" if fact.session_id not in (session_id, None) else ""
-        since = format_time(fact.valid_from.astimezone(zone))
-        lines.append(f"[F{fact.id}] {escape(fact.text)} (said {since}{place})")
-    return block("known_facts", lines)
-
-
 def profile_line(name: str, value: object, since: datetime) -> str:
     """Return a value of a profile as a line."""
     return f"- {escape(one_line(name))}: {escape(one_line(str(value)))} (said {since:%Y-%m-%d})"

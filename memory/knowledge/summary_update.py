@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, tzinfo
+from operator import attrgetter
 from typing import Any
 
 from memory import tokens
@@ -34,7 +35,8 @@ from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
 from memory.quoting import (
     GAP,
     block,
-    known_facts_block,
+    escape,
+    format_time,
     message_lines,
     one_line,
     plain_apostrophes,
@@ -167,10 +169,22 @@ class SummaryInput:
         """Return the request to the mini model. instruction: the prompt, rendered."""
         blocks = (
             block("summary_so_far", filter(None, [summary_json(self.previous)])),
-            known_facts_block(self.known_facts, self.session_id, self.zone),
+            self._known_facts_block(),
             block("messages", message_lines(self.messages, numbered=True)),
         )
         return request_for("\n\n".join(filter(None, (instruction, self.rules.instruction))), blocks, self.schema)
+
+    def _known_facts_block(self) -> str:
+        """Return the known facts, the oldest first, as lines that begin with their marks: F3, which no message has.
+
+        They have the time, as messages have, and tell whether another session's message states the fact.
+        """
+        lines = list[str]()
+        for fact in sorted(self.known_facts, key=attrgetter("valid_from", "id")):
+            place = " elsewhere" if fact.session_id not in (self.session_id, None) else ""
+            since = format_time(fact.valid_from.astimezone(self.zone))
+            lines.append(f"[F{fact.id}] {escape(fact.text)} (said {since}{place})")
+        return block("known_facts", lines)
 
 
 Ask = Callable[[ModelRequest, PromptTemplate, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
