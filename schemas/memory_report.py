@@ -110,7 +110,10 @@ class Call(Schema):
 class WrittenFact(Schema):
     """Fact that the model wrote with a tool."""
 
-    action = fields.one_of("remember", "correct", "forget")
+    action = fields.one_of(
+        *("remember", "correct", "forget"),
+        about="`forget` also leaves the messages that say the fact, and the request, out of memory, each as a whole.",
+    )
     fact_id = fields.Integer()
     text = fields.String(
         allow_none=True,
