@@ -7,7 +7,7 @@ Invariants:
 - From its `expires_at` on a fact is not valid, by the one condition for valid facts; a job closes it later
   [test_facts].
 - A person's new words for a fact rest on no quote of the old ones, which stay as the fact that they supersede
-  [test_facts, test_erasing].
+  [test_edited_facts].
 - A deleted fact is as if it had never been taken: what it alone corrected is valid again [test_facts, test_erasing].
 """
 
