@@ -98,6 +98,7 @@ def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
         "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4, "items": 2, "documents": 0},
         "known": {"sessions": 0, "messages": 0, "facts": 0, "items": 0, "documents": 0},
         "renamed": {},
+        "unread_times": [],
         "skipped": 0,
         "skipped_items": [],
     }
@@ -145,7 +146,7 @@ def test_only_what_is_missing_is_added(talk):
     assert talk.delete(f"/api/facts/{forgotten}").status_code == 200
     done = good(bring_in(talk, longer))
     created = {name: count for name, count in done["created"].items() if count}
-    assert created == {"messages": 2, "turns": 1, "facts": 1}
+    assert created == {"messages": 2, "turns": 1, "facts": 2}
     assert stored(talk, "tea")[-2] == ("user", "And another thing.")
     assert len(export(talk)["sessions"][2]["turns"]) == 1
     done = good(bring_in(talk, before))  # and what went on meanwhile stays
@@ -194,7 +195,7 @@ def test_a_large_export_comes_in_in_batches(talk, monkeypatch):
     good(talk.delete("/api/users/ada"))
     as_another_program_writes_it = json.dumps(before, sort_keys=True, indent=2, ensure_ascii=False).encode("utf-8-sig")
     done = good(bring_in(talk, as_another_program_writes_it))
-    assert (done["created"]["messages"], done["created"]["facts"]) == (56, 24)
+    assert (done["created"]["messages"], done["created"]["facts"]) == (56, 25)
     assert content(export(talk)) == content(before)
     assert not any(session["busy"] for session in read_all(talk, "/api/sessions"))
     chat(talk, "Go on.", session_id="long", user_id="ada")

@@ -18,7 +18,7 @@ from dataclasses import fields, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, case, delete, exists, func, insert, select, update
 
 from memory.access.owners import lock_owner
 from memory.engine import Engine
@@ -110,16 +110,14 @@ def change_fact(
 def replace_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) -> None:
     """Change the words of a valid fact, which keeps its id and loses its source.
 
-    Another fact gets the old words, with their source, their history and the facts merged into them, and is superseded
-    by it. So they are erased with their message.
+    Another fact gets the old words, with their source and the facts merged into them, and is superseded by it. It has
+    no revisions: the history stays with the id.
     """
     old = {column.key: getattr(row, column.key) for column in FactRow.__table__.columns if column.key != "id"}
     old |= {"valid_to": max(now, row.valid_from), "superseded_by": row.id, "merged": False}
     before = update(FactRow.__table__).where(_F.superseded_by == row.id)
-    revisions = update(FactRevisionRow.__table__).where(_R.fact_id == row.id)
     fact_id: int = tx.execute(_INSERT, old).scalar_one()
     tx.execute(before.where(_F.id != fact_id).values(superseded_by=fact_id))
-    tx.execute(revisions.values(fact_id=fact_id))
     change_fact(tx, row.id, now, source_message_id=None, **columns)
     overview.move_fact(tx, row.owner_id, row.id, fact_id, now)
 
@@ -278,12 +276,28 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
             fact.valid_to = last.valid_to if same else None
             newest |= {last: fact.id} if same else {}
     tx.flush()
+    revised = set(tx.scalars(select(FactRevisionRow.fact_id).where(FactRevisionRow.fact_id.in_(deleted))))
+    replaced = {fact for fact in deleted.values() if fact.superseded_by and fact.id not in revised}  # `replace_fact`
+    for fact in replaced:
+        _forget_words(tx, fact)
     tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
     overview.forget_facts(tx, deleted.values(), now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
     why = {fact: "superseded" if fact.superseded_by or fact in newest else action for fact in deleted.values()}
-    events = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in why if not fact.waiting]
+    told = [fact for fact in why if not fact.waiting and fact not in replaced]  # nobody heard of those by their ids
+    events = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in told]
     tell(tx, FORGOTTEN, events, now)
+
+
+def _forget_words(tx: Transaction, replaced: FactRow) -> None:
+    """Delete the revisions with the words of a replaced fact from the history of the fact that has its id."""
+    fact_id = replaced.superseded_by
+    while fact_id is not None:
+        own = FactRevisionRow.fact_id == fact_id
+        tx.execute(delete(FactRevisionRow).where(own, FactRevisionRow.text == replaced.text))
+        if tx.scalar(select(exists().where(own))):
+            return
+        fact_id = tx.scalar(select(FactRow.superseded_by).where(FactRow.id == fact_id))
 
 
 def move_source(tx: Transaction, message_id: int, to_message_id: int) -> None:
