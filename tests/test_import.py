@@ -95,7 +95,7 @@ def test_what_was_exported_and_erased_comes_back_as_it_was_and_the_talk_goes_on(
     done = good(bring_in(talk, before))
     assert done == {
         "format": "recap-export",
-        "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 4, "items": 2, "documents": 0},
+        "created": {"sessions": 3, "messages": 6, "summaries": 3, "turns": 1, "facts": 5, "items": 2, "documents": 0},
         "known": {"sessions": 0, "messages": 0, "facts": 0, "items": 0, "documents": 0},
         "renamed": {},
         "unread_times": [],
