@@ -109,7 +109,7 @@ def test_not_a_byte_of_an_erased_person_is_left(model_app, model_server):
         "turns": 8,
         "summaries": 8 * 3,
         "edited_summaries": 8,
-        "facts": 8 * 2 + 4,
+        "facts": 8 * 2 + 4 * 2,  # the old words of those that were edited, too
         "fact_revisions": 8 * 2 + 4 * 2,
         "items": 8 + 4,
         "item_versions": 8,
@@ -288,8 +288,9 @@ def test_everything_is_counted_and_in_the_export(model_app, model_server):
         assert (turn["user_position"], turn["reply_position"]) == (7, 8)
         assert turn["usage"]["prompt_tokens"] > 0 and turn["finished_at"]
         assert (session["title"], session["system_prompt"]) == ("Tea title", "Be Tea.")
-    assert len(document["facts"]) == 5
-    stated = document["facts"][-1]
+    assert len(document["facts"]) == 6
+    stated, before = document["facts"][-2:]
+    assert (before["text"], before["superseded_by"]) == ("Tea was stated", stated["id"])
     assert [revision["text"] for revision in stated["revisions"]] == ["Tea was stated", "Tea was edited"]
     taken = document["facts"][0]
     assert (taken["session_id"], taken["source_position"]) == ("Tea-session-0", 2)
