@@ -18,6 +18,7 @@ pytestmark = pytest.mark.faults
 
 TURNS_EACH = 3
 MODEL_SECONDS = 3.0
+PROBE_SECONDS = 1.0  # after which Kubernetes, for one, takes a node that has not answered for dead
 
 
 def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path, migrated):
@@ -61,7 +62,7 @@ def test_a_crowd_is_answered_and_the_server_stays_awake(tmp_path, migrated):
         assert "database is locked" not in log
         assert "Traceback" not in log
         sound(server)
-        assert max(pings) * 1000 <= size("FAULTS_LIVE_MS", 200), "it does not say in time that it lives"
+        assert max(pings) <= PROBE_SECONDS, "it does not say in time that it lives"
 
 
 def _talk(server: Server, number: int, together: threading.Barrier) -> list[tuple[float, Answer]]:
