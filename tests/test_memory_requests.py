@@ -202,6 +202,7 @@ def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or
     secret = "Don't remember this: the zebra is in the cellar."
     model_server.main.queue("A zebra, really?")
     chat(talk.client, secret, session_id="s", **ADA)
+    chat(talk.client, "Good night!", session_id="s", **ADA)
     model_server.mini.queue(digest_of(fact("The zebra is in the cellar", 1, "the zebra is in the cellar")))
     jobs_done(talk.client, "summary", "index")
     read = "\n".join(message["content"] for message in talk.digests()[-1])
@@ -212,6 +213,18 @@ def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or
     assert "cellar" not in json.dumps(prompts(model_server)[-1])
     assert "cellar" in talk.prompt("And now?"), "this chat goes on with it"
     assert good(talk.client.get("/api/sessions/s/messages"))["items"][0]["content"] == secret
+
+
+def test_the_mini_model_is_not_asked_about_messages_that_are_all_kept_out(model_app, model_server):
+    talk = Talk(model_app, model_server)
+    talk.say("Off the record: the zebra is in the cellar.")
+    jobs_done(talk.client, "summary")
+    assert talk.digests() == []
+    assert "<summary>" not in talk.prompt("Where is it?")
+    talk.say("I live in Lyon.")
+    model_server.mini.queue(digest_of(fact("Lives in Lyon", 5, "I live in Lyon")))
+    jobs_done(talk.client, "summary")
+    assert talk.texts() == ["Lives in Lyon"]
 
 
 def test_a_reply_that_is_appended_later_is_kept_out_with_its_message(model_app, model_server):

@@ -244,9 +244,12 @@ def _make_batch(
 def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
     """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
 
-    A single message that the model server refuses is not read; the unchanged summary then covers it.
+    The unchanged summary covers messages that are all kept out of memory, and a single one that the server refuses.
     """
     ask = partial(engine.mini.ask, batch.session.owner_id, spent=spent)
+    unread = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.mini.model_server.models.mini.name, ())
+    if all(message.is_kept_out for message in batch.source.messages):
+        return batch, unread
     while True:
         try:
             return batch, update_summary(ask, batch.prompt, batch.repair, batch.source)
@@ -259,9 +262,7 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
             elif error.code == CONTENT_REFUSED:
                 place = logs.fields(position=batch.through)
                 log.warning("a message is left out: the model server refuses it", extra=place)
-                unchanged = SummaryUpdate(batch.source.previous)
-                answer = ParsedAnswer(unchanged, engine.mini.model_server.models.mini.name, ())
-                return replace(batch, most=BATCH_MESSAGES, refused=error), answer
+                return replace(batch, most=BATCH_MESSAGES, refused=error), unread
             elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
                 batch = replace(batch.of([shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
             else:

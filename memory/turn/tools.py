@@ -71,9 +71,7 @@ class RecallTools:
         self.specs = tuple(tool_of(name, kind, **words) for name, kind in offered.items())
         self.names = frozenset(tool.name for tool in self.specs)
         self.reports: tuple[RecallToolCall, ...] = ()
-        self._found: list[
-            tuple[int, str | None, Sequence[Fact]]
-        ] = []  # facts in results, with their owner and its space
+        self._found = list[tuple[int, str | None, Sequence[Fact]]]()  # an owner, its space, and facts in results
 
     def offer(self, request: ModelRequest) -> ModelRequest:
         """Return the request of the next round: with tools, if another round may follow and results would fit."""
