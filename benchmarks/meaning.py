@@ -37,8 +37,8 @@ from config import Settings
 from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
-from memory.quoting import excerpt_block
 from memory.recall import recall
+from memory.recall.excerpts import excerpt_block
 from memory.recall.search import SearchScope, search_memory
 from memory.recall.triggers import role_meant
 from models import OwnerRow

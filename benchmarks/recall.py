@@ -31,8 +31,8 @@ from benchmarks.harness import Command, Figures, Row, by_line, folder_bytes, pro
 from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
-from memory.quoting import excerpt_block, message_line
-from memory.recall.excerpts import LocatedMessage, fit_budget, line_tokens, truncate_message
+from memory.quoting import message_line
+from memory.recall.excerpts import LocatedMessage, excerpt_block, fit_budget, line_tokens, truncate_message
 from memory.recall.relevance import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import role_meant

@@ -17,18 +17,16 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
-from urllib.parse import quote
 
 from memory import tokens
 from models.facts import Fact
-from models.messages import Excerpt, Message, in_zone
+from models.messages import Message
 from models.sections import Sections
 from search_index.caches import ByteLRU
 
 GAP = "..."  # stands for messages that are left out
-TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 BLOCKS = ("memory", "chat", "document", "message", "summary", "facts", "profile", "overview", "examples")
 
 _ORDER = attrgetter("valid_from", "id")  # of facts as they were said
@@ -195,43 +193,6 @@ def owner_block(space: str | None, blocks: Iterable[str]) -> str:
     """Return the blocks of another memory: of a space or, without its name, of the person who acts in one."""
     lines = filter(None, blocks)
     return tagged("person", lines) if space is None else tagged("space", lines, name=space)
-
-
-def excerpt_blocks(excerpts: Iterable[Excerpt], room: int, zone: tzinfo, page: str = "") -> tuple[list[str], int]:
-    """Return the blocks of the first excerpts that fit into `room` tokens, and the room left.
-
-    The oldest comes first, since a model reads that the later of two statements holds.
-    zone, page: see `excerpt_block`.
-    """
-    kept = [(excerpt.updated_at, excerpt_block(excerpt, page, zone)) for excerpt in excerpts]
-    blocks, room = tokens.fit_budget(room, (text for _, text in kept))
-    return [text for _, text in sorted(kept[: len(blocks)], key=itemgetter(0))], room
-
-
-def excerpt_block(excerpt: Excerpt, page: str = "", zone: tzinfo = UTC) -> str:
-    """Return an excerpt as a block that names the day of what it shows, and where it stands.
-
-    A document stands where it is from; without that, or where that is very long, at its address in Recap.
-    page: the address of Recap's page; with it the block also links to the message there. zone: of its times.
-    """
-    messages, gist = in_zone(excerpt.messages, zone), excerpt.gist
-    updated = excerpt.updated_at.astimezone(zone).date()
-    gist_lines = list(map(escape, gist.lines)) if gist is not None else []
-    lines = [*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)]
-    if excerpt.is_document:
-        own = (messages[0].extra or {}).get("uri", "")
-        uri = own if 0 < len(own) <= URI_CHARS_SHOWN else f"recap://documents/{excerpt.session_id}"
-        return tagged("document", lines, title=tokens.truncate(excerpt.title, TITLE_TOKENS), uri=uri, added=updated)
-    return tagged("chat", lines, updated_at=updated, **addresses(excerpt, page))
-
-
-def addresses(excerpt: Excerpt, page: str = "") -> dict[str, str]:
-    """Return the attributes that say where an excerpt's best message stands: its URI and, with a `page`, its link."""
-    session = quote(excerpt.session_id, safe="", errors="surrogatepass")
-    message_id = excerpt.hits[0] if excerpt.hits else excerpt.messages[-1].id if excerpt.messages else None
-    message = f"/messages/{message_id}" if message_id is not None else ""
-    uri = {"uri": f"recap://sessions/{session}{message}"}
-    return {**uri, "url": f"{page}/#/{session}{message.removeprefix('/messages')}"} if page else uri
 
 
 def format_time(time: datetime) -> str:

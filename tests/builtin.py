@@ -9,7 +9,8 @@ from typing import Any
 from memory.knowledge.summary_update import SummaryInput
 from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
-from memory.quoting import block, excerpt_block, fact_line, format_time, summary_block, to_prompt_message
+from memory.quoting import block, fact_line, format_time, summary_block, to_prompt_message
+from memory.recall.excerpts import excerpt_block
 from models.facts import Fact
 from models.messages import Excerpt, Message
 from models.sections import Sections

@@ -84,7 +84,7 @@ def test_anthropics_package_is_remembered(claude, client, model_server):
     assert (first.type, first.role, first.model, first.stop_reason) == ("message", "assistant", MODEL, "end_turn")
     raw = claude.messages.with_raw_response.create(messages=[user("What is my cat called?")], **ask)
     answer = raw.parse()
-    assert raw.headers["request-id"] == raw.headers["X-Request-ID"] and raw.headers["X-Memory-Recalled"] == "2"
+    assert raw.headers["request-id"] == raw.headers["X-Request-ID"] and raw.headers["X-Memory-Recalled"] == "1"
     assert (answer.usage.input_tokens, answer.usage.cache_read_input_tokens, answer.usage.output_tokens) == (10, 20, 2)
     assert "My cat is called Miso." in json.dumps(sent(model_server)[-1]["messages"])
     assert {one["user_id"] for one in sessions(client)} == {"ada"} and len(sessions(client)) == 2

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.quoting import attribute, block, escape, excerpt_block, normalize, without_blocks
+from memory.quoting import attribute, block, escape, normalize, without_blocks
+from memory.recall.excerpts import excerpt_block
 from models.messages import Excerpt, Message
 from tests.application import soon_over
 from tests.injections import MARKS

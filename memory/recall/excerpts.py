@@ -4,22 +4,25 @@ The best hits fill the budget, short ones before long ones that are little bette
 its hit.  What is found of one session is one excerpt, since its tags cost as much as a message.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, tzinfo
+from operator import itemgetter
 from typing import NamedTuple
+from urllib.parse import quote
 
 from sqlalchemy import Connection, and_, bindparam, or_, select, true
 
 from memory import tokens
-from memory.quoting import GAP, message_line, tagged
+from memory.quoting import GAP, escape, message_line, message_lines, tagged
 from memory.sessions.messages import INDEXED, MESSAGES, QUOTABLE
 from models import MessageRow, SessionRow
-from models.messages import PASSAGE, Excerpt, Message
+from models.messages import PASSAGE, Excerpt, Message, in_zone
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 LINE_TOKENS = 8  # of its time, speaker and line ends
 LENGTH_POWER = 0.1  # of its tokens, by which a hit's score is divided: twice as long is worth a 15th less
+TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
 _FRAME = tagged("chat", [""], updated_at=NAMED_DAY.strip())  # what stands around the lines of a session
 Spans = Sequence[tuple[datetime | None, datetime | None]]
@@ -156,3 +159,43 @@ def line_tokens(line: str, *, first: bool, same_day: bool = True) -> int:
     if first:
         return tokens.estimate(f"{_FRAME}{line}") + 1
     return tokens.estimate(f"{GAP}\n{'' if same_day else 3 * NAMED_DAY}{line}\n") + 1
+
+
+# -- as a prompt quotes them
+
+
+def excerpt_blocks(excerpts: Iterable[Excerpt], room: int, zone: tzinfo, page: str = "") -> tuple[list[str], int]:
+    """Return the blocks of the first excerpts that fit into `room` tokens, and the room left.
+
+    The oldest comes first, since a model reads that the later of two statements holds.
+    zone, page: see `excerpt_block`.
+    """
+    kept = [(excerpt.updated_at, excerpt_block(excerpt, page, zone)) for excerpt in excerpts]
+    blocks, room = tokens.fit_budget(room, (text for _, text in kept))
+    return [text for _, text in sorted(kept[: len(blocks)], key=itemgetter(0))], room
+
+
+def excerpt_block(excerpt: Excerpt, page: str = "", zone: tzinfo = UTC) -> str:
+    """Return an excerpt as a block that names the day of what it shows, and where it stands.
+
+    A document stands where it is from; without that, or where that is very long, at its address in Recap.
+    page: the address of Recap's page; with it the block also links to the message there. zone: of its times.
+    """
+    messages, gist = in_zone(excerpt.messages, zone), excerpt.gist
+    updated = excerpt.updated_at.astimezone(zone).date()
+    gist_lines = list(map(escape, gist.lines)) if gist is not None else []
+    lines = [*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)]
+    if excerpt.is_document:
+        own = (messages[0].extra or {}).get("uri", "")
+        uri = own if 0 < len(own) <= URI_CHARS_SHOWN else f"recap://documents/{excerpt.session_id}"
+        return tagged("document", lines, title=tokens.truncate(excerpt.title, TITLE_TOKENS), uri=uri, added=updated)
+    return tagged("chat", lines, updated_at=updated, **addresses(excerpt, page))
+
+
+def addresses(excerpt: Excerpt, page: str = "") -> dict[str, str]:
+    """Return the attributes that say where an excerpt's best message stands: its URI and, with a `page`, its link."""
+    session = quote(excerpt.session_id, safe="", errors="surrogatepass")
+    message_id = excerpt.hits[0] if excerpt.hits else excerpt.messages[-1].id if excerpt.messages else None
+    message = f"/messages/{message_id}" if message_id is not None else ""
+    uri = {"uri": f"recap://sessions/{session}{message}"}
+    return {**uri, "url": f"{page}/#/{session}{message.removeprefix('/messages')}"} if page else uri

@@ -21,8 +21,8 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, exists, select
 
 from memory import tokens
-from memory.quoting import addresses, excerpt_block, one_line
-from memory.recall.excerpts import truncate_message
+from memory.quoting import one_line
+from memory.recall.excerpts import addresses, excerpt_block, truncate_message
 from memory.recall.relevance import FOREIGN_SUMMARY, OTHER
 from memory.recall.search import SearchScope, facts_and_summaries
 from memory.sessions.messages import INDEXED, MESSAGES, PRIVATE, VISIBLE

@@ -228,13 +228,15 @@ def _choose_for_message(
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    mode, reason = prepared.requested_mode, prepared.mode_reason
+    mode, reason, is_personal = prepared.requested_mode, prepared.mode_reason, role_meant(question) is not None
     if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
         recalled = recall.choose_excerpts(engine, findings)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
-    found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens) if elsewhere else ()
+    found_elsewhere: tuple[OtherMemory, ...] = ()
+    if elsewhere:
+        found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     visible = {(message.id, message.created_at) for message in context.recent}
@@ -247,7 +249,7 @@ def _choose_for_message(
     unseen = [fact for fact in others.values() if (fact.source_message_id, fact.valid_from) not in visible]
     facts, ranking = tuple[Fact, ...](), Ranking.of(engine)
     if unseen:
-        is_personal, budget = role_meant(question) is not None, settings.fact_tokens
+        budget = settings.fact_tokens
         if findings.plan.points_back and not recalled.excerpts:
             # "Write the release note from what we decided": no message is near enough, but facts may tell it.
             budget += 2 * findings.budget  # of which half is for the message

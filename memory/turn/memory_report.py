@@ -4,7 +4,7 @@ Invariants:
 - It is stored as ids, versions and scores alone, so erasing removes the words from it too (test_explanation).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Self
@@ -128,6 +128,17 @@ class MemoryReport:
     calls: tuple[RecallToolCall, ...] = ()
     written: tuple[WrittenFact, ...] = ()
     others: tuple[OtherMemory, ...] = ()
+
+    def with_found(self, owner_id: int, found: Iterable[OtherMemory]) -> Self:
+        """Return the report with the facts that searches found, each once. owner_id: of the session."""
+        own, others = OtherMemory(owner_id, None, self.facts), {other.owner_id: other for other in self.others}
+        by_owner = {owner_id: own, **others}
+        for memory in found:
+            before = by_owner.get(memory.owner_id, replace(memory, facts=()))
+            known = {fact.id for fact in before.facts}
+            new = [fact for fact in memory.facts if fact.id not in known]
+            by_owner[memory.owner_id] = replace(before, facts=(*before.facts, *new))
+        return replace(self, facts=by_owner.pop(owner_id).facts, others=tuple(by_owner.values()))
 
 
 def stored_report(report: MemoryReport) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from sqlalchemy import Connection, select, tuple_
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
-from memory.quoting import excerpt_blocks, facts_block, fit_facts, owner_block
+from memory.quoting import facts_block, fit_facts, owner_block
 from memory.recall import recall
+from memory.recall.excerpts import excerpt_blocks
 from memory.recall.recall import LATEST, MISSING, Findings, PreparedRecall
 from memory.recall.search import SearchScope
-from memory.recall.triggers import role_meant
 from memory.turn.memory_report import OtherMemory
 from memory.turn.request import TurnRequest
 from models import OwnerRow
@@ -78,11 +78,14 @@ def read_others(
 
 
 def select_others(
-    engine: Engine, found: Sequence[OtherFindings], question: str, fact_tokens: int
+    engine: Engine, found: Sequence[OtherFindings], question: str, fact_tokens: int, *, is_personal: bool
 ) -> tuple[OtherMemory, ...]:
-    """Select facts and excerpts of the others for the message.  May call the mini model."""
+    """Select facts and excerpts of the others for the message.  May call the mini model.
+
+    is_personal: the message is about the person who speaks.
+    """
     budget = fact_tokens // len(found)
-    ranking, is_personal, shown = Ranking.of(engine), role_meant(question) is not None, list[OtherMemory]()
+    ranking, shown = Ranking.of(engine), list[OtherMemory]()
     for other, facts, findings in found:
         result = recall.choose_excerpts(engine, findings)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()

@@ -22,13 +22,13 @@ from memory.llm import ChatMessage, ModelRequest
 from memory.quoting import (
     block,
     example_lines,
-    excerpt_blocks,
     facts_block,
     fit_facts,
     format_time,
     tagged,
     to_prompt_message,
 )
+from memory.recall.excerpts import excerpt_blocks
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, text_of, unmodified
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context

@@ -11,7 +11,7 @@ Invariants:
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +22,8 @@ from pydantic import AfterValidator, Field, PlainValidator, ValidationError, Val
 from memory import tokens
 from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
-from memory.quoting import block, escape, excerpt_blocks, facts_block, fit_facts, normalize, one_line, owner_block
+from memory.quoting import block, escape, facts_block, fit_facts, normalize, one_line, owner_block
+from memory.recall.excerpts import excerpt_blocks
 from memory.recall.recall import QUERY_CHARS, search_now
 from memory.recall.times import time_ranges
 from memory.transcripts.transcript import tool_names
@@ -31,7 +32,6 @@ from memory.turn.context import Context
 from memory.turn.fact_tools import FactArguments, FactTools, ToolArguments, ToolError, integer_schema, tool_of
 from memory.turn.memory_report import MemoryReport, OtherMemory, RecallToolCall
 from memory.turn.request import Turn
-from models.facts import Fact
 from search_index import Query
 
 SEARCH, RECENT = "conversation_search", "recent_chats"
@@ -71,7 +71,7 @@ class RecallTools:
         self.specs = tuple(tool_of(name, kind, **words) for name, kind in offered.items())
         self.names = frozenset(tool.name for tool in self.specs)
         self.reports: tuple[RecallToolCall, ...] = ()
-        self._found = list[tuple[int, str | None, Sequence[Fact]]]()  # an owner, its space, and facts in results
+        self._found = list[OtherMemory]()  # facts in results, of the session's owner too
 
     def offer(self, request: ModelRequest) -> ModelRequest:
         """Return the request of the next round: with tools, if another round may follow and results would fit."""
@@ -88,14 +88,8 @@ class RecallTools:
     def report(self, shown: MemoryReport) -> MemoryReport:
         """Return the report of the shown memory with the model's searches, the facts in their results, and its own."""
         written = self.facts.written if self.facts is not None else ()
-        others = {other.owner_id: other for other in shown.others}
-        for owner_id, space, facts in self._found:
-            if owner_id == self._scope.owner_id:
-                shown = replace(shown, facts=_with_found(shown.facts, facts))
-            else:
-                other = others.get(owner_id, OtherMemory(owner_id, space))
-                others[owner_id] = replace(other, facts=_with_found(other.facts, facts))
-        return replace(shown, others=tuple(others.values()), calls=self.reports, written=written)
+        shown = shown.with_found(self._scope.owner_id, self._found)
+        return replace(shown, calls=self.reports, written=written)
 
     def split(
         self, request: ModelRequest, calls: tuple[ToolCall, ...]
@@ -176,7 +170,7 @@ class RecallTools:
             found = search_now(self._engine, scope, query, budget - TAG_TOKENS)
             facts, room = fit_facts(found.corrections, room - 2 * TAG_TOKENS)
             if facts:
-                self._found.append((scope.owner_id, other.space if other is not None else None, facts))
+                self._found.append(OtherMemory(scope.owner_id, other.space if other is not None else None, facts))
             shown, room = excerpt_blocks(found.excerpts, room, self._zone, page)
             lines = [*shown, *filter(None, [facts_block(facts, self._zone)])]
             blocks += lines if other is None else [owner_block(other.space, lines)] if lines else []
@@ -196,11 +190,6 @@ class RecallTools:
             first = error.errors()[0]
             place = _shown(".".join(map(str, first["loc"]))) or "the arguments"
             raise ToolError(f"{place}: {_shown(first['msg'])}.") from None
-
-
-def _with_found(shown: tuple[Fact, ...], found: Sequence[Fact]) -> tuple[Fact, ...]:
-    ids = {fact.id for fact in shown}
-    return (*shown, *(fact for fact in found if fact.id not in ids))
 
 
 def _in_utc(bound: str, value: object, info: ValidationInfo) -> datetime | None:
