@@ -206,7 +206,7 @@ def test_what_the_model_wrote_is_told_under_its_reply_and_undone(page, live, mod
     expect(known_facts).to_contain_text("Lives in Bergen")
     assert sorted(known(live)) == ["I keep bees", "Lives in Bergen"]
     page.get_by_role("button", name="Forget this: I keep bees").click()
-    expect(known_facts).not_to_contain_text("bees")
+    expect(known_facts.get_by_role("list", name="Facts")).not_to_contain_text("bees")
 
 
 def test_memory_is_turned_off_for_a_chat_in_every_browser(page, live, browse, model_server):
