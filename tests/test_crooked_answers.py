@@ -190,6 +190,14 @@ def test_of_one_message_a_cut_answer_with_a_complete_summary_is_kept(talk):
     assert (done["state"], talk.texts()) == ("current", [LYON])
 
 
+def test_a_complete_answer_is_kept_although_the_server_calls_it_cut(talk):
+    for number, summary in enumerate((digest_of(topic="Tea")["summary"], "They like tea."), 1):
+        talk.say(f"I like tea number {number}.", "And coffee.")
+        done = talk.digest(Text(json.dumps({"summary": summary, "facts": []}), finish="length"))
+        assert (done["state"], done["latest"]["version"]) == ("current", number)
+    assert read_by(talk) == [[1, 2], [3, 4]]
+
+
 FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
 
 
