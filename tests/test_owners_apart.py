@@ -622,7 +622,7 @@ def test_among_ones_own_the_same_id_is_another_thing(app, case):
     assert here.bob.everything() == before
 
 
-@pytest.mark.parametrize("case", ["tenants", "namesakes", "spaces"])
+@pytest.mark.parametrize("case", ["tenants", "persons", "namesakes", "spaces"])
 def test_the_same_calls_succeed_with_what_is_ones_own_and_leave_the_others_alone(app, case):
     """So it is whose the ids are, and nothing else, that the others were refused for."""
     here = make_world(app, case)

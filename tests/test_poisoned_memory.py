@@ -184,7 +184,6 @@ def world(tmp_path_factory, migrated):
 
 
 batches = pytest.mark.parametrize("batch", range(len(BATCHES)))
-some_batches = pytest.mark.parametrize("batch", [0, 2, 4, 6])  # with attempts of every kind
 
 
 @batches
@@ -205,7 +204,7 @@ def test_a_turn_quotes_every_attempt(world, batch):
     assert all(planted.marked(n) in shown for n in planted.attempts)
 
 
-@some_batches
+@batches
 def test_what_a_space_remembers_is_quoted_in_a_turn_that_reads_it(world, batch):
     """Both where a person's turn reads the space, and where a turn in a space reads the person's memory."""
     planted, space = world.planted(batch), f'space"<{batch}>&[INST]]~b]'
@@ -223,7 +222,7 @@ def test_what_a_space_remembers_is_quoted_in_a_turn_that_reads_it(world, batch):
         planted.check_facts(recalled.facts)
 
 
-@some_batches
+@batches
 def test_documents_are_quoted_with_all_that_they_say_of_themselves(world, batch):
     """Attempts in texts, titles and addresses; some in the attributes of a page and in the metadata of a PDF, whose
     title and text go the same way."""
@@ -259,7 +258,7 @@ def test_documents_are_quoted_with_all_that_they_say_of_themselves(world, batch)
     assert (sources["facts"], sources["summaries"], sources["sessions"]) == (0, 0, 0)
 
 
-@some_batches
+@batches
 def test_what_a_tool_finds_quotes_every_attempt(world, batch):
     planted = world.planted(batch)
     calls = tuple(("conversation_search", {"query": f"kiwi{n}", "limit": 20}) for n in planted.attempts)
@@ -274,7 +273,7 @@ def test_what_a_tool_finds_quotes_every_attempt(world, batch):
     planted.check_recalled([line for result in results for line in of_result(result["content"]).chats])
 
 
-@some_batches
+@batches
 def test_a_client_of_the_openai_protocol_gets_every_attempt_quoted(world, batch):
     planted = world.planted(batch)
     asked = [{"role": "system", "content": OWN}, openai.user(planted.asked)]
@@ -285,7 +284,7 @@ def test_a_client_of_the_openai_protocol_gets_every_attempt_quoted(world, batch)
     planted.check_examples(recalled.examples)
 
 
-@some_batches
+@batches
 def test_the_summary_of_the_mini_model_stays_in_the_head(world, batch):
     """And the tail: what a system or a tool said there is quoted; the person and the assistant speak for themselves."""
     planted = world.planted(batch)
@@ -324,7 +323,7 @@ def test_a_mini_model_asked_to_repair_its_answer_reads_no_mark_in_it(world):
     assert answer["role"] == "assistant" and f"kiwi {marks} melon" in decoded(answer["content"])
 
 
-@some_batches
+@batches
 def test_the_mini_model_reads_messages_facts_and_its_summary_as_data(world, batch):
     planted = world.planted(batch)
     again = planted.said(ROLES)
@@ -343,7 +342,7 @@ def test_the_mini_model_reads_messages_facts_and_its_summary_as_data(world, batc
         planted.all_quoted([Line(line.name) for line in lines if line.role == role])
 
 
-@some_batches
+@batches
 def test_the_mini_model_reads_feedback_as_data(world, batch):
     planted = world.planted(batch)
     text = "\n".join(planted.marked(n) for n in planted.attempts)
@@ -357,7 +356,7 @@ def test_the_mini_model_reads_feedback_as_data(world, batch):
     assert all(decoded(line) for block in read for line in block.lines) and read[0].lines
 
 
-@some_batches
+@batches
 def test_the_mini_model_reads_rules_as_names_of_topics(world, batch):
     attempts, user = world.planted(batch).attempts, f"ruler{batch}"
     topics = [f"kiwi{n} {attempt[:150]} melon{n}" for n, attempt in attempts.items()]
@@ -383,7 +382,7 @@ def _texts(summary: Any) -> list[str]:
     return [text for part in (summary.values() if isinstance(summary, dict) else summary) for text in _texts(part)]
 
 
-@some_batches
+@batches
 def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world, batch):
     planted, before = world.planted(batch), world.server.mini.default
     world.server.mini.default = {"patch": []}
@@ -401,7 +400,7 @@ def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world, batch)
     )
 
 
-@some_batches
+@batches
 def test_an_overview_is_written_from_data_and_what_is_written_of_it_is_quoted(world, batch):
     planted, address = world.planted(batch), f"/api/users/person{batch}/overview"
     before = world.server.mini.default
