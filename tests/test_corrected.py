@@ -128,7 +128,9 @@ def test_what_the_model_finds_itself_has_it_too(talk, model_server, call):
     assert "480" not in last(model_server)
 
 
-def test_corrections_of_a_space_stand_in_its_block(model_app, model_server):
+@pytest.fixture
+def boats(model_app, model_server):
+    """Client of a space whose kayak's price was corrected, far from where it was told."""
     client = model_app.test_client()
     append(client, "ours", [said(OLD)], space="boats")
     model_server.mini.queue(digest(fact("The kayak costs 400 euros", 1, OLD)))
@@ -137,7 +139,11 @@ def test_corrections_of_a_space_stand_in_its_block(model_app, model_server):
     append(client, "ours", [*(said("Hm.", "assistant") for _ in range(6)), said(SECOND)], space="boats")
     model_server.mini.queue(digest(fact(f"The price is {SECOND}", 8, SECOND, supersedes=[old["id"]])))
     engine_of(model_app).job_queue.run_due(["summary"])
-    chat(client, QUESTION, temporary=True, spaces=["boats"], **ADA)
+    return client
+
+
+def test_corrections_of_a_space_stand_in_its_block(boats, model_server):
+    chat(boats, QUESTION, temporary=True, spaces=["boats"], **ADA)
     text = last(model_server)
     assert (
         text.index('<space name="boats">') < text.index("400 euros") < text.index("<facts>") < text.index("480 &lt;b")
@@ -206,17 +212,9 @@ def test_a_fact_comes_with_what_was_corrected_of_the_rest_of_its_message(model_a
     assert corrections(talk.client, "480", kind="fact", limit=1) == {}
 
 
-def test_what_the_model_finds_in_a_space_is_reported_with_the_space(model_app, model_server):
-    client = model_app.test_client()
-    append(client, "ours", [said(OLD)], space="boats")
-    model_server.mini.queue(digest(fact("The kayak costs 400 euros", 1, OLD)))
-    engine_of(model_app).job_queue.run_due(["summary"])
-    (old,) = good(client.get("/api/facts", query_string={"session_id": "ours", "space": "boats"}))["items"]
-    append(client, "ours", [*(said("Hm.", "assistant") for _ in range(6)), said(SECOND)], space="boats")
-    model_server.mini.queue(digest(fact(f"The price is {SECOND}", 8, SECOND, supersedes=[old["id"]])))
-    engine_of(model_app).job_queue.run_due(["summary"])
+def test_what_the_model_finds_in_a_space_is_reported_with_the_space(boats, model_server):
     model_server.main.queue(ToolCalls([("conversation_search", {"query": "kayak"})] * 2), Text("480."))
-    memory = chat(client, "Tell me of it.", session_id="mine", recall="tools", spaces=["boats"], **ADA)["memory"]
+    memory = chat(boats, "Tell me of it.", session_id="mine", recall="tools", spaces=["boats"], **ADA)["memory"]
     assert memory["facts"] == []
     assert [(other["space"], [one["text"] for one in other["facts"]]) for other in memory["others"]] == [
         ("boats", [f"The price is {SECOND}"])

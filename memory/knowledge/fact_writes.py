@@ -136,12 +136,14 @@ def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetim
 
 
 def add_fact(tx: Transaction, owner_id: int, now: datetime, author: str = "person", **columns: Any) -> int:
-    """Store a fact with its first revision; return its id. It is valid from now on, unless `columns` say otherwise."""
+    """Store a fact with its first revision; return its id. It is valid from now on, unless `columns` say otherwise.
+
+    The caller marks the owner's facts as changed, once for all that it adds.
+    """
     row = {"owner_id": owner_id, "valid_from": now, "created_at": now} | columns
     fact_id: int = tx.execute(_INSERT, row).scalar_one()
     action = "made" if row.get("replaces") is None else "proposed"
     tx.execute(_REVISE, {"fact": fact_id, "action": action, "author": author, "at": now})
-    mark_changed(tx, [owner_id])
     return fact_id
 
 
@@ -234,6 +236,8 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
             corrected[new] = successor
         else:
             valid[new.id] = new
+    if added or waiting:
+        mark_changed(tx, [session.owner_id])
     if refused:
         log.info("%d facts refused: %s", len(refused), "; ".join(refused))
     counts = {"added": len(added), "superseded": len(corrected), "repeated": repeated, "refused": len(refused)}
@@ -284,8 +288,8 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
     overview.forget_facts(tx, deleted.values(), now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
     why = {fact: "superseded" if fact.superseded_by or fact in newest else action for fact in deleted.values()}
-    told = [fact for fact in why if not fact.waiting and fact not in replaced]  # nobody heard of those by their ids
-    events = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in told]
+    announced = [fact for fact in why if not fact.waiting and fact not in replaced]  # no event named the others
+    events = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in announced]
     tell(tx, FORGOTTEN, events, now)
 
 

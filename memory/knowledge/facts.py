@@ -37,6 +37,7 @@ from memory.knowledge.fact_writes import (
     count_recalls,
     decide_on_draft,
     delete_with_history,
+    mark_changed,
     relations_within,
     replace_fact,
     schedule_end,
@@ -123,6 +124,7 @@ def add(
         columns |= {"expires_at": decision.expires_at, **(waits(now, replaces) if decision.waits else {})}
         columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
         fact_id = add_fact(tx, owner.id, now, **columns)
+        mark_changed(tx, [owner.id])
         schedule_end(engine, tx, owner.id, owner.tenant, decision.expires_at)
         facts = read_facts(tx, FactRow.id == fact_id)
     return Ranking.of(engine).scored(facts, "", now)[0]

@@ -94,13 +94,12 @@ def forget_asked(
     and so is what repeats the facts since, in any session.
     """
     forgotten = FactRow.id.in_(supersession_chain(tx, fact_ids))
-    stated = tx.execute(
-        select(FactRow.owner_id, FactRow.source_message_id, FactRow.text, FactRow.quote).where(forgotten)
-    )
-    sources, repeating = set[int](), set[int]()
-    for owner_id, source, *texts in stated.all():
-        sources.update([source] if source is not None else [])
-        repeating.update(find_repeating(tx, owner_id, texts, since=source or 0))
+    columns = FactRow.owner_id, FactRow.source_message_id, FactRow.text, FactRow.quote
+    by_owner: dict[int, list[tuple[int, str, str]]] = defaultdict(list)
+    for owner_id, source, text, quote in tx.execute(select(*columns).where(forgotten)).all():
+        by_owner[owner_id].append((source or 0, text, quote))
+    sources = {source for stated in by_owner.values() for source, *_ in stated if source}
+    repeating = {found for owner_id, stated in by_owner.items() for found in find_repeating(tx, owner_id, stated)}
     facts.forget(engine, tx, caller, fact_ids)
     by_session: dict[int, list[MessageRow]] = defaultdict(list)
     for message in exchanges(tx, {*sources, *repeating, *requests}):

@@ -408,8 +408,8 @@ def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Value) -> boo
 
 def _states(fact_ids: set[int], words: Sequence[set[str]], sentence: Value) -> bool:
     own, share = set(stems(sentence["text"])), 0.5 if sentence["summaries"] else 1.0
-    is_said = any(len(fact & own) >= share * len(fact) for fact in words)
-    return is_said or _rests_on(fact_ids, set(), sentence)
+    has_words = any(len(fact & own) >= share * len(fact) for fact in words)
+    return has_words or _rests_on(fact_ids, set(), sentence)
 
 
 def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:

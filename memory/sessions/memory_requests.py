@@ -104,31 +104,41 @@ def exchanges(tx: Transaction, message_ids: Collection[int]) -> Sequence[Message
     return tx.scalars(query.order_by(MessageRow.session_id, MessageRow.position)).unique().all()
 
 
-def find_repeating(tx: Transaction, owner_id: int, texts: Sequence[str], since: int) -> list[int]:
-    """Return the ids of an owner's messages after `since` that repeat a fact: they have most words of one of its texts.
+def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, str, str]]) -> list[int]:
+    """Return the ids of an owner's messages that repeat one of these facts, which were stated before.
 
-    texts: of the fact and its quote. What the person says again has the figures of the quote, too, and so has what
-    repeats but two words.
+    facts: of each the id of the message that stated it (0: none), its text and its quote.
     """
-    said, quoted = [words for words in map(_whole_words, texts) if words], _figures(texts[-1])
+    stated = [
+        (source, [words for words in map(_whole_words, (text, quote)) if words], _figures(quote))
+        for source, text, quote in facts
+    ]
     later = select(MessageRow.id, MessageRow.role, MessageRow.content)
-    later = later.where(MessageRow.owner_id == owner_id, MessageRow.id > since)
+    later = later.where(MessageRow.owner_id == owner_id, MessageRow.id > min(source for source, *_ in stated))
     later = later.where(MessageRow.branch == 0, MessageRow.erased_at.is_(None), MessageRow.role.in_(REPEATED))
+    return [
+        message_id
+        for message_id, role, content in tx.execute(later)
+        if any(message_id > source and _repeats(role, content, texts, figures) for source, texts, figures in stated)
+    ]
 
-    def repeats(role: str, content: str) -> bool:
-        text, has_figures = content.casefold(), quoted <= _figures(content)
-        near = [
-            (words, least)
-            for words in said
-            if (has_figures or (role != "user" and len(words) >= REPEATED_WORDS_MIN))
-            and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[role] * len(words)) + 1)))
-            # The beginnings of words first: to take a message's terms is slow.
-            and sum(word[:4] in text for word in words) >= least
-        ]
-        terms = content_terms(content) if near else frozenset[str]()
-        return any(shared(words, terms) >= least for words, least in near)
 
-    return [message_id for message_id, role, content in tx.execute(later) if repeats(role, content)]
+def _repeats(role: str, content: str, texts: Sequence[frozenset[str]], figures: frozenset[str]) -> bool:
+    """Return whether a message has most words of a fact's text or quote, which are given as words.
+
+    What the person says again has the figures of the quote, too, and so has what repeats but two words.
+    """
+    text, has_figures = content.casefold(), figures <= _figures(content)
+    near = [
+        (words, least)
+        for words in texts
+        if (has_figures or (role != "user" and len(words) >= REPEATED_WORDS_MIN))
+        and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[role] * len(words)) + 1)))
+        # The beginnings of words first: to take a message's terms is slow.
+        and sum(word[:4] in text for word in words) >= least
+    ]
+    terms = content_terms(content) if near else frozenset[str]()
+    return any(shared(words, terms) >= least for words, least in near)
 
 
 def _whole_words(text: str) -> frozenset[str]:

@@ -228,17 +228,12 @@ def _choose_for_message(
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    mode, reason, is_personal = prepared.requested_mode, prepared.mode_reason, role_meant(question) is not None
+    mode, reason = prepared.requested_mode, prepared.mode_reason
     if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
         recalled = recall.choose_excerpts(engine, findings)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
-    found_elsewhere: tuple[OtherMemory, ...] = ()
-    if elsewhere:
-        found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
-    if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
-        recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     visible = {(message.id, message.created_at) for message in context.recent}
     in_prefix = {fact.id for fact in prefix.facts}
     corrections = {
@@ -247,6 +242,12 @@ def _choose_for_message(
     others = {fact.id: fact for fact in prefix.other_facts} | corrections
     # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
     unseen = [fact for fact in others.values() if (fact.source_message_id, fact.valid_from) not in visible]
+    is_personal = bool(elsewhere or unseen) and role_meant(question) is not None
+    found_elsewhere: tuple[OtherMemory, ...] = ()
+    if elsewhere:
+        found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
+    if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
+        recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     facts, ranking = tuple[Fact, ...](), Ranking.of(engine)
     if unseen:
         budget = settings.fact_tokens

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
-from memory.languages import LANGUAGES
+from memory.languages import table
 
 UNREAD_MAX = 20  # times that are named
 _TIME_CHARS = 80  # of a date in words
@@ -30,7 +30,7 @@ oca=1 şub=2 nis=4 haz=6 tem=7 ağu=8 eyl=9 eki=10 kas=11 ara=12
 """
 _MONTHS = {  # by their names and the first letters of these
     **{name: int(number) for name, number in (pair.split("=") for pair in _OTHER_MONTHS.split())},
-    **{name: number for language in LANGUAGES if language.times for name, number in language.times.months.items()},
+    **table(lambda language: language.months),
 }
 
 
