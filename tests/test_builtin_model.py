@@ -109,6 +109,27 @@ def test_corrections_of_known_facts(known, quote, said, text):
     assert [(one["text"], one["supersedes"]) for one in facts] == [(text, ["F3"])]
 
 
+BUDGETS = """
+We are renovating our kitchen, the budget is 14,000 euros. | Budget: 14,000 euros
+We're planning a wedding and the budget is 9000 dollars. | Budget: 9000 dollars
+I'm writing a grant proposal, the deadline is 3 March. | Deadline: 3 March
+Wir renovieren das Bad, das Budget ist 8000 Euro. | Budget: 8000 Euro
+Nous refaisons la cuisine, le budget est de 9000 euros. | Budget : 9000 euros
+Estamos reformando la cocina, el presupuesto es de 9000 euros. | Presupuesto: 9000 euros
+Rifacciamo il bagno, il budget è di 7000 euro. | Budget: 7000 euro
+We verbouwen de keuken, het budget is 9000 euro. | Budget: 9000 euro
+Vamos reformar a cozinha, o orçamento é de 9000 euros. | Orçamento: 9000 euros
+"""
+
+
+@pytest.mark.parametrize("case", BUDGETS.strip().splitlines())
+def test_a_limit_beside_what_it_is_for_is_a_fact_so_that_a_correction_finds_it(case):
+    said, _, expected = case.partition(" | ")
+    sections, facts = digest([said])
+    assert expected in texts(facts)
+    assert said not in sections.data  # a later budget would stand beside the sentence, and contradict it
+
+
 CHANGES = [
     "make that 15",
     "I meant Thursday",
