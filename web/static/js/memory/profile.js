@@ -52,10 +52,11 @@ export default class Profile extends Component {
   render(_, { profile, form, trouble }) {
     const groups = [...grouped(profile.document, profile.sources)];
     return html`<${Trouble} ...${trouble} />
-      <${Rows} hint=${text("memory.summary.keys")}>
-        ${groups.map(([title, values]) => html`<${Items} key=${title} title=${title}>${values.map(this.item)}<//>`)}
-      <//>
-      ${!groups.length && html`<p class="muted small">${text("memory.profile.none")}</p>`}
+      ${groups.length
+        ? html`<${Rows} hint=${text("memory.summary.keys")}>
+            ${groups.map(([title, values]) => html`<${Items} key=${title} title=${title}>${values.map(this.item)}<//>`)}
+          <//>`
+        : html`<p class="muted small">${text("memory.profile.none")}</p>`}
       ${form === "add" ? this.addForm() : this.tools(profile)}
     `;
   }
