@@ -158,6 +158,7 @@ class Excerpt:
 
     `hits` are the ids of the messages that were found, `score` is the best one's, and `why` are its parts.
     gist: lines of the session's summary, before the messages or in their place.
+    message_tokens: to which each message is cut; None: as usual.
     """
 
     session_id: str
@@ -167,6 +168,7 @@ class Excerpt:
     score: float
     why: Mapping[str, float] = field(default_factory=dict)
     gist: Gist | None = None
+    message_tokens: int | None = None
 
     @property
     def updated_at(self) -> datetime:

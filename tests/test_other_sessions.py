@@ -73,6 +73,16 @@ def test_a_reference_without_content_shows_how_the_latest_conversations_ended(pa
     assert [one["session_id"] for one in turn["memory"]["excerpts"]] == ["boat", "garden"]
 
 
+def test_a_list_question_without_content_shows_a_line_of_each_of_the_latest_conversations(past, model_server):
+    talked(past, "bike", "The chain is loose.", "Tighten it.", day=7)
+    answer = chat(past, "List the topics in the order I raised them.", session_id="new", **ADA)
+    assert kind(answer) == "reference" and recalled(answer) == [[], [], [], []]
+    text = last(model_server)
+    assert text.index("sessions/bike") < text.index("Cutting the hedge") < text.index("Repairing the mast\n")
+    assert text.index("Repairing the mast") < text.index("Repairing the oven\n</chat>")
+    assert NOTES[LATEST] not in text and "Bob" not in text
+
+
 def test_what_names_something_or_has_it_in_sight_is_no_such_reference(past, model_server):
     talked(past, "new", "I bought a red bicycle yesterday.", "A red bicycle, how nice!", day=15)
     for message, session in (

@@ -17,7 +17,7 @@ from memory.sessions.messages import append as append_messages
 from memory.sessions.messages import find as find_message
 from models.messages import MessageDraft
 from models.owners import Caller
-from tests.http import append, ask, chat, error, find, said
+from tests.http import append, ask, chat, error, find, good, said
 from tests.model_server import prompts
 from tests.recall import BARE, blocks, last, reason, recalled, talker, words
 
@@ -223,6 +223,19 @@ def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(start, m
     assert long.startswith(hit.removesuffix("…")) and hit.endswith("…") and 150 < tokens.estimate(hit) <= 200
     assert before.endswith("…") and 60 < tokens.estimate(before) <= 80 and after == "After."
     assert hit in last(model_server) and before in last(model_server)
+
+
+def test_a_list_question_shows_all_that_is_found_each_cut_to_an_even_share(client, model_server):
+    parts = ("fence", "pond", "shed", "compost", "lawn", "hedge", "gate", "roses", "path", "bench", "tap", "swing")
+    for number, part in enumerate(parts, 1):
+        told = f"The garden needs work: the {part} comes next. {'It is a long story, and it goes on. ' * 20}"
+        append(client, f"chat-{number % 3}", [on(day(3, number), told)], user_id="ada")
+    answer = chat(client, "In which order did I mention the work on the garden?", session_id="new", user_id="ada")
+    lines = [line for block in blocks(model_server) for line in block.splitlines() if "garden" in line]
+    assert {part for part in parts if any(f"the {part} comes next" in line for line in lines)} == {*parts}
+    assert max(map(tokens.estimate, lines)) < 50 and sum(map(tokens.estimate, blocks(model_server))) <= 520 + 3 * 20
+    stored = good(client.get(f"/api/sessions/new/turns/{answer['message_id']}"))["memory"]["excerpts"]
+    assert [one["messages"] for one in stored] == [one["messages"] for one in answer["memory"]["excerpts"]]
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.languages import LANGUAGES, Language, analysis_in, pattern, text_pattern
-from memory.recall.triggers import MessageReading, Trigger, asking, each_keyword, role_meant, stands_alone
+from memory.recall.triggers import (
+    MessageReading,
+    SearchPlan,
+    Trigger,
+    asking,
+    each_keyword,
+    role_meant,
+    stands_alone,
+)
 
 ENGLISH = analysis_in("en")
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")
@@ -113,6 +121,35 @@ def test_a_question_how_things_stand_points_at_what_was_said():
     assert [message for message in listed(others) if read(message).kind == "reference"] == []
 
 
+LIST_QUESTIONS = """
+    In which order did I bring up the topics about my garden? | What have I spent on the bike altogether?
+    List the restaurants in the order I mentioned them. | How many books did I say I read this year?
+    Give me all the places I told you about. | Which films have I mentioned across our conversations?
+    In welcher Reihenfolge habe ich die Themen zu meinem Garten angesprochen?
+    Nenne mir alle Orte, die ich erwähnt habe.
+    Dans quel ordre ai-je parlé des sujets de mon jardin ? | Combien ai-je dépensé en tout pour le vélo ?
+    ¿En qué orden mencioné los temas de mi jardín? | Dime todos los lugares que te he mencionado.
+    In che ordine ho parlato dei temi del mio giardino? | Quanto ho speso in tutto per la bici?
+    Em que ordem mencionei os assuntos do meu jardim? | Quantos livros li ao todo?
+    In welke volgorde heb ik de onderwerpen over mijn tuin genoemd? | Geef me alle plekken die ik heb genoemd.
+    Ile w sumie wydałem na rower? | Podaj wszystkie miejsca, o których mówiłem.
+    В каком порядке я упоминал темы про мой сад? | Сколько всего я потратил на велосипед?
+    我按什么顺序提到过花园的话题？ | 我总共读了多少本书？ | 庭の話題を私はどの順番で話しましたか？
+    Bahçemle ilgili konulardan hangi sırayla bahsettim? | Bisiklete toplam ne kadar harcadım?
+"""
+
+
+def test_a_list_question_is_known_in_many_languages_and_its_fixed_words_are_not_searched():
+    assert [message for message in listed(LIST_QUESTIONS) if not plan_of(message).is_list_question] == []
+    others = (
+        "How do I sort a list in Python? | In order to bake bread, what do I need? | Wie viele Beine hat eine Spinne?"
+    )
+    others += " | Put these steps in the right order, please. | ¿Cómo ordeno una lista? | 蜘蛛有几条腿？"
+    assert [message for message in listed(others) if plan_of(message).is_list_question] == []
+    asked = plan_of("In which order did I bring up the repairs of the boiler across our conversations?")
+    assert asked.kind == "reference" and asked.text.split() == ["the", "repairs", "of", "the", "boiler", "?"]
+
+
 KINDS = [
     ("what did we discuss?", (), "reference"),
     ("you suggested Redis", (), "implicit"),
@@ -134,6 +171,10 @@ KINDS = [
 
 def read(message: str, visible_texts: Sequence[str] = ()) -> Trigger:
     return MessageReading(message, datetime(2026, 5, 4, tzinfo=UTC), UTC, ENGLISH).trigger(visible_texts)
+
+
+def plan_of(message: str) -> SearchPlan:
+    return MessageReading(message, datetime(2026, 5, 4, tzinfo=UTC), UTC, ENGLISH).plan(())
 
 
 def listed(table: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Make excerpts of the messages that a search found, as a prompt shows them: windows, merged, within a token budget.
 
 The best hits fill the budget, short ones before long ones that are little better; a window gives up its edges before
-its hit.  What is found of one session is one excerpt, since its tags cost as much as a message.
+its hit.  For a list question all hits are shown, each cut to an even share of the budget.  What is found of one session
+is one excerpt, since its tags cost as much as a message.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,11 +21,13 @@ from models.messages import PASSAGE, Excerpt, Message, in_zone
 from search_index import Hit
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
+EVEN_TOKENS_MIN = 20  # of one message beside many; less says too little
 LINE_TOKENS = 8  # of its time, speaker and line ends
 LENGTH_POWER = 0.1  # of its tokens, by which a hit's score is divided: twice as long is worth a 15th less
 TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
 _FRAME = tagged("chat", [""], updated_at=NAMED_DAY.strip())  # what stands around the lines of a session
+_SPEAKER = "12:00 assistant: "  # before the words of a line
 Spans = Sequence[tuple[datetime | None, datetime | None]]
 
 _M = MessageRow.__table__.c
@@ -102,29 +105,31 @@ def fit_budget(
     budget: int,
     window_size: int,
     exclude: Collection[int] = (),
+    evenly: bool = False,
 ) -> tuple[Excerpt, ...]:
     """Return excerpts of at most `budget` tokens, as they are quoted, for the loaded `hits`, which are best first.
 
     window: the hits and their neighbours, by id.
     window_size: messages on either side of a hit that are shown with it.
-    exclude: ids of messages that are never shown.
+    exclude: ids of messages that are never shown. evenly: cut the hits so that all of them are shown.
     """
     best = {hit.message_id: hit for hit in hits if hit.message_id in window}
+    most = _even_share([window[message_id] for message_id in best], budget) if evenly else None
     located_by_session: dict[int, list[LocatedMessage]] = {}
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
 
     def worth(message_id: int) -> float:
-        size = LINE_TOKENS + min(window[message_id].message.tokens, HIT_TOKENS)
+        size = LINE_TOKENS + min(window[message_id].message.tokens, most or HIT_TOKENS)
         return best[message_id].score / size**LENGTH_POWER
 
     for around in windows(window, sorted(best, key=worth, reverse=True), window_size).values():
         for near in around:
             if near.message.id in seen:
                 continue
-            if min(near.message.tokens, NEIGHBOUR_TOKENS) > budget:
+            if min(near.message.tokens, most or NEIGHBOUR_TOKENS, NEIGHBOUR_TOKENS) > budget:
                 break  # a line has at least the tokens of its text
-            message = truncate_message(near.message, found=near.message.id in best)
+            message = truncate_message(near.message, found=near.message.id in best, most=most)
             line = message_line(message)
             day, on = message.created_at.date(), days.setdefault(near.session_id, set())
             cost = line_tokens(line, first=not on, same_day=on == {day})
@@ -141,13 +146,28 @@ def fit_budget(
         if shown_hits := [hit for message_id, hit in best.items() if message_id in ids]:
             hit_ids = tuple(hit.message_id for hit in shown_hits)
             session, title = messages[0].session_id, located[0].title
-            excerpts.append(Excerpt(session, title, tuple(messages), hit_ids, shown_hits[0].score, shown_hits[0].why))
+            parts = shown_hits[0].score, shown_hits[0].why
+            excerpts.append(Excerpt(session, title, tuple(messages), hit_ids, *parts, message_tokens=most))
     return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
 
 
-def truncate_message(message: Message, *, found: bool) -> Message:
-    """Return a message as an excerpt shows it: cut to its budget, which is larger for one that was `found`."""
-    content = tokens.truncate(message.content, HIT_TOKENS if found else NEIGHBOUR_TOKENS)
+def _even_share(hits: Sequence[LocatedMessage], budget: int) -> int:
+    """Return the tokens to which hits are cut so that all fit the budget; what short ones leave is for the others."""
+    days = {(hit.session_id, hit.message.created_at.date()) for hit in hits}
+    sessions = len({hit.session_id for hit in hits})
+    budget -= len(hits) * line_tokens(_SPEAKER, first=False, same_day=len(days) == sessions)
+    budget -= sessions * tokens.estimate(_FRAME)
+    for hits_left, size in zip(range(len(hits), 0, -1), sorted(hit.message.tokens for hit in hits), strict=True):
+        if size * hits_left > budget:
+            return max(EVEN_TOKENS_MIN, min(budget // hits_left, HIT_TOKENS))
+        budget -= size
+    return HIT_TOKENS
+
+
+def truncate_message(message: Message, *, found: bool, most: int | None = None) -> Message:
+    """Return a message as an excerpt shows it: cut to its budget, larger for one that was `found`, or to `most`."""
+    usual = HIT_TOKENS if found else NEIGHBOUR_TOKENS
+    content = tokens.truncate(message.content, usual if most is None else min(most, usual))
     return message if content == message.content else message._replace(content=content)
 
 

@@ -4,7 +4,8 @@
 summaries of their sessions are shown in full before them, and take half of their tokens at most.
 
 "Let's continue where we left off" names nothing that a search could find.  The latest conversation is shown by its
-summary and last messages, the two before it by a line each.
+summary and last messages, the two before it by a line each.  For a list question, such as "in which order did I raise
+the topics?", each of the latest ones is shown by a line.
 
 Beside the excerpts of a search, the summary of another session that fits best is shown in a line.  It takes only the
 tokens that they have left, so it never replaces a message.
@@ -55,7 +56,7 @@ _ENDED = (
     .outerjoin(*_NEWEST)
     .where(_S.id.in_(_LATEST.scalar_subquery()), ~PRIVATE, exists().where(_M.session_id == _S.id, *_SPOKEN))
     .order_by(_S.updated_at.desc(), _S.id.desc())
-    .limit(SESSIONS)
+    .limit(bindparam("sessions"))
     .offset(bindparam("skipped"))
 )
 _BY_ID = select(*_COLUMNS).outerjoin(*_NEWEST).where(_S.id.in_(bindparam("sessions", expanding=True)), ~PRIVATE)
@@ -66,20 +67,31 @@ _LAST = (
 )
 
 
+def latest_lines(tx: Connection, scope: SearchScope, budget: int, page: str) -> tuple[Excerpt, ...]:
+    """Return a line for each of the owner's latest conversations but the scope's own, in at most `budget` tokens."""
+    return _within([_gist_alone(row, rank) for rank, row in enumerate(_ended(tx, scope, CONSIDERED), 1)], budget, page)
+
+
 def latest_endings(tx: Connection, scope: SearchScope, budget: int, page: str, place: int) -> tuple[Excerpt, ...]:
     """Return how the owner's latest conversations but the scope's own ended, in at most `budget` tokens.
 
     page: the address of Recap's page, see `excerpt_block`. place: of the first conversation, counted from the newest.
     """
-    of_scope = {"owner": scope.owner_id, "session": scope.session_row_id or 0}
-    rows = tx.execute(_ENDED, {**of_scope, "skipped": place - 1}).all()
-    excerpts = [
-        Excerpt(row.public_id, row.title, (), (), round(1 / rank, 4), {"latest": 1.0}, gist_of(row, in_full=rank == 1))
-        for rank, row in enumerate(rows, 1)
-    ]
+    rows = _ended(tx, scope, SESSIONS, place - 1)
+    excerpts = [_gist_alone(row, rank, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
     if excerpts:
         excerpts[0] = replace(excerpts[0], messages=_last(tx, rows[0].id))
     return _within(excerpts, budget, page)
+
+
+def _ended(tx: Connection, scope: SearchScope, sessions: int, skipped: int = 0) -> Sequence[Any]:
+    of_scope = {"owner": scope.owner_id, "session": scope.session_row_id or 0}
+    return tx.execute(_ENDED, {**of_scope, "sessions": sessions, "skipped": skipped}).all()
+
+
+def _gist_alone(row: Any, rank: int, *, in_full: bool = False) -> Excerpt:
+    gist = gist_of(row, in_full=in_full)
+    return Excerpt(row.public_id, row.title, (), (), round(1 / rank, 4), {"latest": 1.0}, gist)
 
 
 def own_ending(tx: Connection, scope: SearchScope, budget: int, page: str) -> tuple[Excerpt, ...]:

@@ -187,7 +187,11 @@ def search_in_snapshot(
         if by_session:
             endings = other_sessions.own_ending(tx, scope, budget, page)
         else:
-            endings = other_sessions.latest_endings(tx, scope, budget, page, final.latest)
+            endings = (
+                other_sessions.latest_lines(tx, scope, recall.budget, page)
+                if final.is_list_question
+                else other_sessions.latest_endings(tx, scope, budget, page, final.latest)
+            )
         findings = findings._replace(endings=endings)
     elif flags.summaries and not by_session:
         findings = _find_summaries(engine, tx, findings)
@@ -213,7 +217,8 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
     if findings.summaries:
         excerpts += other_sessions.nearest_summary(findings.summaries, excerpts, findings.budget)
     if not excerpts and findings.endings:
-        excerpts, reason, kind = findings.endings, f"{reason}, so the latest conversations are shown", LATEST
+        excerpts, reason = findings.endings, f"{reason}, so the latest conversations are shown"
+        kind = kind if plan.is_list_question else LATEST
     elif not excerpts and plan.dangling:
         reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
     elif not excerpts:
@@ -282,7 +287,8 @@ def _find_summaries(engine: Engine, tx: Connection, findings: Findings) -> Findi
         limit = engine.settings.recall_limit + 1  # so that one is of a session without an excerpt
         summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
         findings = findings._replace(summaries=summaries)
-        if findings.plan.points_back and (sessions := {hit.session_id for hit in hits} - {scope.session_row_id}):
+        is_of_few = findings.plan.points_back and not findings.plan.is_list_question
+        if is_of_few and (sessions := {hit.session_id for hit in hits} - {scope.session_row_id}):
             findings = findings._replace(of_hits=other_sessions.read_summaries(tx, sessions))
     return findings
 
@@ -320,7 +326,8 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         hits = relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
     summaries, budget = other_sessions.summaries_of_hits(findings.of_hits, hits, findings.budget)
-    excerpts = fit_budget(window, hits, budget=budget, window_size=window_size, exclude=exclude)
+    evenly = findings.plan.is_list_question
+    excerpts = fit_budget(window, hits, budget=budget, window_size=window_size, exclude=exclude, evenly=evenly)
     return other_sessions.with_summaries(excerpts, summaries)
 
 

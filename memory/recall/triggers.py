@@ -49,6 +49,7 @@ UNASKED = 1 / 6  # the message asks for nothing, but earlier messages may matter
 _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
 _REFERENCE = text_pattern(lambda language: language.references)
 _HOW_THINGS_STAND = text_pattern(lambda language: language.how_things_stand)
+_LIST_QUESTION = text_pattern(lambda language: language.list_questions)
 _POINTER = text_pattern(lambda language: language.pointers)
 _PERSON = text_pattern(lambda language: language.persons)
 _PEOPLE = text_pattern(lambda language: language.people)
@@ -97,6 +98,7 @@ class SearchPlan(NamedTuple):
     kind: of the trigger; or "time" if the message names one, or "always", if that alone causes the search.
     budget_share: of the budget that the excerpts may take; 0 for a message that does not look back.
     dangling: the message refers to something that no visible text shows.
+    is_list_question: the message asks for many messages at once, such as their order, number or sum.
     latest: it also has no content, so it means a conversation unless `text` finds something. The place of that
         conversation, counted from the newest; 0 for none.
     """
@@ -109,6 +111,7 @@ class SearchPlan(NamedTuple):
     dangling: bool = False
     latest: int = 0
     times_first: bool = False
+    is_list_question: bool = False
 
     @property
     def points_back(self) -> bool:
@@ -125,9 +128,16 @@ class MessageReading:
         self.now = now
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
-        how_things_stand = _HOW_THINGS_STAND.search(text)
+        how_things_stand, content = _HOW_THINGS_STAND.search(text), message
         self.asks_how_things_stand = how_things_stand is not None
-        self.content = content = text.replace(how_things_stand[0], " ") if how_things_stand else message
+        in_lists = [asking[0] for asking in _LIST_QUESTION.finditer(text)]
+        self.is_list_question = bool(in_lists)
+        # What a question is made of is no word to search for: each that nobody used makes all hits seem far off.
+        if fixed := [how_things_stand[0], *in_lists] if how_things_stand else in_lists:
+            content = text
+            for words in fixed:
+                content = content.replace(words, " ")
+        self.content = content
         self.keywords = list(each_keyword(analysis.asked(content), analysis))
         self.is_small_talk = _is_small_talk(text, analysis)
         self.is_answer = _ANSWER.fullmatch(text) is not None
@@ -146,7 +156,7 @@ class MessageReading:
         ]
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
         asked = asking(content)
-        self.asking = asked if how_things_stand is None else asking(message)
+        self.asking = asking(message) if fixed else asked
         self.search_text = asked if len(asked) < len(content) and stands_alone(asked, analysis) else content
 
     def trigger(self, visible_texts: Sequence[str]) -> Trigger:
@@ -190,7 +200,7 @@ class MessageReading:
             place = 1 if self._place is None else _PLACES[self._place[0].lower()]
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
             text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
-            return SearchPlan(kind, reason, ALL, text, spans, dangling, latest=place)
+            return SearchPlan(kind, reason, ALL, text, spans, dangling, place, is_list_question=self.is_list_question)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
             # "Where are we going in April?" may have been said long before.
             named = [time.phrase for time in times if trigger.kind != "reference" and _names_month(time.phrase)]
@@ -198,7 +208,8 @@ class MessageReading:
         asked, message = self.asking, self.message
         of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
         share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
-        return SearchPlan(kind, reason, share, self.search_text, spans, dangling)
+        text, is_list_question = self.search_text, self.is_list_question
+        return SearchPlan(kind, reason, share, text, spans, dangling, is_list_question=is_list_question)
 
     def _has_no_content(self, *, points_back: bool) -> bool:
         """Return whether the message refers to something that none of its words names: "What did we decide?"
