@@ -97,7 +97,8 @@ class Question(CallerQuery):
     timezone = fields.TimeZone(
         load_default=None,
         about="The zone in which the person's days begin: of words like `yesterday`, and of the times that models see. "
-        "Later turns of the session keep it. The default is the setting TIMEZONE.",
+        "Later turns of the session keep it, and sessions that the person begins later. The default is the setting "
+        "TIMEZONE.",
     )
     spaces = fields.Items(
         fields.SpaceName(),

@@ -40,8 +40,20 @@ def test_the_model_sees_the_present_excerpts_and_dates_in_the_persons_zone(start
     assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday", "the session keeps the zone"
     engine_of(client.application).job_queue.run_due(["summary"])
     assert "2026-11-28 Saturday 20:30 user: When did I say" in str(prompts(model_server, "mini"))
-    chat(client, "Which day is it?", session_id="other", user_id="ada")
-    assert now_in_prompt(model_server) == "2026-11-29 01:30 UTC, Sunday"
+    for session in ({"session_id": "other"}, {"temporary": True}):
+        chat(client, "Which day is it?", user_id="ada", **session)
+        assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday", "of the latest session"
+    chat(client, "Which day is it?", session_id="s", user_id="ben")
+    assert now_in_prompt(model_server) == "2026-11-29 01:30 UTC, Sunday", "nobody else's zone"
+
+
+def test_messages_that_are_imported_have_the_days_of_the_zone_that_the_person_has_elsewhere(start, model_server):
+    client = start()
+    chat(client, "Hello, it's me.", session_id="s", user_id="ada", timezone=NEW_YORK)
+    told = {"role": "user", "content": "The exam is tomorrow.", "created_at": "2026-11-20T02:00:00Z"}
+    append(client, "old", [told], user_id="ada")
+    engine_of(client.application).job_queue.run_due(["summary"])
+    assert "2026-11-19 Thursday 21:00 user: The exam is tomorrow." in str(prompts(model_server, "mini"))
 
 
 def test_a_setting_names_the_zone_of_people_whose_program_names_none(start, model_server):

@@ -74,10 +74,15 @@ def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
     return owner
 
 
-def owner_zone(tx: Transaction, owner_id: int, settings: Settings) -> tzinfo:
-    """Return the time zone that the owner's latest session names; where none does, that of the settings."""
+def latest_timezone(tx: Transaction, owner_id: int) -> str | None:
+    """Return the name of the time zone of the owner's latest session that has one: a new session begins with it."""
     named = select(SessionRow.timezone).where(SessionRow.owner_id == owner_id, SessionRow.timezone.is_not(None))
-    return settings.zone(tx.scalar(named.order_by(SessionRow.updated_at.desc(), SessionRow.id.desc()).limit(1)))
+    return tx.scalar(named.order_by(SessionRow.updated_at.desc(), SessionRow.id.desc()).limit(1))
+
+
+def owner_zone(tx: Transaction, owner_id: int, settings: Settings) -> tzinfo:
+    """Return the time zone of the owner's latest session that has one; where none does, that of the settings."""
+    return settings.zone(latest_timezone(tx, owner_id))
 
 
 def visible_to(query: Select[*tuple[Any, ...]], caller: Caller) -> Select[*tuple[Any, ...]]:

@@ -15,7 +15,14 @@ from typing import Any, TypedDict, Unpack
 from sqlalchemy import ColumnDefault, Connection, and_, or_, select
 
 from config import Settings
-from memory.access.owners import find_or_make_owner, find_own_session, find_session, get_session, visible_to
+from memory.access.owners import (
+    find_or_make_owner,
+    find_own_session,
+    find_session,
+    get_session,
+    latest_timezone,
+    visible_to,
+)
 from memory.conversation_types import ConversationTypes
 from memory.errors import Conflict, NotFound
 from memory.jobs import NOT_KNOWN, JobQueue
@@ -320,6 +327,7 @@ class Sessions:
         owner = owner or OwnerRow(tenant=caller.tenant, kind=kind, name=name, created_at=now, remember=True)
         row = SessionRow(tenant=caller.tenant, public_id=public_id, owner=owner, owner_id=owner.id, title="")
         row.created_at = row.updated_at = now
+        row.timezone = latest_timezone(tx, owner.id) if owner.id is not None else None
         for column in SessionRow.__table__.columns:
             if isinstance(column.default, ColumnDefault):  # else set when the row is stored, as this one may never be
                 setattr(row, column.name, column.default.arg)
