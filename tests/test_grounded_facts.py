@@ -158,6 +158,8 @@ def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote):
         ("Dinner is at 19:30", "dinner is at half past seven"),
         ("Hat um 19:30 einen Termin", "Termin um halb acht"),
         ("The rent is 1200 a month", "the rent is 1.2k a month"),
+        ("Der Tisch wird 2,40 m lang", "Der Tisch soll 2,40 lang sein"),
+        ("The bet pays 2,400,000", "The bet pays 2.4 m"),
         ("Has two children, Leo and Mia", "my kids are Leo and Mia"),
         ("Der Umzug ist am Freitag, 15. März 2024", "Der Umzug ist nächste Woche, am Freitag"),
         ("Hat am 7. März einen Zahnarzttermin", "Ich muss übermorgen zum Zahnarzt"),
@@ -233,6 +235,7 @@ def test_a_fact_may_use_other_words(text, said):
     [
         (NUMBER, "Has 3 cats", "I have two cats", None),
         (NUMBER, "Budget is 1,000 euros", "My budget is 100 euros", None),
+        (NUMBER, "The table is 2.95 m long", "The table should be 2.40 long", None),
         (NUMBER, "Deadline is 14 March", "The deadline is 12 March", None),
         (OPPOSITE, "Is allergic to nuts", "I'm not allergic to nuts", "allergic to nuts"),
         (OPPOSITE, "Likes tea", "I don’t really like tea", None),

@@ -118,6 +118,16 @@ Hãy xóa điều tôi nói về món nợ.
 उधार वाली बात भूल जाइए।
 حرفم درباره‌ی بدهی را پاک کن.
 ลบเรื่องหนี้ที่ฉันบอกไป
+Forget Anna's phone number, please.
+Vergiss bitte die Maße vom Tisch, die stimmen noch nicht.
+Olvida la dirección de Marta.
+Oublie le prix du vol.
+Dimentica il numero della carta.
+Esquece o valor do aluguel, não quero isso guardado.
+Vergeet alsjeblieft haar naam.
+Zapomnij adres mojej siostry.
+Забудьте номер моей карты.
+Забудь адресу сестри.
 """
 NEITHER = """
 I don't remember where I put my keys
@@ -164,6 +174,13 @@ Nunca olvidaré lo de aquel verano.
 No te olvides de lo del seguro.
 Olvidé lo del banco.
 I forget the name of the bit about whales.
+We often forget the small things.
+Vergiss die Milch nicht!
+Mi abuela olvida los nombres.
+Oublie pas le pain.
+J'oublie le nom du village.
+Minha avó esquece o fogão ligado.
+Zij vergeet de namen.
 Vergessen wir nicht die Sache mit der Miete.
 Er vergisst das mit dem Schlüssel immer.
 J'oublie toujours l'histoire de ce film.

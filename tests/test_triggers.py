@@ -322,12 +322,18 @@ def test_whose_words_answer_a_question():
         "can you remind me where we stayed",
         "Wo wohnt meine Schwester?",
         "我的猫叫什么？",
+        "Amanhã tenho plantão?",
+        "¿Qué hacemos el sábado?",
+        "A che ora abbiamo il treno?",
+        "Kiedy mam dentystę?",
+        "Qu'est-ce que j'ai prévu le 27 ?",
     ):
-        assert role_meant(question) == "user"
+        assert role_meant(question) == "user", question
     for question in (
         "what did you recommend for my trip?",
         "Your advice on my kettle",
         "你推荐我的书",
         "Which book is best?",
+        "¿Cuántos gramos tiene una libra?",
     ):
-        assert role_meant(question) is None
+        assert role_meant(question) is None, question

@@ -387,10 +387,11 @@ def _figures(text: str) -> list[set[str]]:
     numbers = []
     for digits, unit in _DIGITS.findall(text):
         multiplier = MULTIPLIERS.get(unit.lower(), 1)
-        if unit and _DECIMAL.fullmatch(digits):  # 1.2k
-            value = round(float(digits.replace(",", ".")) * multiplier)
-        else:
-            value = int(re.sub(r"\D", "", digits)[:18])
+        if unit and _DECIMAL.fullmatch(digits):  # 1.2k; and 2.4 m may be metres, of which somebody says "2.4 long"
+            whole = round(float(digits.replace(",", ".")) * multiplier)
+            numbers += [{str(int(part)), str(whole)} for part in re.split("[.,]", digits) if int(part)]
+            continue
+        value = int(re.sub(r"\D", "", digits)[:18])
         forms = {value, value * multiplier}
         if afternoon and value <= 24:
             forms |= {value + 12, value - 12}
