@@ -109,6 +109,25 @@ def test_a_correction_takes_the_place_of_a_fact_and_undone_gives_it_back(client,
     assert facts(client) == ["Lives in Oslo"]
 
 
+def test_a_correction_says_again_what_else_of_the_fact_holds(client, model_server):
+    old = "The flight leaves Lyon at 7:20 on 26 December and costs 148 euros each"
+    known(client, old)
+    new = "The flight leaves Lyon at 13:05 on 26 December and costs 148 euros each"
+    says(client, model_server, "We take the one at 13:05.", correct(old, new, "We take the one at 13:05"))
+    assert facts(client) == [new]
+    invented = new.replace("148", "99")
+    assert says(client, model_server, "At 13:05, yes.", correct(new, invented, "At 13:05, yes")) == []
+    assert facts(client) == [new]
+
+
+def test_what_else_a_forgotten_fact_says_stays_known(client, model_server):
+    both = "The rent is 900 euros and the charges are 450 euros"
+    says(client, model_server, f"{both}.", remember(both), session_id="old")
+    name, arguments = forget(both, "Forget the rent")
+    call = (name, {**arguments, "rest": "The charges are 450 euros"})
+    assert says(client, model_server, "Forget the rent.", call) and facts(client) == ["The charges are 450 euros"]
+
+
 def test_what_the_person_asks_to_forget_is_forgotten_with_its_message_and_told_once(client, model_server):
     says(client, model_server, "I am allergic to walnuts.", remember("I am allergic to walnuts"), session_id="old")
     call = forget("I am allergic to walnuts", "forget that I am allergic to walnuts")

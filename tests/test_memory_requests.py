@@ -297,6 +297,30 @@ def test_a_request_to_forget_that_says_what_holds_instead_is_a_correction(model_
     assert (history.status_code == 200) == corrects
 
 
+@pytest.mark.parametrize(
+    ("rest", "left"),
+    [
+        ("The charges are 450 euros", ["The charges are 450 euros"]),
+        ("", []),
+        ("The rent is 900 euros and the charges are 450 euros", []),  # all of it
+        ("The charges are 500 euros", []),  # which nobody said
+    ],
+)
+def test_what_else_a_forgotten_fact_says_stays_known(model_app, model_server, rest, left):
+    talk = Talk(model_app, model_server, user="ada")
+    told_first = "The rent is 900 euros and the charges are 450 euros"
+    talk.say(told_first)
+    digested(talk, fact(told_first, 1, scope="user", importance=5))
+    (old,) = talk.facts()
+    talk.say("Forget the rent. The rest stays.")
+    digested(talk, forget=[{"fact": f"F{old['id']}", "rest": rest}])
+    facts = talk.facts()
+    assert [one["text"] for one in facts] == left
+    assert all((one["quote"], one["importance"], one["valid_from"]) == ("", 5, old["valid_from"]) for one in facts)
+    assert talk.client.get(f"/api/facts/{old['id']}/history").status_code == 404
+    assert find(talk.client, "rent 900", **ADA) == []
+
+
 def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I live in Oslo.")

@@ -392,8 +392,9 @@ def test_the_mini_model_reads_the_profile_and_its_messages_as_data(world, batch)
     own = f"kiwi{min(planted.attempts)} "
     asked = [prompt[-1]["content"] for prompt in world.sent("mini")]
     material = [text for text in asked if "<profile>" in text and own in text][-1]
-    profile, messages = named(blocks_of(material), "profile", "messages")
-    assert len(profile.lines) == 1 and messages.lines
+    profile, messages, facts = named(blocks_of(material), "profile", "messages", "facts")
+    assert len(profile.lines) == 1 and messages.lines and facts.lines
+    assert all(re.match(r"\[\d+\] ", decoded(line)) for line in facts.lines)
     planted.all_quoted([Line(goal) for goal in json.loads(decoded(profile.lines[0]))["goals"]])
     assert all(
         re.match(r"\[\d+\] (?:\d{4}-\d\d-\d\d [A-Z][a-z]+ )?\d\d:\d\d user", decoded(line)) for line in messages.lines

@@ -83,6 +83,27 @@ def test_an_addition_without_grounds_is_left_out(ada):
     assert made["document"] == {"home": "Tallinn"}
 
 
+def test_facts_tell_the_model_whom_the_person_means_and_the_oldest_words_come_first(ada):
+    words = "My daughter starts school in May."
+    append(ada.client, "s", [said(words, created_at="2024-03-03T10:00:00Z")], user_id="ada")
+    named = fact("Mia, the user's daughter, starts school in May", 1, words, scope="user")
+    ada.server.mini.queue(digest_of(named, data=["Mia is the user's daughter"]))
+    ada.engine.job_queue.run_due(["summary"])
+    append(ada.client, "old", [said("I keep bees.", created_at="2024-01-01T10:00:00Z")], user_id="ada")
+    ada.server.mini.queue(digest_of(fact("Keeps bees", 1, "I keep bees.", scope="user")))
+    ada.engine.job_queue.run_due(["summary"])
+    made = ada.update(
+        patch(
+            change("add", "/people/-", "Mia, daughter", words, 2),
+            change("add", "/people/-", "Lena, daughter", words, 2),
+        )
+    )
+    assert made["document"] == {"people": ["Mia, daughter"]}, "nobody has named Lena"
+    prompt = prompts(ada.server, "mini")[-1][-1]["content"]
+    assert "[1] 2024-01-01 Monday 10:00 user: I keep bees." in prompt
+    assert "[2] Mia, the user's daughter, starts school in May" in prompt
+
+
 def test_small_slips_of_a_model_are_read_as_they_were_meant(ada):
     ada.tell("I live in Tallinn.", "I love green tea.")
     made = ada.update(

@@ -8,6 +8,7 @@ from app import engine_of
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of, fact
 from tests.model_server import ToolCalls, prompts
+from tests.openai import complete, talk
 from tests.recall import talker
 
 SATURDAY_EVENING = datetime(2026, 11, 29, 1, 30, tzinfo=UTC)  # in New York, where it is 20:30
@@ -81,6 +82,17 @@ def test_profile_overview_and_known_facts_have_the_days_of_the_persons_zone(star
     assert f"2026-11-28 Saturday 20:30 user: {words}" in profile[-1]["content"]
     assert "Today is 2026-11-28, Saturday." in overview[0]["content"]
     assert f"{words} (said 2026-11-28)" in overview[-1]["content"] and "11-29" not in overview[-1]["content"]
+
+
+def test_a_client_is_told_the_present_beside_memory(start, model_server):
+    client = start()
+    complete(client, talk("Hello there."), "u", user="ada")
+    assert now_in_prompt(model_server) == "", "nothing is remembered of her"
+    chat(client, "Hello.", session_id="s", user_id="ada", timezone=NEW_YORK)
+    good(client.post("/api/facts", json={"text": "Sails tomorrow", "user_id": "ada"}))
+    complete(client, talk("Bonjour !"), "v", user="ada")
+    assert "Sails tomorrow" in prompts(model_server)[-1][0]["content"]
+    assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday"
 
 
 def test_a_model_may_copy_the_present_into_a_search(start, model_server):

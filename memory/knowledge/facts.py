@@ -8,9 +8,11 @@ Invariant: what waits is in no prompt, search or list, but in that of what waits
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Select, bindparam, func, select
@@ -43,7 +45,7 @@ from memory.knowledge.fact_writes import (
     schedule_end,
     waits,
 )
-from memory.knowledge.grounding import Grounding, Ungrounded, is_duplicate, words_of
+from memory.knowledge.grounding import Grounding, Ungrounded, check_restated, is_duplicate, stems, words_of
 from memory.knowledge.rule_set import decide_on_stated, rules_of
 from memory.knowledge.summaries import replace_texts, rewrite_newest, undo_correction
 from memory.knowledge.supersession import find_superseded
@@ -65,6 +67,8 @@ from models.facts import Fact, FactDraft, FactRevision, FactScore
 from models.messages import Message
 from models.owners import Caller
 
+_KEPT = ("category", "importance", "scope", "session_id", "pinned", "valid_from", "expires_at")
+"""Columns that what stays of a forgotten fact takes over."""
 _QUESTION = aliased(MessageRow)
 _REPORTS = (
     select(TurnRow.memory)
@@ -286,12 +290,19 @@ def _superseded(tx: Transaction, row: FactRow) -> list[Fact]:
 
 
 def forget(
-    engine: Engine, tx: Transaction, caller: Caller, fact_ids: Collection[int], *, restore: bool = False
+    engine: Engine,
+    tx: Transaction,
+    caller: Caller,
+    fact_ids: Collection[int],
+    *,
+    restore: bool = False,
+    rests: Mapping[int, str] = MappingProxyType({}),
 ) -> tuple[Sequence[int], int, dict[str, int]]:
     """Delete facts with their histories and the facts that they superseded.
 
     The newest summaries and the profile lose what says the same. restore: superseded facts are valid again, and
-    summaries say these instead.
+    summaries say these instead. rests: what else facts say, by their ids: it stays, as a fact without a message, if it
+    is not all that the fact says, or more.
     Return the ids of their owners, how many of the facts there were, and counts of the rows that were deleted.
     """
     query = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
@@ -301,17 +312,28 @@ def forget(
     corrected = select(FactRow).where(FactRow.superseded_by.in_(ids), FactRow.merged.is_(False))
     valid_again = {row.superseded_by: row for row in tx.scalars(corrected)} if restore else {}
     rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain))).all()
+    parts = {row.id: rest for row in rows if (rest := rests.get(row.id)) and _is_part(rest, row)}
+    left = parts | {fact_id: row.text for fact_id, row in valid_again.items()}
     by_owner: dict[int, list[Fact]] = defaultdict(list)
     for row in rows:
         by_owner[row.owner_id].append(as_value(Fact, row, session_id=None))
     for owner_id, facts in by_owner.items():
-        instead = {fact: valid_again[fact.id].text if fact.id in valid_again else "" for fact in facts}
-        _say_instead(engine, tx, owner_id, instead, "erasure")
+        _say_instead(engine, tx, owner_id, {fact: left.get(fact.id, "") for fact in facts}, "erasure")
     for row in rows:
+        if row.id in parts:
+            add_fact(tx, row.owner_id, engine.now(), text=parts[row.id], **{name: getattr(row, name) for name in _KEPT})
         if row.id in valid_again:
             undo_correction(engine, tx, row, valid_again[row.id])
     delete_with_history(tx, chain, engine.now(), "superseded" if valid_again else "forgotten")
     return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
+
+
+def _is_part(text: str, fact: FactRow) -> bool:
+    """Return whether a text says some of what a fact says, and nothing else."""
+    with suppress(Ungrounded):
+        check_restated(text, [fact.text], fact.valid_from)
+        return set(stems(text)) < set(stems(fact.text))
+    return False
 
 
 def _say_instead(

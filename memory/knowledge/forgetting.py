@@ -86,21 +86,24 @@ def refuse_messages(tx: Transaction, ids: Collection[int], error: ModelError, no
 
 
 def forget_asked(
-    engine: Engine, tx: Transaction, caller: Caller, fact_ids: Collection[int], requests: Collection[int]
+    engine: Engine, tx: Transaction, caller: Caller, rests: Mapping[int, str], requests: Collection[int]
 ) -> None:
     """Forget facts that messages of these ids, the `requests`, ask to forget.
+
+    rests: the ids of the facts, with what else each says: that stays known as a fact without a message, if it says no
+    more than the old one did. Empty: nothing stays.
 
     What rests on the messages that stated them goes too. These, the requests, and the replies to both are kept out,
     and so is what repeats the facts since, in any session.
     """
-    forgotten = FactRow.id.in_(supersession_chain(tx, fact_ids))
+    forgotten = FactRow.id.in_(supersession_chain(tx, rests))
     columns = FactRow.owner_id, FactRow.source_message_id, FactRow.text, FactRow.quote
     by_owner: dict[int, list[tuple[int, str, str]]] = defaultdict(list)
     for owner_id, source, text, quote in tx.execute(select(*columns).where(forgotten)).all():
         by_owner[owner_id].append((source or 0, text, quote))
     sources = {source for stated in by_owner.values() for source, *_ in stated if source}
     repeating = {found for owner_id, stated in by_owner.items() for found in find_repeating(tx, owner_id, stated)}
-    facts.forget(engine, tx, caller, fact_ids)
+    facts.forget(engine, tx, caller, rests, rests=rests)
     by_session: dict[int, list[MessageRow]] = defaultdict(list)
     for message in exchanges(tx, {*sources, *repeating, *requests}):
         by_session[message.session_id].append(message)

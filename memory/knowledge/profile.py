@@ -205,7 +205,9 @@ def run(engine: Engine, job: Job) -> bool:
         tenant, read_through = Caller(owner.tenant), owner.profile_through
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
         read = MessageRow.id.in_(sources), *INDEXED
-        messages = [Message._make(row) for row in tx.execute(MESSAGES.where(*read).order_by(MessageRow.id))]
+        ordered = MESSAGES.where(*read).order_by(MessageRow.created_at, MessageRow.id)  # imported ones come later
+        messages = [Message._make(row) for row in tx.execute(ordered)]
+        facts = read_facts(tx, FactRow.owner_id == owner.id, FactRow.source_message_id.in_(sources), *IN_ALL_SESSIONS)
         rules, zone = rules_of(tx, owner.id, owner.tenant), owner_zone(tx, owner.id, engine.settings)
         if rules.review:
             messages = _accepted_words(tx, owner, messages)
@@ -216,10 +218,17 @@ def run(engine: Engine, job: Job) -> bool:
     instruction = "\n\n".join(filter(None, (*about, shape)))
     numbered = in_zone([message._replace(position=number) for number, message in enumerate(messages, 1)], zone)
     document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
-    blocks = block("profile", [document]), block("messages", message_lines(numbered, numbered=True))
+    numbers = {message.id: message.position for message in numbered}
+    known = [(numbers[fact.source_message_id], fact.text) for fact in facts if fact.source_message_id in numbers]
+    lines = [f"[{number}] {escape(text)}" for number, text in sorted(known)]
+    blocks = (
+        block("profile", [document]),
+        block("messages", message_lines(numbered, numbered=True)),
+        block("facts", lines),
+    )
 
     def usable(text: str) -> tuple[Profile, set[int]]:
-        return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules)
+        return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules, facts)
 
     try:
         profile, used = engine.mini.ask(owner.id, request_for(instruction, blocks, ANSWER), repair, usable).value

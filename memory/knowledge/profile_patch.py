@@ -27,7 +27,7 @@ from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.knowledge.supersession import CORRECTS
 from memory.llm.mini_model import InvalidAnswer
 from memory.quoting import plain_apostrophes
-from models.facts import FactDraft
+from models.facts import Fact, FactDraft
 from models.messages import Message
 
 log = logging.getLogger(__name__)
@@ -130,15 +130,16 @@ def apply_patch(
     messages: Sequence[Message],
     schema: Mapping[str, Any],
     rules: RuleSet = EVERYTHING,
+    facts: Sequence[Fact] = (),
 ) -> tuple[Profile, set[int]]:
     """Return the profile with what a model's operations say, and the ids of the messages that this rests on.
 
-    An operation also has a `quote`, and as `source` the number of its message, from 1.  Raises InvalidAnswer for a
-    patch that is refused.
+    An operation also has a `quote`, and as `source` the number of its message, from 1. facts: taken from the messages;
+    they say whom these mean.  Raises InvalidAnswer for a patch that is refused.
     """
     numbered = dict(enumerate(messages, 1))
     shown = [message._replace(position=number) for number, message in numbered.items()]
-    grounding = Grounding(shown)
+    grounding = Grounding(shown, facts=facts)
     used = set[int]()
     for operation in operations:
         path, quote = operation["path"], operation["quote"]

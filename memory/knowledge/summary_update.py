@@ -80,18 +80,19 @@ class SummaryUpdate:
 
     whole: the answer was JSON with nothing to repair, so that nothing of it can be missing.
     type: the conversation type that the answer names; "": none fits; None: it does not say.
-    forget: ids of the known facts that the person asks to forget. instructions: what they ask of every later reply.
+    forget: ids of the known facts that the person asks to forget, with what else each says, which stays known.
+    instructions: what they ask of every later reply.
     """
 
     sections: Sections
     facts: tuple[FactDraft, ...] = ()
     type: str | None = None
-    forget: tuple[int, ...] = ()
+    forget: Mapping[int, str] = field(default_factory=dict)
     instructions: tuple[InstructionDraft, ...] = ()
     whole: bool = field(default=False, compare=False)
 
-    def forgotten(self, source: "SummaryInput", corrected: Mapping[Fact, Fact]) -> set[int]:
-        """Return the ids of the known facts to forget; none where the person did not ask for it.
+    def forgotten(self, source: "SummaryInput", corrected: Mapping[Fact, Fact]) -> dict[int, str]:
+        """Return the ids of the known facts to forget, with what stays; none where the person did not ask for it.
 
         corrected: facts with those that took their place. A request that goes on to correct a fact ("Forget that Tom
         cooks, it's Kim") does not mean it.
@@ -102,7 +103,8 @@ class SummaryUpdate:
             for old, new in corrected.items()
             if contains_quote(new.quote, beside.get(new.source_message_id or 0, ""))
         }
-        return {fact.id for fact in source.known_facts} & set(self.forget) - kept if beside else set()
+        known = {fact.id for fact in source.known_facts} - kept if beside else set()
+        return {fact_id: rest for fact_id, rest in self.forget.items() if fact_id in known}
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class SummaryInput:
         if self.types:
             answer["type"] = {"type": "string", "enum": [*self.types, ""]}
         if self.requests_to_forget:
-            answer["forget"] = list_of(TEXT)
+            answer["forget"] = list_of(object_of(fact=TEXT, rest=TEXT))
         if self.instructions:
             answer["instructions"] = list_of(object_of(text=TEXT, quote=TEXT, source=INTEGER))
         return object_of(**answer)
@@ -260,7 +262,7 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Su
     if repaired and (summary is data or not listed):
         return None  # parts of the summary may be missing
     facts = _facts(data.get(listed), messages)
-    forget = tuple(_integer(number, 0) for number in _listed(data.get("forget")))
+    forget = dict(map(_forgotten, _listed(data.get("forget"))))
     instructions = tuple(map(_instruction, _listed(data.get("instructions"))[:INSTRUCTIONS_MAX]))
     of_type = data.get("type")
     kind = of_type.strip() if isinstance(of_type, str) else None
@@ -373,6 +375,12 @@ def _instruction(item: Any) -> InstructionDraft:
     quote = named.get("quote")
     text, source = one_line_item(named.get("text")), _integer(named.get("source"), 0)
     return InstructionDraft(text, source, quote if isinstance(quote, str) else "")
+
+
+def _forgotten(item: Any) -> tuple[int, str]:
+    """Return the id of a fact to forget, and what of it stays. Models also write the mark alone."""
+    named = _by_name(item) if isinstance(item, Mapping) else {"fact": item}
+    return _integer(named.get("fact"), 0), one_line_item(named.get("rest"))
 
 
 def _link(item: Mapping[str, Any]) -> Relation:

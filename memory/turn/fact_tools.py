@@ -2,7 +2,8 @@
 
 Invariants:
 - A fact rests on a quote of the person's own message that stands in this session's prompt, and its words are mostly
-  that message's: nothing that was recalled, pasted as a quotation or brought by a tool is remembered (test_fact_tools).
+  that message's, or those of the fact that it corrects: nothing that was recalled, pasted as a quotation or brought by
+  a tool is remembered (test_fact_tools).
 - Only what the newest message asks to forget, and names, is forgotten, whatever else the model has read
   (test_fact_tools).
 - A turn writes at most WRITES_MAX times; the report of each names a call of the API that undoes it (test_fact_tools).
@@ -39,7 +40,7 @@ log = logging.getLogger(__name__)
 REMEMBER, CORRECT, FORGET = "remember", "correct", "forget"
 WRITES_MAX = 5  # facts that one turn writes
 NEAREST = 3  # facts that an error names
-FORGOTTEN = "Forgotten. The messages that say it are left out of memory whole, with what else they say."
+FORGOTTEN = "Forgotten. The messages that say it are left out of memory whole; of what else they say, known facts stay."
 
 
 class ToolError(ValueError):
@@ -102,7 +103,10 @@ class _Remember(FactArguments):
 
 
 class _Correct(_Remember):
-    """Replace a known fact, when this person says that it has changed, is over or is wrong."""
+    """Replace a known fact, when this person says that it has changed, is over or is wrong.
+
+    `text` says again what else of it still holds.
+    """
 
     fact: Known
 
@@ -114,6 +118,7 @@ class _Forget(FactArguments):
     """
 
     fact: Known
+    rest: str = Field("", description="What else that fact says, in its words; it stays known. Empty: nothing else.")
 
 
 ARGUMENTS: dict[str, type[ToolArguments]] = {REMEMBER: _Remember, CORRECT: _Correct, FORGET: _Forget}
@@ -169,11 +174,11 @@ class FactTools:
 
     def _remember(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
         """Store a fact; for `correct`, let it supersede the known fact that the arguments name."""
-        words = content_terms(arguments.text)
-        if 2 * (len(words) - shared(words, content_terms(own_words(source.content)))) > len(words):
-            raise ToolError("the text says more than the quoted message; use the person's own words and language.")
         known = current_facts(self._engine, tx, row.owner_id, row.id)
         old = self._known(known, arguments.fact) if isinstance(arguments, _Correct) else None
+        words, kept = content_terms(arguments.text), old.text if old is not None else ""  # what still holds of it
+        if 2 * (len(words) - shared(words, content_terms(f"{own_words(source.content)}\n{kept}"))) > len(words):
+            raise ToolError("the text says more than the quoted message; use the person's own words and language.")
         draft = FactDraft(
             one_line(arguments.text),
             source.position,
@@ -207,7 +212,7 @@ class FactTools:
         if fact not in self._named(known, requests):
             raise ToolError("the person asks to forget something else; forget no more than they name.")
         caller = self._turn.request.caller
-        forget_asked(self._engine, tx, caller, [fact.id], [source.id])
+        forget_asked(self._engine, tx, caller, {fact.id: one_line(arguments.rest)}, [source.id])
         again = {name: getattr(fact, name) for name in ("text", "category", "importance", "pinned")}
         again |= {"expires_at": fact.expires_at.isoformat()} if fact.expires_at is not None else {}
         owner = {name: value for name in ("user_id", "space") if (value := getattr(caller, name)) is not None}

@@ -80,9 +80,10 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     if problem and context.dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
     now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    # A person's prompt always has the block: for the time, and for a note that nothing was found.
-    quoted, shown = _quote(engine, turn, context, now, always=transcript is None)
     prefix, question = context.prefix.text, turn.new_messages[0]
+    # Beside memory there is always the block, for the time: "tomorrow" may be what a fact says. A person's prompt has
+    # it in any case, for a note that nothing was found.
+    quoted, shown = _quote(engine, turn, context, now, always=transcript is None or bool(prefix))
     if transcript is None:
         recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
         newest = ChatMessage("user", f"{quoted}\n\n{to_prompt_message(question)[1]}")

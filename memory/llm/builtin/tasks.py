@@ -72,7 +72,7 @@ def update_summary(content: str) -> dict[str, Any]:
         for sentence in sentences(message.text)
         if asks("standing", sentence)
     ]
-    forget = _marks(old.known for old in forgotten if old.known)
+    forget = [{"fact": mark, "rest": ""} for mark in _marks(old.known for old in forgotten if old.known)]
     return {"summary": sections.as_dict(), "facts": facts, "forget": forget, "instructions": instructions}
 
 
