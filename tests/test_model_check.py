@@ -80,7 +80,9 @@ def test_a_mini_model_that_does_not_write_what_was_asked_is_warned_of(make_app, 
     app = make_app(**at(model_server))
     for answer, warning in (("I am a {poet}.", "it wrote no JSON"), ("{}", "its JSON lacks the field")):
         model_server.mini.default = lambda body, answer=answer: answer
-        assert f"Warning: {warning}" in told(app)
+        text = told(app)
+        assert f"Warning: {warning}" in text
+        assert ("JSON by schema" in text) == (answer == "{}"), "prose says that the server passes schemas over"
     model_server.mini.default = lambda body: 'Sure: {"answer": "yes"}'
     assert "Warning" not in told(app)
 
@@ -97,6 +99,8 @@ WINDOWS: tuple[tuple[dict[str, Any], int | None, str | None], ...] = (
     ({LIST: {"data": [{"id": "models/main-model", "context_window": 9000}]}}, 9000, "CONTEXT_TOKENS=7200"),
     ({LIST: {"data": [{"id": "main-model", "max_context_length": True}, 7]}}, None, None),
     ({LIST: ["main-model"]}, None, None),
+    ({LIST: {"data": [{"id": "/models/q.gguf", "meta": {"n_ctx_train": 40_960, "n_ctx": 4096}}]}}, 4096, "=3276"),
+    ({LIST: {"data": [{"id": "a", "max_model_len": 8192}, {"id": "b", "max_model_len": 8192}]}}, None, None),
     ({"/api/show": SHOWN}, 4096, "OLLAMA_CONTEXT_LENGTH=20000"),
     ({"/api/show": {**SHOWN, "parameters": "top_k 20\nnum_ctx      32768"}}, 32_768, None),
     ({"/api/show": SHOWN, "/api/ps": RUNNING}, 8192, "OLLAMA_CONTEXT_LENGTH=20000"),

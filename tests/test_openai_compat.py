@@ -81,13 +81,15 @@ STREAM = [
 USAGE = {"id": "c", "choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}}
 
 
+@pytest.mark.parametrize("choices", [[], [{"index": 0, "delta": {}}]], ids=["openai", "litellm"])
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(client, model_server, wanted):
-    model_server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, USAGE]), b"[DONE]")]))
+def test_a_stream_comes_chunk_by_chunk_with_usage_for_who_asked(client, model_server, wanted, choices):
+    usage = USAGE | {"choices": choices}
+    model_server.main.queue(Raw([data(*(json.dumps(one).encode() for one in [*STREAM, usage]), b"[DONE]")]))
     options = {"stream_options": {"include_usage": True}} if wanted else {}
     *chunks, done = stream(client, talk("Hello"), n=2, **options)
     without = [{name: value for name, value in one.items() if name != "usage"} for one in STREAM]
-    assert chunks == ([*STREAM, USAGE] if wanted else without) and done == "[DONE]"
+    assert chunks == ([*STREAM, usage] if wanted else without) and done == "[DONE]"
     assert history(client, "s")[-1] == ("assistant", "Hello.")
     (turn,) = client.get("/api/sessions/s/turns").json["items"]
     assert (turn["usage"]["prompt_tokens"], turn["usage"]["completion_tokens"]) == (9, 3)

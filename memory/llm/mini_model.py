@@ -46,7 +46,7 @@ _MARK = re.compile(r"[^\w\s]")
 _PAIRS = {"{": "}", "[": "]", "(": ")"}
 _CUT_OFF = (
     "The mini model's answer was cut off at the model's limit of tokens: raise the server's limit (num_predict or "
-    "OLLAMA_CONTEXT_LENGTH for Ollama, n_predict for llama.cpp), or choose another model with OPENAI_SUMMARY_MODEL."
+    "OLLAMA_CONTEXT_LENGTH for Ollama, -n or -c for llama.cpp), or choose another model with OPENAI_SUMMARY_MODEL."
 )
 
 

@@ -37,6 +37,7 @@ _WINDOWS = (
     "context_window",  # Groq
     "max_context_length",  # Mistral, LM Studio
     "max_input_tokens",  # Anthropic
+    "n_ctx",  # llama.cpp, in `meta`
 )
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
 
@@ -95,6 +96,7 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
         error = failed
     seconds = time.monotonic() - began
     window, is_ollama = _window(model) if error is None else (None, False)
+    faults = _json_warnings(text) if error is None and json_mode else ()
     return ModelCheck(
         task,
         model.name,
@@ -103,11 +105,8 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
         one_line(text)[:REPLY_CHARS],
         error,
         window,
-        _learned(model, json_mode=json_mode and error is None),
-        (
-            *(_json_warnings(text) if error is None and json_mode else ()),
-            *_warnings(window, context_tokens, is_ollama=is_ollama),
-        ),
+        _learned(model, json_mode=json_mode and error is None and PROSE not in faults),
+        (*faults, *_warnings(window, context_tokens, is_ollama=is_ollama)),
     )
 
 
@@ -174,11 +173,13 @@ def _window(model: "OpenAIModel") -> tuple[int | None, bool]:
 
 
 def _listed(model: "OpenAIModel", path: str) -> int | None:
-    """Return the window in the server's list of models."""
+    """Return the window in the server's list of models.  The only one listed answers to every name, as at llama.cpp."""
     listed = _fetched(model, path)
-    for entry in map(dict_in, list_in(listed) or list_in(dict_in(listed).get("data"))):
-        if str(entry.get("id")).removeprefix("models/") == model.name:
-            return next(filter(None, (_count(entry.get(name)) for name in _WINDOWS)), None)
+    entries = list(map(dict_in, list_in(listed) or list_in(dict_in(listed).get("data"))))
+    for entry in entries:
+        if len(entries) == 1 or str(entry.get("id")).removeprefix("models/") == model.name:
+            values = {**dict_in(entry.get("meta")), **entry}
+            return next(filter(None, (_count(values.get(name)) for name in _WINDOWS)), None)
     return None
 
 

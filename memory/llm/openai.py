@@ -7,7 +7,7 @@ Invariants (tests/model_client/test_client.py):
 - Whatever happens to a request raises ModelError.
 - A client's request is sent as it came.  Only what its server refuses, and an answer can do without, is left out, in
   later requests at once.
-- No request is tried again after its first part was yielded (see `retries`).
+- No request is tried again after its first part was yielded (see `retries`).  An answer in JSON is yielded as a whole.
 - MODEL_TIMEOUT bounds all tries together.  Of a stream it bounds the silence, and LASTING_MAX times as much the whole.
 """
 
@@ -206,6 +206,15 @@ class ProviderClient:
         return self._client.post(path, cast_to=httpx2.Response, stream=True, content=content, options=options)
 
 
+def _whole(events: Iterator[ModelEvent]) -> Iterator[ModelEvent]:
+    """Yield the events of an answer in JSON once all have come, as half of it is of no use; until then, `Waiting`."""
+    complete = list[ModelEvent]()
+    for event in events:
+        complete.append(event)
+        yield Waiting()
+    yield from complete
+
+
 def _wait(seconds: float, request: ModelRequest) -> Iterator[Waiting]:
     """Wait before another try, and tell the reader of a stream.  Raises Cancelled."""
     while seconds > 0:
@@ -295,7 +304,8 @@ class OpenAIModel:
         form, tries, began, is_lesson = self.form, 0, False, True
         while True:
             try:
-                for event in self._events(request, form, deadline):
+                events = self._events(request, form, deadline)
+                for event in events if request.schema is None else _whole(events):
                     if not began and not isinstance(event, Waiting):  # only now it is known that the form helps
                         began = True
                         self._retries.succeeded()

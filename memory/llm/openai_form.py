@@ -71,7 +71,8 @@ def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, 
     """
     wants_usage = dict_in(client.get("stream_options")).get("include_usage")
     choices = _choices(data)
-    if not wants_usage and not choices and data.get("usage"):
+    parts = [choice.get(name) for choice in choices for name in ("delta", "message", "finish_reason")]
+    if not wants_usage and not any(parts) and data.get("usage"):
         return None
     chunk = {name: value for name, value in data.items() if name != "usage" or value is not None or wants_usage}
     if any("message" in choice and "delta" not in choice for choice in choices):

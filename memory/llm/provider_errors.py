@@ -224,8 +224,9 @@ def _code(status: int, fields: Mapping[str, Any], message: str, whole: str) -> s
     # 429 is a matter of waiting, unless the prompt alone is too long for the tokens that an account has in a minute.
     too_long = status == 413 or (status in (400, 422, 500) and _TOO_LONG.search(message))
     too_long = "too large" in message.lower() if status == 429 else too_long
-    # OpenAI answers 403 for a model that a key may not use.
+    # OpenAI and LiteLLM answer 403 for a model that a key may not use.
     no_endpoint = message.startswith("Unexpected endpoint")  # LM Studio says so with the status 200
+    no_access = status in (401, 403) and fields.get("param") == "model"
     no_model = names & {"model_not_found", "invalid_model"} or (status < 500 and _NO_MODEL.search(message))
     checks = {  # the first that holds counts
         CONTENT_REFUSED: names & _REFUSED_CODES or (400 <= status < 500 and _REFUSED_WORDS.search(whole)),
@@ -234,7 +235,7 @@ def _code(status: int, fields: Mapping[str, Any], message: str, whole: str) -> s
         IMAGES_REFUSED: status not in (401, 403, 429) and _NO_IMAGES.search(message),
         "model_loading": status not in (401, 403, 404) and _LOADING.search(message),
         "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in names,
-        "model_not_found": status in (404, 410) or no_endpoint or no_model,
+        "model_not_found": status in (404, 410) or no_endpoint or no_model or no_access,
         "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),
         # 408 and 409 are its own timeout or lock. Ollama fails for good at a text whose embedding is no number.
         "model_failed": (status >= 500 and "value: NaN" not in message)

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.llm import ChatMessage, ModelRequest, TextDelta, Tool, ToolCall, complete
+from memory.llm import ChatMessage, ModelRequest, TextDelta, Tool, ToolCall, complete, text_of
 from tests.llm import SCHEMA, ask, both, chunk, data, failure
-from tests.model_server import Body, Json, Raw, Status, Text
+from tests.model_server import Body, CutStream, Json, Raw, SseError, Status, Text
 
 LOOK = Tool("look", "Looks.", {"type": "object", "properties": {}})
 
@@ -73,6 +73,12 @@ SENSITIVE = Status(400, {"contentFilter": [{"level": 1}], "error": {"code": "130
 NO_ENDPOINT = Json({"error": "Unexpected endpoint or method. (POST /chat/completions)"})
 NO_SUCH = {"message": "AiError: No such model @cf/x or task", "code": 5007}
 PAGE = "<!DOCTYPE html>\n<html lang=en><title>Error 400 (Bad Request)!!1 &amp; more</title><p>That is all we know."
+NO_ACCESS = {
+    "message": "The requested model 'x' is not available for this API key, or the model name is invalid.",
+    "type": "key_model_access_denied",
+    "param": "model",
+    "code": "403",
+}
 NAMELESS = "Provider returned error"  # by OpenRouter, with the words of the model's provider beside it
 
 
@@ -115,6 +121,7 @@ ERRORS: dict[str, tuple[Status, str, str]] = {
     "groq flex": (refusal("Flex tier capacity exceeded", 498), "model_busy", "capacity exceeded"),
     "anthropic usage limit": (refusal(USED_UP), QUOTA_SPENT, "regain access"),
     "litellm budget": (refusal("Budget has been exceeded! Current cost: 14.2, Max budget: 10.0"), QUOTA_SPENT, "14.2"),
+    "litellm access": (Status(403, {"error": NO_ACCESS}), UNKNOWN_MODEL, "for this API key"),
     "xai without credits": (Status(403, {"code": "No.", "error": NO_CREDITS}), QUOTA_SPENT, "any credits"),
     "dashscope arrears": (refusal("Make sure your account is in good standing."), QUOTA_SPENT, "in good standing"),
     "groq decommissioned": (refusal(DECOMMISSIONED, code="model_decommissioned"), UNKNOWN_MODEL, "OPENAI_MODEL"),
@@ -307,6 +314,19 @@ def test_a_server_that_fails_twice_at_tools_or_a_schema_is_asked_without_them(se
     for _ in range(2):  # another answer may not fail: nothing is learned of it
         assert complete(model, asked)[0] == '{"topic": "tea"}'
     assert len(server.requests) == 6 and model.supports_tools
+
+
+UNPARSED = {"code": 500, "message": "The model produced output that does not match the expected peg-native format"}
+
+
+@pytest.mark.parametrize("failure", [SseError(1, UNPARSED), CutStream(1)], ids=["llama.cpp", "cut"])
+def test_json_that_breaks_off_within_its_stream_is_asked_for_again(server, model, failure):
+    """Nobody has read its first half, so the tries are those of an answer that comes at once."""
+    server.main.queue(failure, failure, '{"topic": "tea"}')
+    events = list(model.answer(ask(stream=True, schema=SCHEMA)))
+    assert text_of(events) == '{"topic": "tea"}'
+    forms = ["response_format" in request.body for request in server.requests]
+    assert forms == [True, True, isinstance(failure, CutStream)]
 
 
 def test_tools_are_left_out_where_llama_cpp_fails_at_them(server, model):
