@@ -20,8 +20,8 @@ from api.current_request import request_id
 from api.errors import Body
 from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from memory.errors import NotFound, RecapError
+from memory.json_values import is_object
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
-from memory.llm.openai_form import is_object
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage

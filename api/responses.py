@@ -22,8 +22,8 @@ from api.conversations import find_conversation
 from api.openai import STREAM, OpenRequest, openai_error
 from api.response_items import CONVERSATION, conversation_in, message_item, messages_of, output_text
 from memory.errors import NotFound, RecapError
+from memory.json_values import is_object
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
-from memory.llm.openai_form import is_object
 from memory.transcripts.transcript import INSTRUCTING
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.turns import TurnHistory

@@ -8,5 +8,3 @@ from config.environment import SettingsError
 from config.model_servers import FallbackModel, Server, Servers
 from config.parsers import ApiKey
 from config.settings import FactWeights, RecallMode, Settings
-
-__all__ = ["ApiKey", "FactWeights", "FallbackModel", "RecallMode", "Server", "Servers", "Settings", "SettingsError"]

@@ -28,7 +28,7 @@ leases      who is taking a turn in a session, and who is doing a job
 events      what happened, read from the rows it left
 prompts, access    instructions by name; whose data it is, and how much of it
 quoting, paging, ops    remembered text in a prompt; pages of a list; logs, figures, backups
-errors, tokens, languages    what can go wrong; estimates; words and patterns, one file a language
+errors, tokens, languages, json_values    what can go wrong; estimates; words and patterns; what others wrote as JSON
 
 Nothing here knows HTTP, and rows stay inside.
 """

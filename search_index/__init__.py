@@ -18,22 +18,3 @@ from search_index.index_storage import NO_INDEX, IndexBusy, IndexLost, Unindexed
 from search_index.minilm import MiniLMEmbedder
 from search_index.query import PreparedQuery, Query
 from search_index.ranking import RANKING_PROFILES, RankingProfile
-
-__all__ = [
-    "NO_INDEX",
-    "RANKING_PROFILES",
-    "Embedder",
-    "EmbeddingUnavailable",
-    "Hit",
-    "IndexBusy",
-    "IndexLost",
-    "MiniLMEmbedder",
-    "Nearness",
-    "PreparedQuery",
-    "Query",
-    "RankingProfile",
-    "SearchIndex",
-    "SearchableText",
-    "UnindexedMessages",
-    "WordLlamaEmbedder",
-]

@@ -25,6 +25,7 @@ from memory.access.owners import get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
+from memory.json_values import dict_in
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import read_facts, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, stems
@@ -303,7 +304,7 @@ def _read_answer(sources: Sequence[Source], before: Overview, answer: str) -> tu
 
 def _grounded(sources: Sequence[Source], before: Overview, proposed: Any) -> Sentence:
     """Return a sentence with its sources. Raises Ungrounded."""
-    text, numbers = (proposed.get("text"), proposed.get("sources")) if isinstance(proposed, dict) else (None, None)
+    text, numbers = dict_in(proposed).get("text"), dict_in(proposed).get("sources")
     if not isinstance(text, str) or not isinstance(numbers, list) or not numbers:
         raise Ungrounded("it has no text or no sources")
     if not all(type(number) is int and 1 <= number <= len(sources) for number in numbers):

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from memory.languages.language import Language, Times, load, tables
+from memory.languages.language import Language, load
 from search_index import analysis
 from search_index.analysis import ENGLISH, Analysis
 from search_index.han import SIMPLIFIED
@@ -20,28 +20,6 @@ _LATIN = [language for language in LANGUAGES if language.is_latin]
 
 QUESTION_MARKS = ("?", "？", "؟")
 CLAUSE_END = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
-
-__all__ = [
-    "ASKS",
-    "CLAUSE_END",
-    "LANGUAGES",
-    "MONTHS",
-    "QUESTION_MARKS",
-    "SENTENCE_END",
-    "Language",
-    "TextPattern",
-    "Times",
-    "alternatives",
-    "analysis_in",
-    "content_terms",
-    "pattern",
-    "shared",
-    "split_question",
-    "table",
-    "tables",
-    "text_pattern",
-    "vocabulary",
-]
 
 
 def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:

@@ -209,16 +209,6 @@ class LanguageModel(Protocol):
         ...
 
 
-def dict_in(value: Any) -> dict[str, Any]:
-    """Return an object of a server's JSON; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def list_in(value: Any) -> list[Any]:
-    """Return an array of a server's JSON; an empty one for anything else."""
-    return value if isinstance(value, list) else []
-
-
 def complete(model: LanguageModel, request: ModelRequest) -> tuple[str, StreamEnd]:
     """Return the whole text of an answer, without thoughts, and its end."""
     events = list(model.answer(request))

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory.errors import CONTENT_REFUSED, ModelError
-from memory.llm import Fallback, LanguageModel, ModelEvent, ModelRequest, RawChunk, Thought, Waiting, dict_in, list_in
+from memory.json_values import dict_in, list_in
+from memory.llm import Fallback, LanguageModel, ModelEvent, ModelRequest, RawChunk, Thought, Waiting
 from memory.ops import logs
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import ModelError, RecapError
-from memory.llm import ChatMessage, ModelRequest, complete, dict_in, list_in
-from memory.llm.openai_form import is_object
+from memory.json_values import dict_in, dicts_in, is_object, list_in
+from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.registry import ModelRegistry
 from memory.quoting import one_line
 from search_index import Embedder, EmbeddingUnavailable
@@ -190,7 +190,7 @@ def _of_ollama(model: "OpenAIModel", root: str) -> int | None:
     if not info:
         return None
     loaded = dict_in(_fetched(model, f"{root}/api/ps"))
-    for entry in map(dict_in, list_in(loaded.get("models"))):
+    for entry in dicts_in(loaded.get("models")):
         names = {entry.get("name"), entry.get("model")}
         if {model.name, f"{model.name}:latest"} & names and (window := _count(entry.get("context_length"))):
             return window

@@ -5,7 +5,6 @@ passed on.  But some servers answer a streamed request with one object, or strea
 usage that Recap asks for.  Guarantee: no input raises an error.
 """
 
-import json
 import re
 import time
 import uuid
@@ -13,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memory.llm import RawChunk, StreamEnd, TextDelta, ToolCall, dict_in, list_in
+from memory.json_values import dict_in, dicts_in, is_object, list_in
+from memory.llm import RawChunk, StreamEnd, TextDelta, ToolCall
 
 CHUNK, COMPLETION = "chat.completion.chunk", "chat.completion"
 _TOOL_NAME_CHARS = 64  # OpenAI's limit
@@ -96,14 +96,6 @@ def sent_call(call: ToolCall) -> dict[str, Any]:
     return to_openai(replace(call, name=name, arguments=call.arguments if is_object(call.arguments) else "{}"))
 
 
-def is_object(text: str) -> bool:
-    """Return whether `text` is a whole JSON object, as the arguments of a call must be."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 def _delta(common: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> RawChunk:
     return RawChunk({**common, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
@@ -136,4 +128,4 @@ def _usage(end: StreamEnd) -> dict[str, int]:
 
 
 def _choices(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return list(filter(None, map(dict_in, list_in(data.get("choices")))))
+    return list(filter(None, dicts_in(data.get("choices"))))

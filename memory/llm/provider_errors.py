@@ -15,7 +15,7 @@ from html import unescape
 from typing import Any
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
-from memory.llm import dict_in, list_in
+from memory.json_values import dict_in, list_in
 from memory.llm.retries import PASSING
 
 _SENTENCES = {

@@ -15,7 +15,8 @@ from cachetools.func import ttl_cache
 
 from config import Settings, SettingsError
 from memory.errors import InvalidRequest, ModelError, NotFound, RecapError
-from memory.llm import LanguageModel, dict_in, list_in
+from memory.json_values import dict_in, list_in
+from memory.llm import LanguageModel
 from memory.llm.fallback import WithFallback
 from memory.ops.metrics import Metrics
 from search_index import Embedder, MiniLMEmbedder, WordLlamaEmbedder

@@ -17,6 +17,7 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import ModelError
+from memory.json_values import dict_in, dicts_in, is_object, list_in, text_in
 from memory.llm import (
     ModelEvent,
     ModelRequest,
@@ -26,11 +27,9 @@ from memory.llm import (
     Thought,
     ToolCall,
     Waiting,
-    dict_in,
     estimate_prompt,
-    list_in,
 )
-from memory.llm.openai_form import as_completion, for_client, is_object
+from memory.llm.openai_form import as_completion, for_client
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.text_calls import TextCalls
 from memory.llm.thoughts import ThoughtSplitter
@@ -289,15 +288,6 @@ def _content(message: dict[str, Any]) -> str:
     return text_in(content) or text_in(message.get("refusal"))
 
 
-def text_in(value: Any) -> str:
-    """Return text as databases take it, without NUL and with U+FFFD for half a surrogate pair; "" for no text."""
-    if not isinstance(value, str):
-        return ""
-    if not value.isascii():
-        value = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return value.replace("\0", "")
-
-
 def _usage(value: Any) -> Usage | None:
     """Return the server's count, if it has both prompt and completion."""
     counted = dict_in(value)
@@ -333,7 +323,7 @@ def _collect(calls: list[ToolCallDelta], fragments: Any) -> None:
     Of a call's fragments the first has the id and name, the others have more of the arguments.  Servers deviate: no
     index, whole calls in one chunk, one index for parallel calls, the name repeated in every fragment, no id.
     """
-    for fragment in filter(None, map(dict_in, list_in(fragments))):
+    for fragment in filter(None, dicts_in(fragments)):
         function, index = dict_in(fragment.get("function")), fragment.get("index")
         index = index if isinstance(index, int) else None
         call_id, name, arguments = text_in(fragment.get("id")), text_in(function.get("name")), function.get("arguments")

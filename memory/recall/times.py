@@ -18,7 +18,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, Language, TextPattern, Times, analysis_in, table
+from memory.languages import LANGUAGES, TextPattern, analysis_in, table
+from memory.languages.language import Language, Times
 from search_index.han import SIMPLIFIED, in_both_scripts
 
 READ_CHARS = 2000  # of a text

@@ -25,8 +25,8 @@ from typing import Any, Self
 from sqlalchemy import Row
 
 from memory import tokens
+from memory.json_values import dict_in, dicts_in, text_in
 from memory.llm import ChatMessage, ToolCall
-from memory.llm.response_parser import text_in
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import file_block, quoted, strip_markup, to_prompt_message
 from memory.transcripts.frontends import without_agents, words_of_person
@@ -172,8 +172,8 @@ def message_key(
 
 def tool_names(parameters: Raw) -> set[str]:
     """Return the names of a client's own tools."""
-    functions = (tool.get("function") for tool in parameters.get("tools") or () if isinstance(tool, Mapping))
-    return {str(function.get("name")) for function in functions if isinstance(function, Mapping)}
+    functions = (dict_in(tool.get("function")) for tool in dicts_in(parameters.get("tools")))
+    return {str(function["name"]) for function in functions if "name" in function}
 
 
 def text_of(raw: Raw) -> str:
@@ -193,14 +193,17 @@ def answered(extra: Raw | None) -> str | None:
 
 def calls_of(extra: Raw | None) -> tuple[ToolCall, ...]:
     """Return the calls of tools that a message has beside its words."""
-    calls = (extra or {}).get("tool_calls")
-    tool_calls = []
-    for call in calls if isinstance(calls, list) else ():
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(function, Mapping):
-            name, arguments = text_in(function.get("name")), text_in(function.get("arguments"))
-            tool_calls.append(ToolCall(text_in(call.get("id")), name, arguments, call.get("extra_content")))
-    return tuple(tool_calls)
+    calls = ((call, call.get("function")) for call in dicts_in((extra or {}).get("tool_calls")))
+    return tuple(
+        ToolCall(
+            text_in(call.get("id")),
+            text_in(function.get("name")),
+            text_in(function.get("arguments")),
+            call.get("extra_content"),
+        )
+        for call, function in calls
+        if isinstance(function, dict)
+    )
 
 
 def _without_thoughts(raw: Raw) -> Raw:
@@ -218,9 +221,8 @@ def _with_texts(content: Any, change: Callable[[str], str]) -> Any:
         return change(content)
     if not isinstance(content, list):
         return content
-    texts = [part.get("text") if isinstance(part, Mapping) else None for part in content]
-    pairs = zip(content, texts, strict=True)
-    return [{**part, "text": change(text)} if isinstance(text, str) else part for part, text in pairs]
+    texts = ((part, dict_in(part).get("text")) for part in content)
+    return [{**part, "text": change(text)} if isinstance(text, str) else part for part, text in texts]
 
 
 def _draft(raw: Raw) -> MessageDraft | None:

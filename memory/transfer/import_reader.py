@@ -13,12 +13,13 @@ from typing import IO, Any
 from marshmallow import Schema, ValidationError, validates_schema
 
 from memory.errors import InvalidRequest
+from memory.json_values import dict_in
 from memory.transfer import export_format
 from memory.transfer.export import FORMAT, FactRecord, ItemRecord, SessionRecord
 from memory.transfer.imports import ImportDocument
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import files, memories
-from memory.transfer.sources.values import mapping, refused
+from memory.transfer.sources.values import refused
 from schemas import fields
 from schemas.errors import flat
 from schemas.shapes import CallerQuery
@@ -92,7 +93,7 @@ def _is_export(file: IO[bytes]) -> bool:
             if path == ("format",) or path[0] not in _NAMES:
                 return path == ("format",)
             if len(path) > 1:
-                return not memories.recognises_zep(mapping(value))  # Zep has lists of facts too
+                return not memories.recognises_zep(dict_in(value))  # Zep has lists of facts too
     except NotJson:
         return False
     return False

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from memory.languages import LANGUAGES, QUESTION_MARKS, analysis_in, pattern, tables, vocabulary
+from memory.languages import LANGUAGES, QUESTION_MARKS, analysis_in, pattern, vocabulary
+from memory.languages.language import tables
 from memory.quoting import plain_apostrophes
 from search_index.analysis import ENGLISH
 from search_index.han import in_both_scripts

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memory.json_values import dict_in, dicts_in
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
@@ -17,8 +18,6 @@ from memory.transfer.sources.values import (
     chat,
     digest,
     drafts,
-    mapping,
-    objects,
     profile,
     text,
 )
@@ -47,9 +46,9 @@ def records(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
     updated = times.read(conversation.get("update_time"))
     yield chat("chatgpt", ids, conversation.get("title"), _messages(conversation, nodes, began, times), began, updated)
     for node in nodes.values():
-        message = mapping(node.get("message"))
-        custom = mapping(mapping(message.get("metadata")).get("user_context_message_data"))
-        content = mapping(message.get("content"))
+        message = dict_in(node.get("message"))
+        custom = dict_in(dict_in(message.get("metadata")).get("user_context_message_data"))
+        content = dict_in(message.get("content"))
         if custom or content.get("content_type") == "user_editable_context":
             shown = {field: _FENCED.sub(r"\1", text(content.get(name))) for field, (_, name) in _CUSTOM.items()}
             yield profile(
@@ -60,7 +59,7 @@ def records(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
 def _messages(
     conversation: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], began: datetime | None, times: Times
 ) -> Iterator[MessageDraft]:
-    messages = {key: mapping(node.get("message")) for key, node in nodes.items()}
+    messages = {key: dict_in(node.get("message")) for key, node in nodes.items()}
     parents = {key: node.get("parent") for key, node in nodes.items()}
     at_of = {key: times.read(message.get("create_time")) for key, message in messages.items()}
     at = began
@@ -72,21 +71,21 @@ def _messages(
 
 def _is_shown(message: Mapping[str, Any]) -> bool:
     """Return whether the page shows the message to the person."""
-    hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
-    inner = mapping(message.get("content")).get("content_type") in _INNER
+    hidden = dict_in(message.get("metadata")).get("is_visually_hidden_from_conversation")
+    inner = dict_in(message.get("content")).get("content_type") in _INNER
     to_a_tool = message.get("recipient") not in (None, "all")
-    return mapping(message.get("author")).get("role") in _SPEAKERS and not (hidden or inner or to_a_tool)
+    return dict_in(message.get("author")).get("role") in _SPEAKERS and not (hidden or inner or to_a_tool)
 
 
 def _words(message: Mapping[str, Any]) -> str:
     """Return the text of a message, with placeholders for everything else."""
-    content = mapping(message.get("content"))
+    content = dict_in(message.get("content"))
     if not content:
         return ""
     parts = content.get("parts")
     if isinstance(parts, list):
         pieces = [_part(part) for part in parts]
-        if any(mapping(part).get("content_type") == "audio_transcription" for part in parts):  # it has the words
+        if any(dict_in(part).get("content_type") == "audio_transcription" for part in parts):  # it has the words
             pieces = [piece for piece in pieces if piece not in ("[audio]", "[video]")]
     else:
         pieces = [_part(content)]
@@ -106,6 +105,6 @@ def _part(part: Any) -> str:
 
 def _files(message: Mapping[str, Any]) -> Iterator[str]:
     """Yield placeholders for attached files. Images are among the parts already."""
-    for item in objects(mapping(message.get("metadata")).get("attachments")):
+    for item in dicts_in(dict_in(message.get("metadata")).get("attachments")):
         if not str(item.get("mime_type") or "").startswith("image/"):
             yield f"[file: {item['name']}]" if isinstance(item.get("name"), str) else "[file]"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memory.json_values import dict_in, dicts_in
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
@@ -17,8 +18,6 @@ from memory.transfer.sources.values import (
     chat,
     digest,
     drafts,
-    mapping,
-    objects,
     role_of,
     text,
     words,
@@ -54,7 +53,7 @@ def records(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
         yield chat("chat", places, item.get("title"), _drafts(item, alone, None, times))
         return
     began = _time(item, times)
-    line = _branch(messages, mapping(item.get("history")).get("currentId"), times)
+    line = _branch(messages, dict_in(item.get("history")).get("currentId"), times)
     all_drafts = (draft for key, message in line.items() for draft in _drafts(message, key, began, times))
     ids = *(item.get(name) for name in (*_CHAT_IDS, *_IDS)), f"chat-{digest(*map(_words, messages[:2]))}"
     yield chat(
@@ -66,17 +65,17 @@ def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a chat or message with what its frame has beside it."""
     for frame in ("values", "chat", "conversation", "chunkedPrompt"):
         if isinstance(item.get(frame), Mapping):
-            return {**mapping(item.get("metadata")), **item[frame], **item}
-    message = mapping(item.get("message"))
+            return {**dict_in(item.get("metadata")), **item[frame], **item}
+    message = dict_in(item.get("message"))
     return {**message, **item, "id": item.get("uuid")} if message else item
 
 
 def _listed(item: Mapping[str, Any]) -> list[Mapping[str, Any]] | None:
     """Return the messages of a chat, the answers to each after it; None if this is no chat."""
     listed = next((item[name] for name in _LISTS if isinstance(item.get(name), list)), None)
-    if listed is None and not (listed := list(mapping(mapping(item.get("history")).get("messages")).values())):
+    if listed is None and not (listed := list(dict_in(dict_in(item.get("history")).get("messages")).values())):
         return None
-    messages = [mapping(message.get("response")) or message for message in objects(listed)]
+    messages = [dict_in(message.get("response")) or message for message in dicts_in(listed)]
     return [part for message in messages for part in (message, *(_listed({"messages": message.get("children")}) or ()))]
 
 

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memory.json_values import dict_in, dicts_in
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
     branch,
     chat,
     drafts,
-    mapping,
     memory,
-    objects,
     role_of,
     text,
     words,
@@ -41,7 +40,7 @@ def recognises(item: Mapping[str, Any]) -> bool:
 
 def records(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     if not item.keys().isdisjoint(_MEMORIES):
-        remembered = [item.get("conversations_memory"), *mapping(item.get("project_memories")).values()]
+        remembered = [item.get("conversations_memory"), *dict_in(item.get("project_memories")).values()]
         for line in "\n".join(map(text, remembered)).splitlines():
             if not _HEADING.fullmatch(line.strip()):
                 sentences = _SENTENCES.split(line.strip(" \t-*"))
@@ -54,7 +53,7 @@ def records(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
 
 def _messages(conversation: Mapping[str, Any], times: Times) -> Iterator[MessageDraft]:
     at = times.read(conversation.get("created_at"))
-    messages = enumerate(objects(conversation["chat_messages"]))
+    messages = enumerate(dicts_in(conversation["chat_messages"]))
     by_key = {text(message.get("uuid")) or str(number): message for number, message in messages}
     above = {key: text(message.get("parent_message_uuid")) for key, message in by_key.items()}
     parents = {key: parent if parent in by_key else None for key, parent in above.items()}  # the first one's is unknown
@@ -69,9 +68,9 @@ def _messages(conversation: Mapping[str, Any], times: Times) -> Iterator[Message
 
 def _words(message: Mapping[str, Any]) -> str:
     own = text(_UNSUPPORTED.sub("\n\n", words(message.get("content")) or text(message.get("text"))))
-    attached = objects(message.get("attachments"))
+    attached = dicts_in(message.get("attachments"))
     pasted = [text(file.get("extracted_content")) for file in attached if not (own and text(file.get("file_name")))]
-    names = [file.get("file_name") for file in (*attached, *objects(message.get("files")))]
+    names = [file.get("file_name") for file in (*attached, *dicts_in(message.get("files")))]
     files = dict.fromkeys(f"[file: {text(name)}]" for name in names if text(name))
     return text("\n".join(filter(None, (own, *pasted, *files))))
 
@@ -79,7 +78,7 @@ def _words(message: Mapping[str, Any]) -> str:
 def _documents(project: Mapping[str, Any], at: datetime | None, times: Times) -> Iterator[MessageDraft]:
     for name in ("description", "prompt_template"):
         yield from drafts("user", text(project.get(name)), at, name)
-    for number, file in enumerate(objects(project.get("docs"))):
+    for number, file in enumerate(dicts_in(project.get("docs"))):
         content = text(f"{text(file.get('filename'))}\n\n{text(file.get('content'))}")
         key = text(file.get("uuid")) or f"document {number}"
         yield from drafts("user", content, times.read(file.get("created_at")) or at, key)

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memory.json_values import dict_in, dicts_in
 from memory.transfer.sources.times import Times
-from memory.transfer.sources.values import Record, branch, chat, drafts, mapping, objects, text
+from memory.transfer.sources.values import Record, branch, chat, drafts, text
 from models.messages import MessageDraft
 
 _SPEAKERS = {"REQUEST": "user", "RESPONSE": "assistant"}
@@ -28,16 +29,16 @@ def records(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
 
 
 def _messages(nodes: Mapping[str, Any], began: datetime | None, times: Times) -> Iterator[MessageDraft]:
-    messages = {key: mapping(mapping(node).get("message")) for key, node in nodes.items()}
-    parents = {key: mapping(node).get("parent") for key, node in nodes.items()}
+    messages = {key: dict_in(dict_in(node).get("message")) for key, node in nodes.items()}
+    parents = {key: dict_in(node).get("parent") for key, node in nodes.items()}
     at_of = {key: times.read(message.get("inserted_at")) for key, message in messages.items()}
     at = began
     for key in branch(parents, at_of):
         at = at_of[key] or at
-        names = (text(file.get("file_name")) for file in objects(messages[key].get("files")))
+        names = (text(file.get("file_name")) for file in dicts_in(messages[key].get("files")))
         files = [f"[file: {name}]" if name else "[file]" for name in names]
         for kind, role in _SPEAKERS.items():
-            fragments = objects(messages[key].get("fragments"))
+            fragments = dicts_in(messages[key].get("fragments"))
             words = [text(fragment.get("content")) for fragment in fragments if fragment.get("type") == kind]
             if words:
                 yield from drafts(role, "\n".join([*words, *(files if role == "user" else ())]), at, f"{key}-{role}")

@@ -14,12 +14,13 @@ from itertools import groupby, islice
 from typing import IO, Any
 
 from memory.errors import InvalidRequest
+from memory.json_values import dict_in
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import FORMATS, OTHER_FORMS, SOURCES, Source
 from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.times import Times
-from memory.transfer.sources.values import Record, digest, mapping, refused, text
+from memory.transfer.sources.values import Record, digest, refused, text
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 SKIPPED_MAX = 20  # items that are named
@@ -67,7 +68,7 @@ class ThirdPartyExport:
     def _each(self) -> Iterator[Record]:
         people = set[str]()
         for source, item in self._known_items():
-            ids = (item.get("user_id"), item.get("account_uuid"), mapping(item.get("account")).get("uuid"))
+            ids = (item.get("user_id"), item.get("account_uuid"), dict_in(item.get("account")).get("uuid"))
             people.update(person for person in ids if isinstance(person, str))
             if len(people) > 1:
                 names = " and ".join(sorted(people))[:300]
@@ -98,11 +99,11 @@ class ThirdPartyExport:
         first, skipped, named = None, 0, list[str]()
         with self._archive.open(name) if self._archive is not None else nullcontext(self._file) as file:
             for number, item in enumerate(_items(file)):
-                source = next((source for source in SOURCES if source.recognises(mapping(item))), None)
+                source = next((source for source in SOURCES if source.recognises(dict_in(item))), None)
                 if source is None:
                     first, skipped = first or _unknown(number), skipped + 1
                     if len(named) < SKIPPED_MAX:
-                        named.append(_name(name, number, mapping(item)))
+                        named.append(_name(name, number, dict_in(item)))
                     if skipped > (UNKNOWN_MAX if name in self.read_files else UNKNOWN_FIRST_MAX):
                         raise first
                     continue
@@ -165,18 +166,18 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
 
 
 def _is_item(name: str, value: Any) -> bool:
-    return name in _LISTS and "from" not in mapping(value)  # ShareGPT calls the messages of a chat `conversations`
+    return name in _LISTS and "from" not in dict_in(value)  # ShareGPT calls the messages of a chat `conversations`
 
 
 def _under_head(items: Iterable[Any]) -> Iterator[Any]:
     """Yield the items; of a file of SillyTavern, which begins with a head, with the id and the title of the chat."""
     head, chat = None, dict[str, Any]()
     for item in items:
-        if "chat_metadata" in mapping(item):
+        if "chat_metadata" in dict_in(item):
             head, chat = item, {}
             continue
         if head is not None and not chat:
-            names = (text(value) for value in (head.get("character_name"), mapping(item).get("name")))
+            names = (text(value) for value in (head.get("character_name"), dict_in(item).get("name")))
             title = next((name for name in names if name not in ("", "unused")), "")
             chat = {"session_id": f"sillytavern-{digest(str(item))}", "title": title}
         yield {**item, **chat} if chat and isinstance(item, Mapping) else item

@@ -10,9 +10,10 @@ from itertools import chain
 from typing import IO, Any
 
 from memory.errors import InvalidRequest
+from memory.json_values import dicts_in
 from memory.transfer.json_reader import first_byte
 from memory.transfer.sources.times import Times, moment, written_time
-from memory.transfer.sources.values import Record, chat, drafts, objects, refused, text
+from memory.transfer.sources.values import Record, chat, drafts, refused, text
 
 _ASKED = re.compile(
     r"(?:(?:Prompted|Asked|Said|Branched|Answered)(?: (?:with|Gemini|Bard):)?"
@@ -34,10 +35,10 @@ def recognises(item: Mapping[str, Any]) -> bool:
 
 def records(activity: Mapping[str, Any], times: Times) -> Iterator[Record]:
     at, title = times.read(activity.get("time")), text(activity.get("title"))
-    answer = "\n".join(_words(text(item.get("html"))) for item in objects(activity.get("safeHtmlItem")))
+    answer = "\n".join(_words(text(item.get("html"))) for item in dicts_in(activity.get("safeHtmlItem")))
     # An account in another language has another verb: with an answer, it is a question all the same.
     if at is not None and not _DID.match(title) and (answer or _ASKED.match(title)):
-        files = (text(file.get("name")).lstrip("- ") for file in objects(activity.get("subtitles")) if "url" in file)
+        files = (text(file.get("name")).lstrip("- ") for file in dicts_in(activity.get("subtitles")) if "url" in file)
         question = "\n".join([_ASKED.sub("", title, count=1), *(f"[file: {name}]" for name in files)])
         key = at.isoformat()
         messages = *drafts("user", question, at, key), *drafts("assistant", text(answer), at, f"{key}#answer")

@@ -12,7 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
-from memory.transfer.sources.values import mapping, objects, refused, text
+from memory.json_values import dict_in, dicts_in
+from memory.transfer.sources.values import refused, text
 
 _BEGIN = b"SQLite format 3\x00"
 _STATES = """
@@ -49,11 +50,11 @@ def threads(file: IO[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _messages(states: Iterator[bytes]) -> list[Mapping[str, Any]]:
-    messages, times = list[Mapping[str, Any]](), dict[str, Any]()
+    messages, times = list[dict[str, Any]](), dict[str, Any]()
     for state in map(_unpacked, states):
-        messages = objects(mapping(mapping(state).get("channel_values")).get("messages"))
+        messages = dicts_in(dict_in(dict_in(state).get("channel_values")).get("messages"))
         for message in messages:
-            times.setdefault(text(message.get("id")), mapping(state).get("ts"))
+            times.setdefault(text(message.get("id")), dict_in(state).get("ts"))
     return [{**message, "created_at": times[text(message.get("id"))]} for message in messages]
 
 

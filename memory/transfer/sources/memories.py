@@ -13,15 +13,14 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from memory.json_values import dict_in, dicts_in
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
     chat,
     digest,
     drafts,
-    mapping,
     memory,
-    objects,
     profile,
     role_of,
     text,
@@ -60,7 +59,7 @@ def recognises_letta(item: Mapping[str, Any]) -> bool:
 def of_letta(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     """Yield the session of an agent, and what it knows of the person."""
     works_alone = item.get("agent_type") == "sleeptime_agent"  # it tidies another agent's memory
-    messages = objects(item.get("messages")) if not works_alone else []
+    messages = dicts_in(item.get("messages")) if not works_alone else []
     began = next((at for message in messages if (at := times.read(message.get("created_at")))), None)
     if messages:
         id = f"letta-{digest(text(item.get('name')), str(began))}"  # agents are numbered anew in each file
@@ -71,7 +70,7 @@ def of_letta(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
             for draft in _drafts(message, place, times, says_by_tool=says)
         )
         yield chat("letta", [id], item.get("name"), all_drafts, began)
-    for block in (item, *objects(item.get("core_memory"))):
+    for block in (item, *dicts_in(item.get("core_memory"))):
         if block.get("label") == PERSON and text(block.get("value")):
             yield profile({"about": block["value"]}, times.read(block.get("updated_at")) or times.now)
 
@@ -88,8 +87,8 @@ def _drafts(message: Mapping[str, Any], place: int, times: Times, *, says_by_too
 
 def _sent(message: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts that an agent sent to the person with a tool."""
-    for call in objects(message.get("tool_calls")):
-        function = mapping(call.get("function"))
+    for call in dicts_in(message.get("tool_calls")):
+        function = dict_in(call.get("function"))
         if function.get("name") == "send_message":
             yield text(_json(function.get("arguments")).get("message"))
 
@@ -97,6 +96,6 @@ def _sent(message: Mapping[str, Any]) -> Iterator[str]:
 def _json(value: Any) -> Mapping[str, Any]:
     """Return the object that a text has as JSON, else an empty one."""
     try:
-        return mapping(json.loads(value))
+        return dict_in(json.loads(value))
     except (TypeError, ValueError, RecursionError):
         return {}

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from memory.errors import InvalidRequest
+from memory.json_values import dict_in
 from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
 from memory.knowledge.profile_patch import Profile
 from memory.transcripts.frontends import words_of_person
@@ -35,16 +36,6 @@ _ROLES = {
 }
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """Return `value` if it is an object, else an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def objects(value: Any) -> list[Mapping[str, Any]]:
-    """Return the objects in `value`, if it is a list."""
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
 def text(value: Any) -> str:
     """Return `value` if it is text, as it can be stored, else an empty text."""
     return UNSTORABLE.sub("\ufffd", value).strip() if isinstance(value, str) else ""
@@ -59,14 +50,14 @@ def words(content: Any) -> str:
     """Return the text of a message's content: a text, or a list of parts, some of which become placeholders."""
     if not isinstance(content, list):
         return text(content)
-    parts = (part if isinstance(part, str) else _part(mapping(part)) for part in content)
+    parts = (part if isinstance(part, str) else _part(dict_in(part)) for part in content)
     return text("\n".join(part for part in parts if part.strip()))
 
 
 def _part(part: Mapping[str, Any]) -> str:
     kind = text(part.get("type"))
     if kind.endswith("text") or not kind:  # not a thought, and not a tool's call or result
-        return text(part.get("text")) or text(mapping(part.get("text")).get("value"))
+        return text(part.get("text")) or text(dict_in(part.get("text")).get("value"))
     return next((f"[{name}]" for name in ("image", "video", "audio", "file") if name in kind), "")
 
 
