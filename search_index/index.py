@@ -96,7 +96,6 @@ class SearchIndex:
         busy_after: seconds that a writer waits for another writer of the same owner before IndexBusy.
         embedder: compares meanings; None: messages are compared by their words alone.
         """
-        self._embedder = embedder
         self._analysis = analysis
         self._store: IndexStore = (
             WhooshStore(place, busy_after, self._made_with)
@@ -106,13 +105,12 @@ class SearchIndex:
         # These need nothing of the analysis or the ranking: see `IndexStore`.
         self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
         self._profile = profile
+        self._embedder = CalibratedEmbedder(embedder) if embedder is not None else None
         # A service would take too long for texts without an index.  Messages that wait for theirs are compared by their
         # words, what stands alone by the local model.
-        self._index_embedder = CalibratedEmbedder(embedder) if embedder is not None else None
-        self._query_embedder = self._index_embedder if profile.uses("meaning") else None
-        is_service = self._query_embedder is not None and not self._query_embedder.embedder.instant
-        self._instant_embedder = None if is_service else self._query_embedder
-        self._text_embedder = CalibratedEmbedder(WordLlamaEmbedder()) if is_service else self._query_embedder
+        is_service = embedder is not None and not embedder.instant
+        self._waiting_embedder = None if is_service else self._embedder
+        self._text_embedder = CalibratedEmbedder(WordLlamaEmbedder()) if is_service else self._embedder
         self.nearness = Nearness(analysis, self._text_embedder)
         self._snapshots, self._arranged = ByteLRU(ARRAYS_BYTES), ByteLRU(ARRANGED_BYTES)
         self._tails, self._entries = ByteLRU(TAILS_BYTES), ByteLRU(ENTRIES_BYTES)
@@ -125,10 +123,10 @@ class SearchIndex:
         Raises SettingsError if the indexes can't be opened.
         """
         self._store.open()
-        if self._instant_embedder is not None:
-            self._instant_embedder.calibrate()
-        elif self._query_embedder is not None:
-            self._query_embedder.calibrate_soon()
+        if self._waiting_embedder is not None:
+            self._waiting_embedder.calibrate()
+        elif self._embedder is not None:
+            self._embedder.calibrate_soon()
 
     def generation(self, owner: str) -> str:
         """Return the generation of the owner's index; NO_INDEX if there is none, or it can't be read."""
@@ -146,13 +144,14 @@ class SearchIndex:
         """Return how the indexes are written (see `index_storage.MadeWith`)."""
         if self._embedder is None:
             return f"{FORMAT} {self._analysis.language} no vectors"
-        size = f"{self._embedder.dimensions}." if self._embedder.dimensions else ""
-        return f"{FORMAT} {self._analysis.language} {self._embedder.name} {size}"
+        embedder = self._embedder.embedder
+        size = f"{embedder.dimensions}." if embedder.dimensions else ""
+        return f"{FORMAT} {self._analysis.language} {embedder.name} {size}"
 
     def add(self, owner: str, texts: Iterable[SearchableText]) -> str:
         """Analyse and index those of `texts` that are not there yet (see `IndexStore.add`)."""
-        if self._index_embedder is not None:
-            self._index_embedder.calibrate()
+        if self._embedder is not None:
+            self._embedder.calibrate()
         return self._store.add(owner, texts, self._analysed_for_index)
 
     def prepare(self, query: Query, owner: str = "", *, around: str = "") -> PreparedQuery:
@@ -164,8 +163,8 @@ class SearchIndex:
         prepared, text = self._read(query)
         if around:
             prepared = prepared._replace(around=self._read(replace(query, text=around))[0])
-        service = self._query_embedder
-        if service is None or service is self._instant_embedder or query.alone or not text.strip():
+        service = self._embedder
+        if service is None or service is self._waiting_embedder or query.alone or not text.strip():
             return prepared
         key = owner, " ".join(text.split())
         try:
@@ -248,33 +247,26 @@ class SearchIndex:
         Messages that came since the last search make one more segment, and segments whose messages are indexed by now
         go. Of many segments all are made anew.
         """
-        tail = self._analysed_tail(owner)
+        tail: Sequence[Segment] = self._tails.get(owner) or ()
         if len(new := np.setdiff1d(waiting, _ids(tail), assume_unique=True)):
             lacking = {*waiting.tolist()}
             tail = [segment for segment in tail if not lacking.isdisjoint(segment.rows["id"].tolist())]
             if len(tail) >= TAIL_SEGMENTS_MAX:
                 tail, new = [], waiting
             # A message that was erased or replaced a moment ago is not loaded any more.
-            if entries := self.analysed(unindexed.load(new.tolist()), self._instant_embedder):
+            if entries := self.analysed(unindexed.load(new.tolist()), self._waiting_embedder):
                 tail = [*tail, Segment.of_messages(entries)]
-            self._tails.put(self._tail_key(owner), tail, sum(segment.nbytes for segment in tail))
+            self._tails.put(owner, tail, sum(segment.nbytes for segment in tail))
         return tail
 
-    def _analysed_tail(self, owner: str) -> Sequence[Segment]:
-        """Return the segments of unindexed messages that earlier searches analysed."""
-        return self._tails.get(self._tail_key(owner)) or ()
-
-    def _tail_key(self, owner: str) -> Hashable:
-        return owner, self._instant_embedder.embedder.dimensions if self._instant_embedder is not None else 0
-
-    def analysable(self, owner: str, unindexed: UnindexedMessages, most: int) -> tuple[UnindexedMessages, int]:
-        """Return `unindexed` without all but the newest `most` that no search has analysed yet.
+    def analysable(self, owner: str, unindexed: UnindexedMessages, most: int | None) -> tuple[UnindexedMessages, int]:
+        """Return `unindexed` without all but the newest `most` (None: all) that no search has analysed yet.
 
         Return also how many are left out.
         """
-        if len(unindexed.ids) <= most:
+        if most is None or len(unindexed.ids) <= most:
             return unindexed, 0
-        analysed = {*_ids(self._analysed_tail(owner)).tolist()}
+        analysed = {*_ids(self._tails.get(owner) or ()).tolist()}
         left_out = {*sorted(message_id for message_id in unindexed.ids if message_id not in analysed)[:-most]}
         ids = [message_id for message_id in unindexed.ids if message_id not in left_out]
         return unindexed._replace(ids=ids), len(left_out)
@@ -351,10 +343,10 @@ class SearchIndex:
         """Return what compares the meaning of a query; None: nothing does, or its service gave no vector."""
         if prepared.query.alone:
             return self._text_embedder
-        if self._query_embedder is self._instant_embedder:
+        if self._embedder is self._waiting_embedder:
             # Models that run here are English: they know a language in Latin letters a little, and others not at all.
-            return self._instant_embedder if languages_of_script(prepared.text) is None else None
-        return self._query_embedder if prepared.content else None
+            return self._embedder if languages_of_script(prepared.text) is None else None
+        return self._embedder if prepared.content else None
 
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
@@ -384,10 +376,6 @@ class SearchIndex:
             has_windows=has_windows,
         )
 
-    def similar(self, prepared: PreparedQuery, texts: Sequence[str]) -> list[bool]:
-        """Return which of these texts ask for much the same as the query."""
-        return self.nearness.similar(prepared.text, texts)
-
     def highlights(self, prepared: PreparedQuery, text: str) -> list[str]:
         """Return the words of `text` that a query looked for, as they are written there, in their order."""
         prefixes = tuple(part.prefix for part in prepared.operators.required if part.prefix)
@@ -414,8 +402,8 @@ class SearchIndex:
         snapshot = self._snapshot(owner, generation, connection)
         if snapshot.segments is None:
             vector = prepared.vector
-            if self._instant_embedder is not None:
-                (vector,) = quantize(self._instant_embedder.embedder, [prepared.text])
+            if self._waiting_embedder is not None:
+                (vector,) = quantize(self._waiting_embedder.embedder, [prepared.text])
             segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES, connection)
             return [segment], snapshot.commit, ids if operators != NONE else None
         accepted = self._store.matching(owner, generation, operators, connection) if operators != NONE else None
@@ -437,33 +425,26 @@ class SearchIndex:
         size = calibrated.embedder.dimensions if calibrated is not None else 0
         entries = [self._entries.get((text, size)) for text in texts]
         new = [at for at, entry in enumerate(entries) if entry is None]
-        for at, entry in zip(new, self._analyse([texts[at] for at in new], calibrated), strict=True):
-            entries[at] = entry
-            self._entries.put((texts[at], size), entry, entry.nbytes)
+        contents = [texts[at].content for at in new]
+        vectors = quantize(calibrated.embedder, contents) if calibrated is not None else [NO_VECTOR] * len(new)
+        for at, vector in zip(new, vectors, strict=True):
+            text = texts[at]
+            name = self._analysis.terms(text.name or "")
+            terms = self._analysis.terms(text.content, text.name, singles=True)
+            entries[at] = entry = IndexedMessage.of(text, terms, vector, term_hash(name[0]) if name else 0)
+            self._entries.put((text, size), entry, entry.nbytes)
         return entries
 
     def analyse_ahead(self, texts: Iterable[SearchableText]) -> None:
         """Analyse messages that are not indexed yet, so that the first search which needs them does not wait for it."""
-        self.analysed(list(texts), self._instant_embedder)
+        self.analysed(list(texts), self._waiting_embedder)
 
     def _analysed_for_index(self, texts: Sequence[SearchableText]) -> list[IndexedMessage]:
         """Return messages analysed.  The index has them from then on, so the cache gives them up."""
-        calibrated = self._index_embedder
-        entries = self.analysed(texts, calibrated)
+        entries = self.analysed(texts, self._embedder)
         for text in texts:
-            self._entries.drop((text, calibrated.embedder.dimensions if calibrated is not None else 0))
+            self._entries.drop((text, self._embedder.embedder.dimensions if self._embedder is not None else 0))
         return entries
-
-    def _analyse(self, texts: Sequence[SearchableText], calibrated: CalibratedEmbedder | None) -> list[IndexedMessage]:
-        """Analyse texts, with their vectors by `calibrated`."""
-        contents = [text.content for text in texts]
-        vectors = quantize(calibrated.embedder, contents) if calibrated is not None else [NO_VECTOR] * len(texts)
-        analysed = []
-        for text, vector in zip(texts, vectors, strict=True):
-            name = self._analysis.terms(text.name or "")
-            terms = self._analysis.terms(text.content, text.name, singles=True)
-            analysed.append(IndexedMessage.of(text, terms, vector, term_hash(name[0]) if name else 0))
-        return analysed
 
 
 def _ids(segments: Sequence[Segment]) -> Ints:

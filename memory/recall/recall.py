@@ -364,7 +364,7 @@ def _demote_unhelpful(
         MessageReading(mark.question.content, mark.question.created_at, UTC, analysis).plan((), always=True).text
         for mark in marks
     ]
-    similar = compress(marks, engine.index.similar(prepared, questions))
+    similar = compress(marks, engine.index.nearness.similar(prepared.text, questions))
     unhelpful = {message.id for mark in similar for message in mark.messages}
     demoted = [
         hit._replace(score=hit.score * UNHELPFUL, why={**hit.why, "unhelpful": hit.score * (UNHELPFUL - 1)})

@@ -187,16 +187,13 @@ def find_matches(  # noqa: PLR0913 - one search: where, for what, and around wha
     if flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
-    left_out = 0
     try:
-        if scope.analysed_max is not None:
-            unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
+        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
         hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
     except IndexLost:
         index_lost = True
         unindexed, _ = find_unindexed(tx, owner_id, NO_INDEX)
-        if scope.analysed_max is not None:
-            unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
+        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
         hits = index.search(owner_key, prepared, NO_INDEX, unindexed)
     if not may_fit(hits):
         return Matches((), {}, index_lost, left_out)

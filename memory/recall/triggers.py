@@ -88,7 +88,10 @@ class Trigger(NamedTuple):
 
     kind: Kind
     reason: str
-    looks_back: bool = True
+
+    @property
+    def looks_back(self) -> bool:
+        return self.kind not in ("small_talk", "nothing")
 
 
 class SearchPlan(NamedTuple):
@@ -120,7 +123,10 @@ class SearchPlan(NamedTuple):
 
 
 class MessageReading:
-    """Message that was read once, with its keywords, the times that it names, and how it points at the past."""
+    """Message that was read once, with its keywords, the times that it names, and how it points at the past.
+
+    trigger_alone: how it points there by itself. pronouns: what it points at if no visible text explains them.
+    """
 
     def __init__(self, message: str, now: datetime, zone: tzinfo, analysis: Analysis) -> None:
         """Read the first READ_CHARS of a message.  Days begin in `zone`."""
@@ -139,20 +145,23 @@ class MessageReading:
                 content = content.replace(words, " ")
         self.content = content
         self.keywords = list(each_keyword(analysis.asked(content), analysis))
-        self.is_small_talk = _is_small_talk(text, analysis)
-        self.is_answer = _ANSWER.fullmatch(text) is not None
         self.names_oneself = _OWN.search(message) is not None
-        self.is_personal = self.names_oneself and _REPLIED.search(message) is None
-        self.reference = _REFERENCE.search(text) or how_things_stand
-        self.pointer = None if self.reference else _POINTER.search(text)
-        self.pronouns = (
-            () if self.reference or self.pointer else tuple(_pronouns(text, analysis, is_small_talk=self.is_small_talk))
-        )
+        is_small_talk, is_answer = _is_small_talk(text, analysis), _ANSWER.fullmatch(text) is not None
+        self.pronouns: Sequence[tuple[str, Callable[[str], bool]]] = ()
+        if reference := _REFERENCE.search(text) or how_things_stand:
+            self.trigger_alone = Trigger("reference", f'refers to the past ("{reference[0].strip(" ,.?!")}")')
+        elif pointer := _POINTER.search(text):
+            self.trigger_alone = Trigger("implicit", f'points at what was said before ("{pointer[0]}")')
+        else:
+            self.pronouns = tuple(_pronouns(text, analysis, is_small_talk=is_small_talk))
+            words = f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}"
+            has_words = self.keywords and not is_answer
+            plain = Trigger("plain", words) if has_words else Trigger("nothing", "has no words to look for")
+            self.trigger_alone = Trigger("small_talk", "small talk") if is_small_talk else plain
         # "What's the weather today?" asks about the world.
+        points_back = self.trigger_alone.kind in POINTING
         self.times = [
-            time
-            for time in time_ranges(message, now, zone)
-            if time.before <= now or self.names_oneself or self.reference or self.pointer
+            time for time in time_ranges(message, now, zone) if time.before <= now or self.names_oneself or points_back
         ]
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
         asked = asking(content)
@@ -164,18 +173,10 @@ class MessageReading:
 
         visible_texts: of the messages that the prompt shows anyway, the newest last.
         """
-        if self.reference:
-            return Trigger("reference", f'refers to the past ("{self.reference[0].strip(" ,.?!")}")')
-        if self.pointer:
-            return Trigger("implicit", f'points at what was said before ("{self.pointer[0]}")')
         for pronoun, explains in self.pronouns:
             if not any(explains(text[-READ_CHARS:]) for text in visible_texts):
                 return Trigger("implicit", f'"{pronoun}" has nothing before it to refer to')
-        if self.is_small_talk:
-            return Trigger("small_talk", "small talk", looks_back=False)
-        if self.keywords and not self.is_answer:
-            return Trigger("plain", f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}")
-        return Trigger("nothing", "has no words to look for", looks_back=False)
+        return self.trigger_alone
 
     def plan(self, visible_texts: Sequence[str], *, always: bool = False) -> SearchPlan:
         """Decide whether to search earlier messages, for which text and times, and for which share of the budget.
@@ -199,7 +200,7 @@ class MessageReading:
         if empty and dangling:
             place = 1 if self._place is None else _PLACES[self._place[0].lower()]
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
-            text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
+            text = self.search_text if trigger.kind == "implicit" and role_meant(self.message) else ""
             return SearchPlan(kind, reason, ALL, text, spans, dangling, place, is_list_question=self.is_list_question)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
             # "Where are we going in April?" may have been said long before.
