@@ -97,7 +97,7 @@ def run(engine: Engine, job: Job) -> bool:
         before, room = instructions.text_of(engine, tx, owner, name), instructions.room(engine, tx, owner, name)
         query = MESSAGES.where(MessageRow.id.in_(item_rows.messages_of(tx, item)), *QUOTABLE)
         readable = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.position))]
-        prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), key) for key in ("feedback", "repair"))
+        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "feedback")
     proposed, state, reason = None, "unchanged", ""
     try:
         if len(readable) < 2:

@@ -233,7 +233,7 @@ def run(engine: Engine, job: Job) -> None:
         if owner is None:
             return
         rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id)).all()
-        prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), name) for name in ("consolidation", "repair"))
+        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "consolidation")
     facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
     pairs = list(duplicate_candidates(facts, owner.consolidated_through))
     doubtful = [pair for pair in pairs if not pair.verdict]

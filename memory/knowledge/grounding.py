@@ -32,7 +32,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 from memory.knowledge.entities import key, stored_name, strip_possessive
-from memory.languages import CLAUSE_END, SENTENCE_END, pattern, shared, table
+from memory.languages import CLAUSE_END, SENTENCE_END, pattern, shared, states, table
 from memory.quoting import comparable, normalize, one_line, plain_apostrophes, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
@@ -252,7 +252,7 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     content = "\n".join(sources)
     source = Message.of_person(content, at)
     Grounding([source]).check(FactDraft(text, source.position, without_blocks(content)))
-    words, about = frozenset(_words(content)), set(stems(text))
+    words = frozenset(_words(content))
     unknown = [name for name in names_in(text) if not shared([name], words)]
     is_german = "de" in ENGLISH.likely_languages(text)  # in which all nouns look like names
     nouns_max = len(names_in(text)) / 2 if is_german else 0
@@ -262,7 +262,7 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
         raise Ungrounded("it has a number that is not in its sources")
     if NEGATION.search(plain_apostrophes(content)) and not NEGATIVE.search(plain_apostrophes(text)):
         raise Ungrounded("its sources deny something, and it does not")
-    if 2 * len(about.intersection(stems(content))) < len(about):
+    if not states(stems(content), set(stems(text))):
         raise Ungrounded("most of its words are not in its sources")
 
 

@@ -29,6 +29,7 @@ from memory.json_values import dict_in
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import read_facts, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, stems
+from memory.languages import states
 from memory.llm.mini_model import INTEGER, TEXT, InvalidAnswer, json_objects, list_of, object_of, request_for
 from memory.paging import Page
 from memory.quoting import block, escape, one_line
@@ -189,7 +190,7 @@ def run(engine: Engine, job: Job) -> bool:
         if not (sources or before.sentences) or (before.read == _digest(sources) and not is_asked):
             return False
         engine.mini.budgets.check(tx, owner.id)
-        prompt, repair = (engine.prompts.find(tx, Caller(owner.tenant), name) for name in ("overview", "repair"))
+        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "overview")
     by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
     request = request_for(f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER)
     try:
@@ -315,8 +316,8 @@ def _grounded(sources: Sequence[Source], before: Overview, proposed: Any) -> Sen
     facts = tuple(source.fact for source in rests_on if source.fact is not None)
     summaries = tuple(dict.fromkeys(source.summary for source in rests_on if source.summary is not None))
     sentence = Sentence(text, facts, summaries)
-    words = set(stems(text))
-    if any(sentence.sources <= old.sources or words <= set(stems(old.text)) for old in before.removed):
+    words = stems(text)
+    if any(sentence.sources <= old.sources or states(stems(old.text), words, share=1) for old in before.removed):
         raise Ungrounded("the person took out what it says")
     return sentence
 
@@ -408,9 +409,8 @@ def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Value) -> boo
 
 
 def _states(fact_ids: set[int], words: Sequence[set[str]], sentence: Value) -> bool:
-    own, share = set(stems(sentence["text"])), 0.5 if sentence["summaries"] else 1.0
-    has_words = any(len(fact & own) >= share * len(fact) for fact in words)
-    return has_words or _rests_on(fact_ids, set(), sentence)
+    own, share = stems(sentence["text"]), 0.5 if sentence["summaries"] else 1.0
+    return any(states(own, fact, share) for fact in words) or _rests_on(fact_ids, set(), sentence)
 
 
 def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:

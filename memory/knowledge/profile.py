@@ -28,6 +28,7 @@ from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import stems
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.rule_set import rules_of
+from memory.languages import states
 from memory.llm.mini_model import (
     BATCH_TOKENS,
     INTEGER,
@@ -202,7 +203,7 @@ def run(engine: Engine, job: Job) -> bool:
         if owner is None or not sources:
             return False
         engine.mini.budgets.check(tx, owner.id)
-        tenant, read_through = Caller(owner.tenant), owner.profile_through
+        read_through = owner.profile_through
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
         read = MessageRow.id.in_(sources), *INDEXED
         ordered = MESSAGES.where(*read).order_by(MessageRow.created_at, MessageRow.id)  # imported ones come later
@@ -211,7 +212,7 @@ def run(engine: Engine, job: Job) -> bool:
         rules, zone = rules_of(tx, owner.id, owner.tenant), owner_zone(tx, owner.id, engine.settings)
         if rules.review:
             messages = _accepted_words(tx, owner, messages)
-        prompt, repair = (engine.prompts.find(tx, tenant, name) for name in ("profile", "repair"))
+        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "profile")
     before = Profile.of(item and item.value).fitting(schema)
     about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
     shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
@@ -358,12 +359,13 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactR
     if item is None:
         return
     profile = Profile.of(item.value)
-    forgotten = [(fact.valid_from.isoformat(), set(stems(fact.text))) for fact in facts]
+    forgotten = [(fact.valid_from.isoformat(), stems(fact.text)) for fact in facts]
     sources = [
         value.source
         for value in profile.values()
         if any(
-            value.source["since"] == since and words.issuperset(stems(str(value.value))) for since, words in forgotten
+            value.source["since"] == since and states(words, stems(str(value.value)), share=1)
+            for since, words in forgotten
         )
     ]
     if sources:
@@ -398,4 +400,4 @@ class ProfileBlock:
         since = fact.valid_from.isoformat()
         same = [value.text for value in self.values if value.source["since"] == since]
         words = set(stems(fact.text)) if same else set()
-        return any(2 * len(words.intersection(stems(text))) >= len(words) for text in same)
+        return any(states(stems(text), words) for text in same)

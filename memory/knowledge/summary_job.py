@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, or_, select, true, update
+from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, or_, select, update
 
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
@@ -51,7 +51,6 @@ from models import (
     JobRow,
     MessageRow,
     OwnerRow,
-    PromptRow,
     SessionRow,
     SummaryRow,
     Transaction,
@@ -129,11 +128,11 @@ def run(engine: Engine, job: Job) -> bool:
     payload, default = job.payload or {}, engine.settings.summary_prompt
     names = payload.get("prompt") or default, default  # the second for a prompt that was deleted since
     with engine.database.read() as tx:
-        rows = _read(engine, tx, job.session_id, job.owner_id, job.tenant, *names)
-        if not rows:
+        session = _read(engine, tx, job.session_id, job.owner_id, job.tenant)
+        if session is None:
             return False
-        prompt = engine.prompts.choose(tx, Caller(job.tenant), _stored_prompts(rows), *names)
-        batch = _make_batch(engine, tx, rows, prompt, rows[0], payload.get(_MOST, BATCH_MESSAGES))
+        prompts = engine.prompts.find_with_repair(tx, Caller(job.tenant), *names)
+        batch = _make_batch(engine, tx, session, prompts, session, payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
     spent = list[Usage]()
@@ -141,7 +140,7 @@ def run(engine: Engine, job: Job) -> bool:
         batch, answer = _update_fewer(engine, batch, spent)
         stored = _store(engine, job, batch, answer, spent)
     finally:
-        engine.mini.budgets.add_usage_now(rows[0].owner_id, spent)
+        engine.mini.budgets.add_usage_now(session.owner_id, spent)
     return not stored or batch.through < batch.last
 
 
@@ -163,9 +162,10 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
         else:
             engine.prompts.check(GIVEN, text)
             instruction = PromptTemplate(GIVEN, 0, text, source="given")
+        prompts = instruction, engine.prompts.find(tx, caller, "repair")
         since = _starting_point(tx, row)
-        rows = _read(engine, tx, row.id, row.owner_id, row.tenant)
-        batch = _make_batch(engine, tx, rows, instruction, since, BATCH_MESSAGES)
+        session = _read(engine, tx, row.id, row.owner_id, row.tenant)
+        batch = _make_batch(engine, tx, session, prompts, since, BATCH_MESSAGES)
     if batch is None:
         raise InvalidRequest(
             "nothing_to_summarise",
@@ -187,27 +187,26 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
 # -- reading
 
 
-def _read(
-    engine: Engine, tx: Transaction, session_id: int | None, owner_id: int | None, tenant: str, *names: str
-) -> Sequence[Any]:
-    """Return the rows of _READ for prompts of these names; none where the session was erased."""
+def _read(engine: Engine, tx: Transaction, session_id: int | None, owner_id: int | None, tenant: str) -> Any:
+    """Return the row of _READ; None where the session was erased."""
     params = {"session": session_id, "owner": owner_id, "tenant": tenant, "now": engine.now()}
-    return tx.execute(_READ, {**params, "prompts": [*names, "repair"]}).all()
+    return tx.execute(_READ, params).one_or_none()
 
 
 def _make_batch(
     engine: Engine,
     tx: Transaction,
-    rows: Sequence[Row[Any]],
-    prompt: PromptTemplate,
-    since: Row[Any] | SummaryRow | None,
+    session: Any,
+    prompts: tuple[PromptTemplate, PromptTemplate],
+    since: Any,
     most: int,
 ) -> Batch | None:
     """Return a batch of the next messages, at most `most`; None if there are none.
 
+    session: a row of _READ. prompts: that of the summary, and `repair`.
     since: has the `sections` and `through` of the summary to continue. None, or a row of _READ without: there is none.
     """
-    session, rules = rows[0], rules_in_force(rows[0])
+    rules = rules_in_force(session)
     sections, through = (since.sections, since.through) if since is not None else (None, 0)
     messages, last = _read_messages(tx, session.id, through or 0, most), session.message_count
     if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > engine.now():
@@ -234,8 +233,7 @@ def _make_batch(
         instructions=learned_instructions.may_be_in(engine, messages),
         rules=rules,
     )
-    repair = engine.prompts.choose(tx, Caller(session.tenant), _stored_prompts(rows), "repair")
-    return Batch(session, last, source, prompt, repair, most)
+    return Batch(session, last, source, *prompts, most)
 
 
 # -- the model
@@ -355,10 +353,6 @@ def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
         tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=payload))
 
 
-def _stored_prompts(rows: Sequence[Row[Any]]) -> dict[str, PromptTemplate]:
-    return {row.name: PromptTemplate(row.name, row.version, row.text, "stored") for row in rows if row.name is not None}
-
-
 def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
     total = sum(answer.spent, Usage(0, 0))
     of_tokens = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
@@ -399,16 +393,6 @@ def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
 # -- statements: one reads all that an update needs, one stores its version
 
 _S, _M, _O, _I = (row.__table__.c for row in (SessionRow, MessageRow, OwnerRow, ItemRow))
-_VERSIONS = select(PromptRow.name, func.max(PromptRow.version).label("version")).where(
-    PromptRow.tenant == bindparam("tenant"), PromptRow.name.in_(bindparam("prompts", expanding=True))
-)
-_NEWEST = _VERSIONS.group_by(PromptRow.name).subquery()
-_PROMPTS = (
-    select(PromptRow.name, PromptRow.version, PromptRow.text)
-    .join(_NEWEST, and_(PromptRow.name == _NEWEST.c.name, PromptRow.version == _NEWEST.c.version))
-    .where(PromptRow.tenant == bindparam("tenant"))
-    .subquery()
-)
 _TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
     _I.owner_id.in_(OWNER_AND_TENANT),
     _I.namespace == conversation_types.STORED_NAMESPACE,
@@ -440,17 +424,12 @@ _READ = (
         exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
         _TYPES.scalar_subquery().label("types"),
         *_RULES,
-        *(_PROMPTS.c.name, _PROMPTS.c.version, _PROMPTS.c.text),
     )
     .join(OwnerRow.__table__, _O.id == _S.owner_id)
     .outerjoin(SummaryRow, and_(SummaryRow.session_id == _S.id, SummaryRow.version == _S.summary_version))
-    .outerjoin(_PROMPTS, true())
     .where(_S.id == bindparam("session"))
 )
-"""A session with its newest summary, the rules in force, and the names of the stored conversation types.
-
-There is a row for each stored prompt of these names, or one without.
-"""
+"""A session with its newest summary, the rules in force, and the names of the stored conversation types."""
 
 _STILL_VISIBLE = select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE).scalar_subquery()
 _NAMED = bindparam("named", type_=_S.recognised_type.type)

@@ -113,6 +113,11 @@ def shared(terms: Collection[str], others: Collection[str]) -> int:
     return sum(any(_is_form(term, other) for other in others) for term in terms)
 
 
+def states(text: Collection[str], statement: Collection[str], share: float = 0.5) -> bool:
+    """Return whether a text says what a statement says: it has half of its words. Both are given as terms."""
+    return shared(statement, text) >= share * len(statement)
+
+
 def _is_form(word: str, other: str) -> bool:
     return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
 

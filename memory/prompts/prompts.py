@@ -15,7 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import bindparam, delete, select
+from sqlalchemy import bindparam, delete, func, select
+from sqlalchemy.orm import aliased
 
 from memory.errors import InvalidRequest, NotFound
 from memory.prompts import sandbox
@@ -27,13 +28,15 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 PROMPT_CHARS_MAX = 20_000
 
 _PACKAGED = {path.stem: path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("*.txt")}
-_NEWEST = (
-    select(PromptRow)
-    .where(PromptRow.tenant == bindparam("tenant"), PromptRow.name == bindparam("name"))
-    .order_by(PromptRow.version.desc())
-    .limit(1)
+_OTHER = aliased(PromptRow)
+_VERSIONS = select(func.max(_OTHER.version)).where(_OTHER.tenant == PromptRow.tenant, _OTHER.name == PromptRow.name)
+_NEWEST = select(PromptRow).where(
+    PromptRow.tenant == bindparam("tenant"),
+    PromptRow.name.in_(bindparam("names", expanding=True)),
+    PromptRow.version == _VERSIONS.scalar_subquery(),
 )
-SYSTEM_TEXT = _NEWEST.with_only_columns(PromptRow.text).params(name="system").scalar_subquery().label("system_text")
+_SYSTEM = select(PromptRow.text).where(PromptRow.tenant == bindparam("tenant"), PromptRow.name == "system")
+SYSTEM_TEXT = _SYSTEM.order_by(PromptRow.version.desc()).limit(1).scalar_subquery().label("system_text")
 """The newest stored text of `system`, as a column for a statement with the parameter `tenant`."""
 
 SUMMARY_VARIABLES: Mapping[str, Any] = {
@@ -99,7 +102,7 @@ class Prompts:
         check_name(name, "prompt")
         self.check(name, text)
         with self.database.write() as tx:
-            newest = _newest(tx, caller, name)
+            newest = _newest(tx, caller, name).get(name)
             prompt = PromptTemplate(name, newest.version + 1 if newest else 1, text, "stored", self.now())
             values = {"version": prompt.version, "text": text, "created_at": prompt.created_at}
             tx.add(PromptRow(tenant=caller.tenant, name=name, **values))
@@ -131,13 +134,16 @@ class Prompts:
 
     def find(self, tx: Transaction, caller: Caller, name: str) -> PromptTemplate:
         """Like `get`."""
-        newest = _newest(tx, caller, name)
-        return self.choose(tx, caller, {name: newest} if newest is not None else {}, name)
+        return self._first(tx, caller, _newest(tx, caller, name), name)
 
-    def choose(
+    def find_with_repair(self, tx: Transaction, caller: Caller, *names: str) -> tuple[PromptTemplate, PromptTemplate]:
+        """Return the first of these prompts that there is, and `repair`. Raises NotFound as `get` does."""
+        stored = _newest(tx, caller, *names, "repair")
+        return self._first(tx, caller, stored, *names), self._first(tx, caller, stored, "repair")
+
+    def _first(
         self, tx: Transaction, caller: Caller, stored: Mapping[str, PromptTemplate], *names: str
     ) -> PromptTemplate:
-        """Return the first of these names that is `stored`, in a file or packaged. Raises NotFound as `get` does."""
         for name in names:
             if prompt := stored.get(name) or self._unstored(name):
                 return prompt
@@ -179,10 +185,10 @@ def check_name(name: str, kind: str) -> None:
         raise InvalidRequest(f"bad_{kind}_name", text, param="name")
 
 
-def _newest(tx: Transaction, caller: Caller, name: str) -> PromptTemplate | None:
-    """Return the newest stored version."""
-    row = tx.scalars(_NEWEST, {"tenant": caller.tenant, "name": name}).first()
-    return PromptTemplate(row.name, row.version, row.text, "stored", row.created_at) if row is not None else None
+def _newest(tx: Transaction, caller: Caller, *names: str) -> dict[str, PromptTemplate]:
+    """Return the newest stored version of each of these prompts, by name."""
+    rows = tx.scalars(_NEWEST, {"tenant": caller.tenant, "names": names})
+    return {row.name: PromptTemplate(row.name, row.version, row.text, "stored", row.created_at) for row in rows}
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from datetime import datetime
 from sqlalchemy import and_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, text_pattern
+from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, states, text_pattern
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import FactDraft
@@ -78,7 +78,7 @@ def drafts_asked_for(messages: Iterable[Message], drafts: Collection[FactDraft])
         for quote in requests_to_remember(own_words(message.content)) if message.role == "user" else ():
             words = content_terms(quote)
             others = (content_terms(f"{old.text} {old.quote}") for old in drafts if old.source == message.position)
-            if not any(2 * shared(words, other) >= len(words) for other in others):
+            if not any(states(other, words) for other in others):
                 text = one_line(quote).rstrip(".!。")
                 draft = FactDraft(text[:1].upper() + text[1:], message.position, quote, importance=4, scope="user")
                 missing.append(draft)
