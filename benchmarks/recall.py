@@ -32,7 +32,7 @@ from config import Settings
 from memory import tokens
 from memory.languages import analysis_in
 from memory.quoting import message_line
-from memory.recall.excerpts import LocatedMessage, excerpt_block, fit_budget, line_tokens, truncate_message
+from memory.recall.excerpts import LocatedMessage, excerpt_block, line_tokens, make_excerpts, truncate_message
 from memory.recall.relevance import gate_for, relevant
 from memory.recall.times import time_ranges
 from memory.recall.triggers import role_meant
@@ -166,7 +166,7 @@ class Scorer:
         best = hits[: DEFAULTS.recall_limit]
         is_open = gate_for(best, Query(question.text, about=role_meant(question.text))).is_open(best)
         best = relevant(best) if is_open else []
-        excerpts = fit_budget(self._stored, best, budget=DEFAULTS.recall_tokens, window_size=DEFAULTS.recall_window)
+        excerpts = make_excerpts(self._stored, best, budget=DEFAULTS.recall_tokens, window_size=DEFAULTS.recall_window)
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}
         return {
             "in the prompt": _share(self._corpus.evidence(question), shown),

@@ -16,9 +16,9 @@ from functools import partial
 from memory import examples, instructions
 from memory.access.owners import lock_owner
 from memory.engine import Engine
-from memory.knowledge.grounding import contains_quote, content_pairs
+from memory.knowledge.grounding import Ungrounded, check_own_words
 from memory.llm.mini_model import TEXT, InvalidAnswer, first_object, object_of, request_for
-from memory.quoting import block, escape, own_words, strip_markup
+from memory.quoting import block, escape, own_words
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import item_rows
 from models import MessageRow, OwnerRow, Transaction
@@ -151,12 +151,9 @@ def _proposal(before: str, own: str, everything: str, room: int, answer: str) ->
         return None
     if len(text) > room:
         raise InvalidAnswer(f"Its `text` has {len(text):,} characters, but this instruction may have {room:,}.")
-    if not proposal["quote"].strip() or not contains_quote(proposal["quote"], own):
-        raise InvalidAnswer("Its `quote` is not in the person's own words.")
-    added = [line for line in text.splitlines() if line not in before.splitlines()]
-    if any(strip_markup(line) != line for line in added):
-        raise InvalidAnswer("Its `text` has markup, which an instruction does not need.")
-    quoted = content_pairs(everything) - content_pairs(f"{own}\n{before}")
-    if not quoted.isdisjoint(content_pairs("\n".join(added))):
-        raise InvalidAnswer("Its `text` repeats what was only recalled or quoted.")
+    added = "\n".join(line for line in text.splitlines() if line not in before.splitlines())
+    try:
+        check_own_words(added, proposal["quote"], own, [everything], before)
+    except Ungrounded as reason:
+        raise InvalidAnswer(f"It can't be taken: {reason}.") from None
     return {"text": text, "reason": proposal["reason"][:FEEDBACK_CHARS], "quote": proposal["quote"]}

@@ -17,7 +17,7 @@ WEBHOOK_WORKERS = 4  # each waits for a receiver
 def register_jobs(engine: Engine) -> None:
     """Register the handler of every kind of job."""
     queue = engine.job_queue
-    queue.register("index", partial(indexing.index_batch, engine))
+    queue.register("index", partial(indexing.run, engine))
     queue.register("unindex", partial(indexing.remove_erased, engine))
     queue.register("scrub", partial(vacuum, engine))
     queue.register("expire", engine.items.expire)

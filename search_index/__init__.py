@@ -12,9 +12,8 @@ Invariants:
 
 from search_index.arrays import SearchableText
 from search_index.calibration import Nearness
-from search_index.embeddings import Embedder, EmbeddingUnavailable, WordLlamaEmbedder
+from search_index.embeddings import Embedder, EmbeddingUnavailable, MiniLMEmbedder, WordLlamaEmbedder
 from search_index.index import Hit, SearchIndex
 from search_index.index_storage import NO_INDEX, IndexBusy, IndexLost, UnindexedMessages
-from search_index.minilm import MiniLMEmbedder
 from search_index.query import PreparedQuery, Query
 from search_index.ranking import RANKING_PROFILES, RankingProfile

@@ -9,7 +9,7 @@ Nothing here raises, whatever the text.
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from itertools import groupby, pairwise
@@ -131,7 +131,7 @@ class Analysis:
         self,
         language: str,
         stop_words: frozenset[str] | None = None,
-        idle_words: tuple[tuple[str, frozenset[str]], ...] = (),
+        idle_words: Mapping[str, frozenset[str]] = {},
         particles: str = "",
     ) -> None:
         """Make the analysis.
@@ -144,14 +144,15 @@ class Analysis:
         self.language = language
         self._english = language == "en"
         self._stop_words = stop_words or _listed(language)
-        self._idle_words = dict(idle_words)
+        self._idle_words = idle_words
         self._particles = re.compile(particles) if particles else None
         self._stem, self.joins = _stemmer(language), language in JOINING
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
         # A turn asks several times.
         self.likely_languages, self.content = cached(64)(self._likely_languages), cached(64)(self._content)
-        self.words = cached(2_048)(self._words)  # of facts, which consecutive turns compare
+        # As a set, for comparing texts: of facts, which consecutive turns compare.
+        self.words = cached(2_048)(lambda text: frozenset(self.terms(text)))
 
     @cached_property
     def _others(self) -> dict[str, frozenset[str]]:
@@ -333,10 +334,6 @@ class Analysis:
             return ""
         return _stemmer(code)(word)
 
-    def _words(self, text: str) -> frozenset[str]:
-        """Return the distinct terms of `text` as a set, for comparing texts."""
-        return frozenset(self.terms(text))
-
     def _analysed(self, word: str) -> tuple[str, ...]:
         """Return the terms of one word as written."""
         if word.replace("'", "").casefold() in self._stop_words:  # don't
@@ -395,17 +392,6 @@ def _written(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=len(LANGUAGES))
-def analysis_for(
-    language: str,
-    stop_words: frozenset[str] | None = None,
-    idle_words: tuple[tuple[str, frozenset[str]], ...] = (),
-    particles: str = "",
-) -> Analysis:
-    """Return the one analysis for a language of LANGUAGES (see `Analysis`)."""
-    return Analysis(language, stop_words, idle_words, particles)
-
-
-@lru_cache(maxsize=len(LANGUAGES))
 def _listed(language: str) -> frozenset[str]:
     """Return Whoosh's stop words for a language."""
     with suppress(NoStopWords):  # Romanian has none
@@ -421,4 +407,4 @@ def _normalised(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
 
 
-ENGLISH = analysis_for("en")
+ENGLISH = Analysis("en")

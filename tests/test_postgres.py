@@ -15,7 +15,7 @@ from app import engine_of
 from config import SettingsError
 from memory.access.owners import get_session
 from memory.engine import utc_now
-from memory.errors import Conflict
+from memory.errors import Conflict, ModelError
 from memory.knowledge.supersession import find_corrections
 from memory.recall import indexing
 from memory.sessions.refused_messages import mark_refused
@@ -116,11 +116,11 @@ def test_a_refused_message_is_left_out_on_every_node(nodes):
     engine.job_queue.run_due(["index"])
     assert client.get("/api/search?q=zebra&user_id=ana").json["results"]
     with engine.database.write() as tx:
-        mark_refused(tx, ids[:1], "model_content_refused", "It was refused.", utc_now())
+        mark_refused(tx, ids[:1], ModelError("model_content_refused", "It was refused."), utc_now())
     for _ in range(2):
         assert "zebra" not in other.get("/api/search?q=zebra&user_id=ana").text
         first, second, _ = read_all(other, "/api/sessions/s/messages")
-        assert (first["refused"]["reason"], second["content"]) == ("It was refused.", "A lion.")
+        assert (first["refused"]["code"], second["content"]) == ("model_content_refused", "A lion.")
         with engine.database.write() as tx:  # the index is made anew when no more changes
             tx.execute(update(JobRow).values(run_at=JobRow.created_at))
         engine.job_queue.run_due(["unindex", "index"])

@@ -7,6 +7,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.engine import utc_now
+from memory.errors import ModelError
 from memory.recall import indexing
 from memory.sessions.refused_messages import mark_refused
 from tests.http import Body, append, ask, chat, error, failed, find, good, said, stored
@@ -44,7 +45,7 @@ def refuse_in_a_digest(ada: Talk, *ids: int) -> None:
     """Mark messages as the job of summaries does."""
     engine = engine_of(ada.app)
     with engine.database.write() as tx:
-        mark_refused(tx, ids, "model_content_refused", "The mini model's server refused it.", utc_now())
+        mark_refused(tx, ids, ModelError("model_content_refused", "The mini model's server refused it."), utc_now())
 
 
 def marks(client: FlaskClient, session: str = "s") -> dict[str, Any]:

@@ -29,7 +29,7 @@ from memory.errors import InvalidRequest, NotFound
 from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import change_fact, end_of, invalidate, merge
-from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, tokens
+from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, words_as_written
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import MONTHS
 from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of, object_of, request_for
@@ -109,7 +109,7 @@ class _Statement:
 
     @cached_property
     def words(self) -> list[str]:
-        return [word for word in map(str.casefold, tokens(self.fact.text)) if word not in FRAMES]
+        return [word for word in map(str.casefold, words_as_written(self.fact.text)) if word not in FRAMES]
 
     @cached_property
     def marks(self) -> frozenset[str]:
@@ -124,7 +124,7 @@ class _Statement:
     def particulars(self) -> tuple[object, ...]:
         """Return the parts that are equal in facts that say the same. A plan is not the event that came of it."""
         text = plain_apostrophes(self.fact.text)
-        names = self.names.intersection(word.partition("'")[0].casefold() for word in tokens(text))
+        names = self.names.intersection(word.partition("'")[0].casefold() for word in words_as_written(text))
         numbers = frozenset(map(frozenset, numbers_in(text)))
         dates = frozenset(date.group().casefold() for date in DATE.finditer(text))
         negated = NEGATION.search(text) is not None

@@ -32,7 +32,7 @@ from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import summarised_without
 from memory.sessions.memory_requests import exchanges, find_repeating, keep_out
-from memory.sessions.refused_messages import mark_refused, reason_of
+from memory.sessions.refused_messages import mark_refused
 from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
 from models.owners import Caller
@@ -80,7 +80,7 @@ def refuse_messages(tx: Transaction, ids: Collection[int], error: ModelError, no
 
     The caller holds the session's lock, and asks for the job that takes the messages out of the index.
     """
-    mark_refused(tx, ids, error.code, reason_of(error), now)
+    mark_refused(tx, ids, error, now)
     delete_with_history(tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(ids))), now, "refused")
     forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
 

@@ -33,7 +33,7 @@ from itertools import pairwise
 
 from memory.knowledge.entities import key, stored_name, strip_possessive
 from memory.languages import CLAUSE_END, SENTENCE_END, pattern, shared, states, table
-from memory.quoting import comparable, normalize, one_line, plain_apostrophes, without_blocks
+from memory.quoting import comparable, normalize, one_line, plain_apostrophes, strip_markup, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
@@ -266,6 +266,20 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
         raise Ungrounded("most of its words are not in its sources")
 
 
+def check_own_words(text: str, quote: str, own: str, beside: Iterable[str], known: str = "") -> None:
+    """Raise Ungrounded for an instruction that rests on no quote of the person's own words, or says what they quote.
+
+    own: their words. beside: texts with what else was said, recalled or quoted. known: the instruction as it stands.
+    """
+    if not quote.strip() or not contains_quote(quote, own):
+        raise Ungrounded("its quote is not in the person's own words")
+    if strip_markup(text) != text:
+        raise Ungrounded("it has markup, which an instruction does not need")
+    others = set[tuple[str, str]]().union(*map(_content_pairs, beside)) - _content_pairs(f"{own}\n{known}")
+    if not others.isdisjoint(_content_pairs(text)):
+        raise Ungrounded("it repeats what was only recalled or quoted")
+
+
 def words_of(fact: Fact) -> frozenset[str]:
     """Return the text and the quote of a fact in the form that `is_duplicate` compares."""
     return frozenset({comparable(fact.text), comparable(fact.quote)} - {""})
@@ -285,7 +299,7 @@ def strip_framing(text: str) -> str:
 
 def names_in(text: str) -> list[str]:
     """Return the words that are names by their capital letters in mid-sentence, in small letters."""
-    later = tokens(DATE.sub(" ", _MID_SENTENCE.sub(lambda start: start.group().lower(), text)))[1:]
+    later = words_as_written(DATE.sub(" ", _MID_SENTENCE.sub(lambda start: start.group().lower(), text)))[1:]
     capitals = (word for token in later if (word := token.partition("'")[0])[:1].isupper() and len(word) > 1)
     return [word.lower() for word in capitals if stems(word) and word.lower() not in NUMBER_WORDS]
 
@@ -460,7 +474,7 @@ def _words(text: str) -> list[str]:
     return " ".join(_LETTERS.findall(text)).casefold().split()
 
 
-def tokens(text: str) -> list[str]:
+def words_as_written(text: str) -> list[str]:
     """Return the words and figures of `text`, as they are written."""
     return _TOKEN.findall(plain_apostrophes(text))
 
@@ -470,7 +484,7 @@ def stems(text: str) -> list[str]:
     return ENGLISH.terms(plain_apostrophes(text))
 
 
-def content_pairs(text: str) -> set[tuple[str, str]]:
+def _content_pairs(text: str) -> set[tuple[str, str]]:
     """Return the pairs of consecutive content words of a text."""
     return set(pairwise(stems(text)))
 

@@ -5,13 +5,14 @@ said or the person quoted (test_learned_instructions).
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from memory import instructions
 from memory.engine import Engine
-from memory.knowledge.grounding import contains_quote, content_pairs
+from memory.knowledge.grounding import Ungrounded, check_own_words
 from memory.languages import text_pattern
-from memory.quoting import own_words, strip_markup
+from memory.quoting import own_words
 from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
 from models.messages import Message
@@ -50,12 +51,11 @@ def checked(
     kept = []
     for draft in drafts:
         source = sources.get(draft.source)
-        if source is None or not 0 < len(draft.text) <= TEXT_CHARS_MAX or strip_markup(draft.text) != draft.text:
+        if source is None or not 0 < len(draft.text) <= TEXT_CHARS_MAX:
             continue
         own = own_words(source.content)
-        others = [message.content for message in messages if message.role != "user"]
-        others.append(source.content.replace(own, " "))
-        repeated = set[tuple[str, str]]().union(*map(content_pairs, others)) - content_pairs(own)
-        if draft.quote.strip() and contains_quote(draft.quote, own) and repeated.isdisjoint(content_pairs(draft.text)):
+        others = (message.content for message in messages if message.role != "user")
+        with suppress(Ungrounded):
+            check_own_words(draft.text, draft.quote, own, [*others, source.content.replace(own, " ")])
             kept.append((draft, source))
     return kept

@@ -368,7 +368,7 @@ def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> No
         ids, words = {fact.id for fact in erased}, [set(stems(fact.text)) for fact in erased]
         item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
         if item is not None:
-            is_gone = partial(_states, ids, list(filter(None, words)))
+            is_gone = partial(_rests_on_erased, ids, list(filter(None, words)))
             item_rows.drop_versions(tx, owner_id, item, partial(_without, is_gone), now)
 
 
@@ -408,7 +408,7 @@ def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Value) -> boo
     return not fact_ids.isdisjoint(sentence["facts"]) or any(place[0] in session_ids for place in sentence["summaries"])
 
 
-def _states(fact_ids: set[int], words: Sequence[set[str]], sentence: Value) -> bool:
+def _rests_on_erased(fact_ids: set[int], words: Sequence[set[str]], sentence: Value) -> bool:
     own, share = stems(sentence["text"]), 0.5 if sentence["summaries"] else 1.0
     return any(states(own, fact, share) for fact in words) or _rests_on(fact_ids, set(), sentence)
 

@@ -16,9 +16,8 @@ from memory.knowledge import overview
 from memory.knowledge.grounding import stems, strip_framing, words_of
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, page_of, rows_of_page
-from memory.sessions.compaction import use_newest_summary
+from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import skip_unread
-from memory.sessions.summary_schedule import summary_state
 from memory.sessions.titles import name_after, title_taken_anew
 from models import (
     IS_NEWEST_SUMMARY,

@@ -42,7 +42,7 @@ from memory.prompts.prompts import PromptTemplate
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, without_kept_out, words_beside_requests
 from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
-from memory.sessions.refused_messages import mark_refused, reason_of
+from memory.sessions.refused_messages import mark_refused
 from memory.sessions.titles import FIRST_MESSAGE, title_after
 from memory.store.item_rows import unexpired
 from models import (
@@ -290,8 +290,7 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         insert_version(tx, session.id, version, sections, through, now, author="model", **of_answer)
         engine.mini.budgets.add_usage(tx, session.owner_id, spent)
         if batch.refused is not None:
-            ids, reason = [message.id for message in batch.source.messages], reason_of(batch.refused)
-            mark_refused(tx, ids, batch.refused.code, reason, engine.now())
+            mark_refused(tx, [message.id for message in batch.source.messages], batch.refused, engine.now())
             engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
         if corrected:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)

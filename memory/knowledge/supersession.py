@@ -21,7 +21,7 @@ from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.knowledge.entities import EntityResolver
 from memory.knowledge.fact_reads import CORRECTED, FACTS, NOW, valid_at
-from memory.knowledge.grounding import DATE, NEGATION, stems, tokens
+from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
 from memory.quoting import plain_apostrophes
 from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction
@@ -121,7 +121,7 @@ def sole_value(text: str) -> Sole:
     """Return the thing that a text states and a person has one of at a time, and the words of its value."""
     for thing, stating in _SOLE.items():
         if match := stating.match(plain_apostrophes(text).strip()):
-            return thing, frozenset(word.casefold() for word in tokens(match["value"]))
+            return thing, frozenset(word.casefold() for word in words_as_written(match["value"]))
     return None
 
 
@@ -142,7 +142,11 @@ def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
 
 
 def _words(text: str) -> list[str]:
-    return [word.casefold() for part in re.sub(r"([:：])", r" \1 ", text).split() for word in tokens(part) or [part]]
+    return [
+        word.casefold()
+        for part in re.sub(r"([:：])", r" \1 ", text).split()
+        for word in words_as_written(part) or [part]
+    ]
 
 
 # -- what holds in place of what was said

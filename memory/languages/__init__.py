@@ -5,12 +5,11 @@ Code asks for a pattern or a table and gets that of all languages together, sinc
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from memory.languages.language import Language, load
-from search_index import analysis
 from search_index.analysis import ENGLISH, Analysis
 from search_index.han import SIMPLIFIED
 
@@ -95,10 +94,11 @@ def vocabulary(part: Callable[[Language], frozenset[str]]) -> frozenset[str]:
     return frozenset().union(*map(part, LANGUAGES))
 
 
+@cache
 def analysis_in(code: str) -> Analysis:
     """Return the analysis of the search index for a language of SEARCH_LANGUAGE, with the stop words known here."""
     stop_words = next((language.stop_words for language in LANGUAGES if language.code == code), None)
-    return analysis.analysis_for(code, stop_words, _FUNCTION_WORDS, _PARTICLES)
+    return Analysis(code, stop_words, _FUNCTION_WORDS, _PARTICLES)
 
 
 def content_terms(text: str) -> frozenset[str]:
@@ -143,6 +143,6 @@ def split_question(sentence: str) -> list[str]:
     return [sentence[: asking.start()], sentence[asking.end() :]] if asking else [sentence]
 
 
-_FUNCTION_WORDS = tuple((language.code, language.function_words) for language in LANGUAGES)
+_FUNCTION_WORDS = {language.code: language.function_words for language in LANGUAGES}
 _PARTICLES = alternatives(lambda language: language.particles).translate(SIMPLIFIED)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

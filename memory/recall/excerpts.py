@@ -98,7 +98,7 @@ def windows(
     return nearest
 
 
-def fit_budget(
+def make_excerpts(
     window: Mapping[int, LocatedMessage],
     hits: Sequence[Hit],
     *,

@@ -125,14 +125,14 @@ class Verified:
         return self.missing == 0 and self.surplus == 0
 
 
-def index_batch(engine: Engine, job: Job) -> bool:
+def run(engine: Engine, job: Job) -> bool:
     """Index the next batch of the owner's unindexed messages; return whether there are more.  Idempotent."""
     with engine.database.read() as tx:
         owner = tx.get(OwnerRow, job.owner_id)
-    return owner is not None and _index_batch(engine, owner)[1]
+    return owner is not None and _index_next(engine, owner)[1]
 
 
-def _index_batch(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
+def _index_next(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
     """Index a batch; return how many messages it had, and whether there are more."""
     before, rows = engine.index.generation(owner.index_key), list[Any]()
 
@@ -198,7 +198,7 @@ def rebuild(engine: Engine) -> Iterator[tuple[str, int]]:
         engine.index.drop(owner.index_key)
         count, more = 0, True
         while more:
-            fed, more = _index_batch(engine, owner)
+            fed, more = _index_next(engine, owner)
             count += fed
         yield f"{owner.kind}:{owner.name}", count
 

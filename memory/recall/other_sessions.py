@@ -17,7 +17,7 @@ Invariants:
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, exists, select
 
@@ -65,6 +65,23 @@ _LAST = (
     .order_by(_M.position.desc())
     .limit(MESSAGES_SHOWN)
 )
+
+
+class OtherSessions(NamedTuple):
+    """Other sessions that a prompt may show by their gist.
+
+    summaries: lines of those that fit the query. of_hits: summaries in full, of sessions that have hits, by their row
+    ids, if the message points at earlier ones. endings: how the latest conversations ended.
+    """
+
+    summaries: Sequence[Excerpt] = ()
+    of_hits: Mapping[int, Excerpt] = {}
+    endings: tuple[Excerpt, ...] = ()
+
+    @property
+    def in_full(self) -> set[int]:
+        """Return the row ids of the sessions whose summaries may be shown in full."""
+        return {gist.session_row_id for excerpt in self.endings if (gist := excerpt.gist)}.union(self.of_hits)
 
 
 def latest_lines(tx: Connection, scope: SearchScope, budget: int, page: str) -> tuple[Excerpt, ...]:

@@ -22,7 +22,8 @@ from memory.engine import Engine
 from memory.knowledge.supersession import Corrections, find_corrections
 from memory.languages import analysis_in
 from memory.recall import other_sessions, reranking, triggers
-from memory.recall.excerpts import LocatedMessage, Spans, find_latest, fit_budget, load_windows
+from memory.recall.excerpts import LocatedMessage, Spans, find_latest, load_windows, make_excerpts
+from memory.recall.other_sessions import OtherSessions
 from memory.recall.relevance import (
     JUDGED,
     VAGUE,
@@ -89,9 +90,8 @@ class Findings(NamedTuple):
     scope: where they were searched. budget: the most tokens of all excerpts. query: of the search; None: none was made.
     gated: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`), or
     the mini model says that one helps. None: the best hits are shown, as in mode `always`.
-    marks: marks of unhelpful excerpts that have some of the hits. summaries, endings: of other conversations.
+    marks: marks of unhelpful excerpts that have some of the hits.
     corrections: facts that hold in place of what messages of the window say, and the summaries shown in full.
-    of_hits: summaries of other sessions that have hits, by the row ids of these, if the message points at earlier ones.
     """
 
     plan: SearchPlan
@@ -101,10 +101,8 @@ class Findings(NamedTuple):
     query: PreparedQuery | None = None
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
+    others: OtherSessions = OtherSessions()
     corrections: Corrections = Corrections()
-    summaries: Sequence[Excerpt] = ()
-    of_hits: Mapping[int, Excerpt] = {}
-    endings: tuple[Excerpt, ...] = ()
 
     def corrections_of(self, excerpts: Sequence[Excerpt]) -> tuple[Fact, ...]:
         """Return the facts that hold in place of what these excerpts say."""
@@ -177,28 +175,14 @@ def search_in_snapshot(
     gated = None if is_wanted else VAGUE if final.latest else final.kind
     findings = Findings(final, scope, int(recall.budget * final.budget_share), gated)
     if final.times_first and final.times:
-        matches = _find_latest(engine, tx, scope, final.times, limit)
-        findings = findings._replace(matches=matches)
+        findings = findings._replace(matches=_find_latest(engine, tx, scope, final.times, limit))
     if final.text and recall.query is not None and not findings.matches.hits:
         prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
         findings = _search(engine, tx, findings, prepared, generation, flags)
-    if final.latest:
-        budget, page = min(recall.budget, other_sessions.ENDINGS_TOKENS_MAX), engine.settings.public_url
-        if by_session:
-            endings = other_sessions.own_ending(tx, scope, budget, page)
-        else:
-            endings = (
-                other_sessions.latest_lines(tx, scope, recall.budget, page)
-                if final.is_list_question
-                else other_sessions.latest_endings(tx, scope, budget, page, final.latest)
-            )
-        findings = findings._replace(endings=endings)
-    elif flags.summaries and not by_session:
-        findings = _find_summaries(engine, tx, findings)
-    window = findings.matches.window
-    sessions = {gist.session_row_id for excerpt in findings.endings if (gist := excerpt.gist)}.union(findings.of_hits)
-    if flags.corrected and (window or sessions):
-        corrections = find_corrections(tx, scope.owner_id, window, engine.now(), sessions=sessions)
+    others = _find_others(engine, tx, findings, has_summaries=flags.summaries, by_session=by_session)
+    findings, window = findings._replace(others=others), findings.matches.window
+    if flags.corrected and (window or others.in_full):
+        corrections = find_corrections(tx, scope.owner_id, window, engine.now(), sessions=others.in_full)
         findings = findings._replace(corrections=corrections)
     return findings
 
@@ -214,10 +198,10 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
     excerpts = _select_excerpts(engine, findings)
     if plan.latest and not any(map(_tells_of_oneself, excerpts)):
         excerpts = ()
-    if findings.summaries:
-        excerpts += other_sessions.nearest_summary(findings.summaries, excerpts, findings.budget)
-    if not excerpts and findings.endings:
-        excerpts, reason = findings.endings, f"{reason}, so the latest conversations are shown"
+    if findings.others.summaries:
+        excerpts += other_sessions.nearest_summary(findings.others.summaries, excerpts, findings.budget)
+    if not excerpts and findings.others.endings:
+        excerpts, reason = findings.others.endings, f"{reason}, so the latest conversations are shown"
         kind = kind if plan.is_list_question else LATEST
     elif not excerpts and plan.dangling:
         reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
@@ -280,17 +264,25 @@ def _search(
     return findings._replace(query=prepared, matches=matches, marks=marks)
 
 
-def _find_summaries(engine: Engine, tx: Connection, findings: Findings) -> Findings:
-    """Add the summaries of other sessions that fit the query, and those of the hits if the message points at them."""
-    scope, hits = findings.scope, findings.matches.hits
-    if findings.query is not None:
-        limit = engine.settings.recall_limit + 1  # so that one is of a session without an excerpt
-        summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
-        findings = findings._replace(summaries=summaries)
-        is_of_few = findings.plan.points_back and not findings.plan.is_list_question
-        if is_of_few and (sessions := {hit.session_id for hit in hits} - {scope.session_row_id}):
-            findings = findings._replace(of_hits=other_sessions.read_summaries(tx, sessions))
-    return findings
+def _find_others(
+    engine: Engine, tx: Connection, findings: Findings, *, has_summaries: bool, by_session: bool
+) -> OtherSessions:
+    """Return how the latest conversations ended, if the message means one; else the summaries that fit the query."""
+    plan, scope, settings = findings.plan, findings.scope, engine.settings
+    if plan.latest:
+        budget, page = min(findings.budget, other_sessions.ENDINGS_TOKENS_MAX), settings.public_url
+        if by_session:
+            return OtherSessions(endings=other_sessions.own_ending(tx, scope, budget, page))
+        if plan.is_list_question:
+            return OtherSessions(endings=other_sessions.latest_lines(tx, scope, findings.budget, page))
+        return OtherSessions(endings=other_sessions.latest_endings(tx, scope, budget, page, plan.latest))
+    if by_session or not has_summaries or findings.query is None:
+        return OtherSessions()
+    limit = settings.recall_limit + 1  # so that one is of a session without an excerpt
+    summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
+    is_of_few = plan.points_back and not plan.is_list_question
+    sessions = {hit.session_id for hit in findings.matches.hits} - {scope.session_row_id} if is_of_few else ()
+    return OtherSessions(summaries, other_sessions.read_summaries(tx, sessions) if sessions else {})
 
 
 def _find_latest(engine: Engine, tx: Connection, scope: SearchScope, spans: Spans, limit: int) -> Matches:
@@ -309,6 +301,8 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
     matches, scope = findings.matches, findings.scope
     if matches.index_lost:
         index_again(engine, scope.owner_id)
+    if not matches.hits:
+        return ()
     window = {
         message_id: located
         for message_id, located in matches.window.items()
@@ -325,9 +319,9 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
         hits = relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
-    summaries, budget = other_sessions.summaries_of_hits(findings.of_hits, hits, findings.budget)
+    summaries, budget = other_sessions.summaries_of_hits(findings.others.of_hits, hits, findings.budget)
     evenly = findings.plan.is_list_question
-    excerpts = fit_budget(window, hits, budget=budget, window_size=window_size, exclude=exclude, evenly=evenly)
+    excerpts = make_excerpts(window, hits, budget=budget, window_size=window_size, exclude=exclude, evenly=evenly)
     return other_sessions.with_summaries(excerpts, summaries)
 
 

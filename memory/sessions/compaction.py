@@ -1,8 +1,9 @@
-"""Compaction: when the recent messages of a prompt give way to the summary.
+"""Compaction: when the recent messages of a prompt give way to the summary, and when that is updated.
 
 A prompt shows [prefix: system prompt, summary, facts][recent messages, word for word].  Between compactions the prefix
 stays the same and the recent messages only grow at their end, so consecutive prompts share a long beginning, which
-providers bill at a fraction.
+providers bill at a fraction.  The summary is updated after a pause in the talk, or at once where the next compaction
+needs it.
 
 Invariants:
 - Every message that is not hidden or refused is in the summary or among the recent messages (test_compaction).
@@ -16,15 +17,17 @@ from sqlalchemy import Connection, bindparam, func, select, update
 
 from config import Settings
 from memory.sessions.messages import CURRENT
-from models import MessageRow, SessionRow, Transaction
+from models import JobRow, MessageRow, SessionRow, Transaction
+from models.jobs import JobRequest
 from models.messages import Message
 from models.sessions import SessionState
 
 TURN = 2  # messages: a question and its answer
 
-_M, _S = MessageRow.__table__.c, SessionRow.__table__.c
+_J, _M, _S = JobRow.__table__.c, MessageRow.__table__.c, SessionRow.__table__.c
 _OF_SESSION = _M.session_id == bindparam("session")
 _TOKENS = select(func.sum(_M.tokens)).where(_OF_SESSION, _M.branch == 0, _M.position <= bindparam("last"))
+_BEING_MADE = select(_J.id).where(_J.kind == "summary", _J.key == bindparam("session"), _J.state == "running")
 _LAST_QUESTION = select(func.max(_M.position)).where(
     _OF_SESSION,
     *CURRENT,
@@ -92,3 +95,35 @@ def _through(tx: Transaction | Connection, row: SessionRow | SessionState, setti
     begins = tx.scalar(_LAST_QUESTION, {"session": row.id, "first": onward + 2, "last": through + 1})
     # In one very long turn there is no such question: a cut anywhere is better than none.
     return int(begins or through + 1) - 1
+
+
+def summary_request(
+    tx: Transaction | Connection, session: SessionRow | SessionState, settings: Settings, prompt: str | None = None
+) -> JobRequest | None:
+    """Return the request for the job that updates the summary, by this `prompt`; None while too little is new.
+
+    The update is urgent when one more turn makes the recent messages too many, and no newer summary is stored or being
+    made.  Asked for one turn ahead, the summary is ready when the compaction is due.
+    """
+    waiting = session.message_count - session.summary_through
+    if session.summary_through > session.head_through:  # the next compaction makes room already
+        full = waiting + TURN > settings.tail_messages_max
+    else:
+        messages, size = session.message_count - session.head_through, session.tokens - session.head_tokens
+        another = size * TURN / max(messages, TURN)
+        full = messages + TURN > settings.tail_messages_max or size + another > settings.tail_tokens_max
+    is_urgent = full and tx.scalar(_BEING_MADE, {"session": str(session.id)}) is None
+    if not is_urgent and waiting < 2 * settings.summary_every - 1:
+        return None
+    debounce, payload = 0.0 if is_urgent else settings.summary_debounce, {"prompt": prompt} if prompt else None
+    of_session = session.id, session.tenant, session.owner_id, session.id
+    return JobRequest("summary", *of_session, debounce, debounce=True, payload=payload)
+
+
+def summary_state(row: SessionRow | SessionState, job_state: str | None) -> str:
+    """Return the state of the newest summary while its job has this state (None: there is no job)."""
+    if job_state in ("failed", "running"):
+        return "failed" if job_state == "failed" else "updating"
+    if row.summary_through < row.message_count:
+        return "pending"
+    return "current" if row.summary_version else "none"

@@ -22,15 +22,8 @@ _REASONS = {
 }
 
 
-def reason_of(error: ModelError) -> str:
-    """Return the sentence for the person that says why a message was refused."""
-    return f"{_REASONS[error.code]}{f': {error.quoted}' if error.quoted else ''}."
-
-
-def mark_refused(tx: Transaction, message_ids: Collection[int], code: str, reason: str, now: datetime) -> None:
-    """Mark messages, of any role, as refused by a model server.
-
-    code: that of the error. reason: a sentence for the person.
+def mark_refused(tx: Transaction, message_ids: Collection[int], error: ModelError, now: datetime) -> None:
+    """Mark messages, of any role, as refused by a model server, with a sentence for the person that says why.
 
     Messages that were replaced, erased or marked before stay as they are.  The caller holds the session's lock, and
     asks for the job that takes the messages out of the index.  Facts taken from them before stay.
@@ -40,7 +33,8 @@ def mark_refused(tx: Transaction, message_ids: Collection[int], code: str, reaso
         select(SessionRow).where(SessionRow.id.in_(select(MessageRow.session_id).where(*which)))
     ).all()
     unknown = MessageRow.indexed_in.is_(None)  # to every index, so none has to remove it
-    refusal = Refusal(code, tokens.truncate(reason, REASON_TOKENS), now)
+    reason = f"{_REASONS[error.code]}{f': {error.quoted}' if error.quoted else ''}."
+    refusal = Refusal(error.code, tokens.truncate(reason, REASON_TOKENS), now)
     change = update(MessageRow).values(refused=refusal, indexed_in=case((unknown, null()), else_=REVISED))
     for row in sessions:
         with title_taken_anew(tx, row):

@@ -28,6 +28,7 @@ from memory.errors import Conflict, NotFound
 from memory.jobs import NOT_KNOWN, JobQueue
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
+from memory.sessions.compaction import summary_request
 from memory.sessions.messages import (
     CURRENT,
     LISTED,
@@ -36,7 +37,6 @@ from memory.sessions.messages import (
     require_message_size,
     tombstone,
 )
-from memory.sessions.summary_schedule import summary_request
 from models import (
     Database,
     MessageRow,

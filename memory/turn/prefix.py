@@ -30,8 +30,8 @@ from memory.quoting import block, facts_block, kept_summary_block
 from memory.recall import unhelpful
 from memory.recall.indexing import UNINDEXED, to_unindexed
 from memory.recall.search import SearchFlags
+from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
-from memory.sessions.summary_schedule import summary_state
 from memory.store.item_rows import join_namespace
 from memory.turn.memory_report import ShownText
 from memory.turn.request import Turn
