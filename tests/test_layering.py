@@ -61,7 +61,7 @@ SHORT = {
         "cli/serve.py",
     ),  # a noun, a group of commands
     *("models/model_server.py", "models/prompts.py", "models/schema.py", "models/summaries.py"),  # one table each
-    *("memory/job_kinds.py", "memory/tokens.py", "memory/access/encryption.py"),
+    *("memory/job_kinds.py", "memory/json_values.py", "memory/tokens.py", "memory/access/encryption.py"),
     "memory/transfer/sources/memories.py",  # one format of others' exports
     "wsgi.py",
 }

@@ -262,8 +262,13 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
         raise Ungrounded("it has a number that is not in its sources")
     if NEGATION.search(plain_apostrophes(content)) and not NEGATIVE.search(plain_apostrophes(text)):
         raise Ungrounded("its sources deny something, and it does not")
-    if not states(stems(content), set(stems(text))):
+    if not says(content, text):
         raise Ungrounded("most of its words are not in its sources")
+
+
+def says(text: str, statement: str, share: float = 0.5) -> bool:
+    """Return whether a text has half of a statement's words, or another share."""
+    return states(stems(text), set(stems(statement)), share)
 
 
 def check_own_words(text: str, quote: str, own: str, beside: Iterable[str], known: str = "") -> None:

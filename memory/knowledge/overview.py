@@ -25,11 +25,9 @@ from memory.access.owners import get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
-from memory.json_values import dict_in
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import read_facts, valid_at
-from memory.knowledge.grounding import Ungrounded, check_restated, stems
-from memory.languages import states
+from memory.knowledge.grounding import Ungrounded, check_restated, says, stems
 from memory.llm.mini_model import INTEGER, TEXT, InvalidAnswer, json_objects, list_of, object_of, request_for
 from memory.paging import Page
 from memory.quoting import block, escape, one_line
@@ -305,7 +303,7 @@ def _read_answer(sources: Sequence[Source], before: Overview, answer: str) -> tu
 
 def _grounded(sources: Sequence[Source], before: Overview, proposed: Any) -> Sentence:
     """Return a sentence with its sources. Raises Ungrounded."""
-    text, numbers = dict_in(proposed).get("text"), dict_in(proposed).get("sources")
+    text, numbers = (proposed.get("text"), proposed.get("sources")) if isinstance(proposed, dict) else (None, None)
     if not isinstance(text, str) or not isinstance(numbers, list) or not numbers:
         raise Ungrounded("it has no text or no sources")
     if not all(type(number) is int and 1 <= number <= len(sources) for number in numbers):
@@ -316,8 +314,7 @@ def _grounded(sources: Sequence[Source], before: Overview, proposed: Any) -> Sen
     facts = tuple(source.fact for source in rests_on if source.fact is not None)
     summaries = tuple(dict.fromkeys(source.summary for source in rests_on if source.summary is not None))
     sentence = Sentence(text, facts, summaries)
-    words = stems(text)
-    if any(sentence.sources <= old.sources or states(stems(old.text), words, share=1) for old in before.removed):
+    if any(sentence.sources <= old.sources or says(old.text, text, share=1) for old in before.removed):
         raise Ungrounded("the person took out what it says")
     return sentence
 
@@ -365,10 +362,10 @@ def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> No
     for fact in facts:
         by_owner[fact.owner_id].append(fact)
     for owner_id, erased in by_owner.items():
-        ids, words = {fact.id for fact in erased}, [set(stems(fact.text)) for fact in erased]
+        ids, texts = {fact.id for fact in erased}, [fact.text for fact in erased if stems(fact.text)]
         item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
         if item is not None:
-            is_gone = partial(_rests_on_erased, ids, list(filter(None, words)))
+            is_gone = partial(_rests_on_erased, ids, texts)
             item_rows.drop_versions(tx, owner_id, item, partial(_without, is_gone), now)
 
 
@@ -408,9 +405,9 @@ def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Value) -> boo
     return not fact_ids.isdisjoint(sentence["facts"]) or any(place[0] in session_ids for place in sentence["summaries"])
 
 
-def _rests_on_erased(fact_ids: set[int], words: Sequence[set[str]], sentence: Value) -> bool:
-    own, share = stems(sentence["text"]), 0.5 if sentence["summaries"] else 1.0
-    return any(states(own, fact, share) for fact in words) or _rests_on(fact_ids, set(), sentence)
+def _rests_on_erased(fact_ids: set[int], texts: Sequence[str], sentence: Value) -> bool:
+    share = 0.5 if sentence["summaries"] else 1.0
+    return any(says(sentence["text"], text, share) for text in texts) or _rests_on(fact_ids, set(), sentence)
 
 
 def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:

@@ -25,10 +25,9 @@ from memory.errors import InvalidRequest, ModelError
 from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import invalidate
-from memory.knowledge.grounding import stems
+from memory.knowledge.grounding import says
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
 from memory.knowledge.rule_set import rules_of
-from memory.languages import states
 from memory.llm.mini_model import (
     BATCH_TOKENS,
     INTEGER,
@@ -359,14 +358,11 @@ def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactR
     if item is None:
         return
     profile = Profile.of(item.value)
-    forgotten = [(fact.valid_from.isoformat(), stems(fact.text)) for fact in facts]
+    forgotten = [(fact.valid_from.isoformat(), fact.text) for fact in facts]
     sources = [
         value.source
         for value in profile.values()
-        if any(
-            value.source["since"] == since and states(words, stems(str(value.value)), share=1)
-            for since, words in forgotten
-        )
+        if any(value.source["since"] == since and says(text, str(value.value), share=1) for since, text in forgotten)
     ]
     if sources:
         rest = asdict(profile.without(lambda value: value.source in sources))
@@ -395,9 +391,5 @@ class ProfileBlock:
 
     def states(self, fact: Fact) -> bool:
         """Return whether the prompt states a fact already: a value of the same message has half of its words."""
-        if not self.values:
-            return False
         since = fact.valid_from.isoformat()
-        same = [value.text for value in self.values if value.source["since"] == since]
-        words = set(stems(fact.text)) if same else set()
-        return any(states(stems(text), words) for text in same)
+        return any(value.source["since"] == since and says(value.text, fact.text) for value in self.values)
