@@ -11,7 +11,6 @@ of scripts that join.  Selectors of other letters are removed too: each could ca
 letter without it.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -243,11 +242,6 @@ def quoted(role: str, content: str) -> str:
     return tagged("message", [escape(content)], role=role)
 
 
-def file_block(name: str, text: str) -> str:
-    """Quote a text file that comes with a message."""
-    return tagged("file", [strip_markup(text)], name=name)
-
-
 def fact_line(fact: Fact, zone: tzinfo = UTC) -> str:
     """Return a fact as a line, with the day it was said."""
     return f"- {escape(fact.text)} (said {fact.valid_from.astimezone(zone):%Y-%m-%d})"
@@ -264,31 +258,18 @@ def facts_block(facts: Iterable[Fact], zone: tzinfo) -> str:
     return block("facts", [fact_line(fact, zone) for fact in sorted(facts, key=_ORDER)])
 
 
-def profile_line(name: str, value: object, since: datetime) -> str:
-    """Return a value of a profile as a line."""
-    return f"- {escape(one_line(name))}: {escape(one_line(str(value)))} (said {since:%Y-%m-%d})"
-
-
 def example_lines(messages: Iterable[tuple[str, str]]) -> str:
     """Return the messages of an example as lines, from who speaks and the words of each."""
     return "\n".join(f"{attribute(speaker)}: {escape(words)}" for speaker, words in messages)
 
 
-def summary_block(summary: Sections, first: Collection[str] = ()) -> str:
-    """Return a summary as the main model reads it, with these sections `first`."""
-    return block("summary", map(escape, summary.lines(first)))
+def summary_block(session_id: int, stored: Mapping[str, Any], first: Collection[str]) -> str:
+    """Return the block of a session's stored summary, with these sections `first`.
 
-
-def kept_summary_block(session_id: int, stored: Mapping[str, Any], first: Collection[str]) -> str:
-    """Return the block of a session's stored summary; one like the last of this session is not written anew."""
+    One like the last of this session is not written anew.
+    """
     made_from, text = _SUMMARY_BLOCKS.get(session_id) or (None, "")
     if made_from != (stored, first):
-        text = summary_block(Sections.from_dict(stored), first)
+        text = block("summary", map(escape, Sections.from_dict(stored).lines(first)))
         _SUMMARY_BLOCKS.put(session_id, ((stored, first), text), 8 * len(text))
     return text
-
-
-def summary_json(summary: Sections) -> str:
-    """Return the filled sections as JSON on one line: the mini model reads a summary in the shape of its answer."""
-    filled = {name: value for name, value in summary.as_dict().items() if value}
-    return escape(one_line(json.dumps(filled, ensure_ascii=False))) if filled else ""

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
-from search_index.calibration import Calibration
 from search_index.embeddings import norms, rows_of, unit_sum
 
 Ints = NDArray[np.int64]
@@ -281,14 +280,6 @@ class Candidates(Columns):
             terms_of, at = terms_of[first], at[first]
             doc_freqs = np.bincount(terms_of)
         return Postings(terms_of, self.posting_rows[at], self.counts[at].astype(float), doc_freqs, numbers)
-
-    def near(self, vector: bytes, calibration: Calibration, rows: Ints | None = None) -> Floats:
-        """Return how near messages are to the packed `vector` (see `calibration`); 0 for one without such a vector.
-
-        rows: the messages; None: all.
-        """
-        vectors, norms = (self.vectors, self.norms) if rows is None else (self.vectors[rows], self.norms[rows])
-        return calibration.near(vector, vectors, norms, self.unit_sum, self.vector_count)
 
 
 def _vectors(segments: Sequence[Segment], order: Ints, hidden: NDArray[np.bool_]) -> dict[str, Any]:

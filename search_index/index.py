@@ -8,7 +8,6 @@ joint statistics, so the result is the same when the index lags, fails or is los
 import logging
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from time import time_ns
 from typing import NamedTuple
@@ -358,13 +357,13 @@ class SearchIndex:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
             vector, content = quantize(calibrated.embedder, [text, self._analysis.content(text)])
         has_windows = not query.alone and any(feature.looks_around for feature in self._profile.features)
-        calibration = calibrated.calibration if calibrated is not None and content else None
         return ScoringContext(
             candidates,
             prepared.terms,
             prepared.forms,
             vector,
-            partial(candidates.near, content, calibration) if calibration is not None else None,
+            content,
+            calibrated.calibration if calibrated is not None and content else None,
             Preferences(
                 now=time_ns() // 1_000,
                 times=[(microseconds(after), microseconds(before)) for after, before in query.times],

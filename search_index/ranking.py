@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from search_index.analysis import PAIR, characters
 from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, window_sums
+from search_index.calibration import Calibration
 from search_index.embeddings import cosines
 
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
@@ -68,7 +69,8 @@ class ScoringContext:
         terms: Sequence[str],
         forms: Mapping[str, str],
         vector: bytes,
-        near: Callable[[Ints | None], Floats] | None,
+        content: bytes,
+        calibration: Calibration | None,
         preferences: Preferences,
         *,
         has_windows: bool,
@@ -76,13 +78,14 @@ class ScoringContext:
         """Compute what the profile takes.
 
         forms: other forms of terms (see `Candidates.postings`).
-        vector: of the query, NO_VECTOR where there is none.
-        near: how near messages are (see `Candidates.near`); None where there is nothing to compare.
+        vector: of the query, NO_VECTOR where there is none. content: without its stop words.
+        calibration: tells how near messages are to the content; None where there is nothing to compare.
         has_windows: the profile looks at neighbours.
         """
         self.candidates, self.preferences = candidates, preferences
         self.postings, self.term_count, count = candidates.postings(terms, forms), len(terms), len(candidates)
-        self._near, self.has_near = near, near is not None and candidates.vector_count > 0
+        self._content, self._calibration = content, calibration
+        self.has_near = calibration is not None and candidates.vector_count > 0
         term, rows, counts, doc_freqs, known = self.postings
         rarity = np.log1p(count / (doc_freqs + 1))
         # Words that nobody has used count as the rarest.
@@ -102,10 +105,14 @@ class ScoringContext:
                 self.semantic = np.maximum(together - np.add.reduce(together) / count, 0)
 
     def near(self, rows: Ints | None = None) -> Floats:
-        """Return how near messages are, None: all."""
-        if self._near is None:
-            return np.zeros(len(self.own) if rows is None else len(rows))
-        return self._near(rows)
+        """Return how near messages are (None: all) to the query (see `calibration`); 0 for one without a vector."""
+        vectors, norms = self.candidates.vectors, self.candidates.norms
+        if rows is not None:
+            vectors, norms = vectors[rows], norms[rows]
+        if self._calibration is None:
+            return np.zeros(len(norms))
+        of_all = self.candidates.unit_sum, self.candidates.vector_count
+        return self._calibration.near(self._content, vectors, norms, *of_all)
 
     def _in_windows(self) -> tuple[Ints, Ints, Floats]:
         """Return each term in the messages around each message: its number, the message, and the count there."""

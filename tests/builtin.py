@@ -9,7 +9,7 @@ from typing import Any
 from memory.knowledge.summary_update import SummaryInput
 from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.builtin import BuiltinModel
-from memory.quoting import block, fact_line, format_time, summary_block, to_prompt_message
+from memory.quoting import block, escape, fact_line, format_time, to_prompt_message
 from memory.recall.excerpts import excerpt_block
 from models.facts import Fact
 from models.messages import Excerpt, Message
@@ -49,7 +49,7 @@ def prompt(
 ) -> ModelRequest:
     """Return the request of a turn, as Recap composes it."""
     messages = [message(n, said) if isinstance(said, str) else said for n, said in enumerate(tail, 1)]
-    system = "\n\n".join(filter(None, ["Be brief.", summary_block(summary or Sections())]))
+    system = "\n\n".join(filter(None, ["Be brief.", block("summary", map(escape, (summary or Sections()).lines()))]))
     body = "\n".join([*map(excerpt_block, excerpts), block("facts", map(fact_line, facts))])
     memory = f'<memory now="{format_time(START)} UTC, Friday">\n{body}\n</memory>'
     spoken = [ChatMessage(*to_prompt_message(one)) for one in messages]

@@ -40,7 +40,7 @@ from memory.llm.mini_model import (
     request_for,
 )
 from memory.paging import Page
-from memory.quoting import block, escape, message_lines, one_line, profile_line
+from memory.quoting import block, escape, message_lines, one_line
 from memory.sessions.messages import INDEXED, MESSAGES
 from memory.store import item_rows
 from models import FactRow, MessageRow, OwnerRow, Transaction
@@ -384,9 +384,7 @@ class ProfileBlock:
     @classmethod
     def of(cls, item_id: int, version: int, stored: Any) -> Self:
         values = Profile.of(stored).values()
-        since = (datetime.fromisoformat(value.source["since"]) for value in values)
-        written = (profile_line(value.name, value.value, moment) for value, moment in zip(values, since, strict=True))
-        lines, _ = tokens.fit_budget(PROFILE_TOKENS, written)
+        lines, _ = tokens.fit_budget(PROFILE_TOKENS, (value.line for value in values))
         return cls(item_id, version, tuple(lines), tuple(values[: len(lines)]))
 
     def states(self, fact: Fact) -> bool:

@@ -26,7 +26,7 @@ from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, stems
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.knowledge.supersession import CORRECTS
 from memory.llm.mini_model import InvalidAnswer
-from memory.quoting import plain_apostrophes
+from memory.quoting import escape, one_line, plain_apostrophes
 from models.facts import Fact, FactDraft
 from models.messages import Message
 
@@ -52,6 +52,12 @@ class Value(NamedTuple):
     def text(self) -> str:
         """Return its name and value, as a fact would say them."""
         return f"{self.name} {self.value}"
+
+    @property
+    def line(self) -> str:
+        """Return it as a line of a prompt."""
+        name, text = escape(one_line(self.name)), escape(one_line(str(self.value)))
+        return f"- {name}: {text} (said {datetime.fromisoformat(self.source['since']):%Y-%m-%d})"
 
     @property
     def statement(self) -> tuple[str, Any]:

@@ -7,7 +7,7 @@ Models may write prose instead of JSON, or other names.  Reading is tolerant of 
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, tzinfo
 from operator import attrgetter
@@ -40,7 +40,6 @@ from memory.quoting import (
     message_lines,
     one_line,
     plain_apostrophes,
-    summary_json,
 )
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
@@ -170,11 +169,17 @@ class SummaryInput:
     def request(self, instruction: str) -> ModelRequest:
         """Return the request to the mini model. instruction: the prompt, rendered."""
         blocks = (
-            block("summary_so_far", filter(None, [summary_json(self.previous)])),
+            block("summary_so_far", self._previous_lines()),
             self._known_facts_block(),
             block("messages", message_lines(self.messages, numbered=True)),
         )
         return request_for("\n\n".join(filter(None, (instruction, self.rules.instruction))), blocks, self.schema)
+
+    def _previous_lines(self) -> Iterator[str]:
+        """Yield the filled sections of the previous summary as JSON on one line, in the shape of the answer."""
+        filled = {name: value for name, value in self.previous.as_dict().items() if value}
+        if filled:
+            yield escape(one_line(json.dumps(filled, ensure_ascii=False)))
 
     def _known_facts_block(self) -> str:
         """Return the known facts, the oldest first, as lines that begin with their marks: F3, which no message has.

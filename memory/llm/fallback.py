@@ -7,11 +7,11 @@ Invariants:
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from memory.errors import CONTENT_REFUSED, ModelError
-from memory.json_values import dict_in, list_in
+from memory.json_values import dict_in, dicts_in
 from memory.llm import Fallback, LanguageModel, ModelEvent, ModelRequest, RawChunk, Thought, Waiting
 from memory.ops import logs
 
@@ -55,45 +55,50 @@ class WithFallback:
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  When all models fail, raises the error of `model`."""
         errors: dict[LanguageModel, ModelError] = {}
-        why = self._model.down
-        waiting = deque(sorted(self._candidates(why), key=lambda model: model.down is not None))
+        why, unknown = self._model.down, self._if_unknown
+        candidates = [self._model, *([unknown] if unknown is not None and why == NOT_FOUND else ()), *self._fallbacks]
+        waiting = deque(sorted(dict.fromkeys(candidates), key=lambda model: model.down is not None))
         while waiting:
             model = waiting.popleft()
-            announced, began = model is self._model, False
-            silent: list[RawChunk] = []  # chunks that say nothing yet: a client can still get another model's
+            events = model.answer(request if model is self._model else _for_fallback(request))
             try:
-                for event in model.answer(request if announced else _for_fallback(request)):
-                    if isinstance(event, RawChunk) and not began and _is_silent(event):
-                        silent.append(event)
-                        continue
-                    if not announced and not isinstance(event, Waiting):
-                        announced = True
-                        log.warning(
-                            "another model answers", extra=logs.fields(model=model.name, instead_of=self.name, code=why)
-                        )
-                        self._on_fallback(model.name, why or "")
-                        yield Fallback(model.name)
-                    if not isinstance(event, Waiting | Thought):
-                        began = True
-                        yield from silent
-                        silent.clear()
-                    yield event
-                return
+                first = yield from self._before_words(model, why, events)
             except ModelError as error:
-                is_final = model is self._model and error.code in OF_THE_REQUEST
-                if began or is_final or request.cancel.cancelled:
+                if request.cancel.cancelled or (model is self._model and error.code in OF_THE_REQUEST):
                     raise
                 errors[model] = error
+            else:
+                yield from first
+                yield from events
+                return
             if model is self._model:
-                why, unknown = errors[model].code, self._if_unknown
+                why = errors[model].code
                 if why == NOT_FOUND and unknown is not None and unknown not in (*errors, *waiting):
                     waiting.appendleft(unknown)
         raise self._all_failed(errors)
 
-    def _candidates(self, why: str | None) -> list[LanguageModel]:
-        """Return the models to ask. why: the code of the model's last failure."""
-        unknown = [self._if_unknown] if self._if_unknown is not None and why == NOT_FOUND else []
-        return list(dict.fromkeys([self._model, *unknown, *self._fallbacks]))
+    def _before_words(
+        self, model: LanguageModel, why: str | None, events: Iterator[ModelEvent]
+    ) -> Generator[ModelEvent, None, list[ModelEvent]]:
+        """Yield what comes before a model's first word; return that, with the chunks before it that say nothing yet.
+
+        why: the code for which this model answers, if it is not the one that was asked.
+        """
+        silent, announced = list[ModelEvent](), model is self._model
+        for event in events:
+            if isinstance(event, RawChunk) and _is_silent(event):
+                silent.append(event)
+                continue
+            if not announced and not isinstance(event, Waiting):
+                announced = True
+                logged = logs.fields(model=model.name, instead_of=self.name, code=why)
+                log.warning("another model answers", extra=logged)
+                self._on_fallback(model.name, why or "")
+                yield Fallback(model.name)
+            if not isinstance(event, Waiting | Thought):
+                return [*silent, event]
+            yield event
+        return silent
 
     def _all_failed(self, errors: Mapping[LanguageModel, ModelError]) -> ModelError:
         """Return the error of the model, or of the one that answers where it is unknown, with the others' codes."""
@@ -118,7 +123,7 @@ def _for_fallback(request: ModelRequest) -> ModelRequest:
 
 def _is_silent(chunk: RawChunk) -> bool:
     """Return whether a chunk has no part of an answer: the first one often names the role alone."""
-    choices = [dict_in(choice) for choice in list_in(chunk.data.get("choices"))]
+    choices = dicts_in(chunk.data.get("choices"))
     deltas = [dict_in(choice.get("delta") or choice.get("message")) for choice in choices]
     content = [value for delta in deltas for name, value in delta.items() if name != "role"]
     return not any(content) and not any(choice.get("finish_reason") for choice in choices)

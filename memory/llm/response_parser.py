@@ -92,6 +92,8 @@ class Completion:
         has_text_calls = request.client is None and (request.tools or after_calls)
         called = (call.name for message in request.messages for call in message.tool_calls)
         self._text_calls = TextCalls({*(tool.name for tool in request.tools), *called}) if has_text_calls else None
+        # Of the events of a text; where the request has tools of Recap's, without the calls that are written in it.
+        self._events_of = self._text_calls.without_calls if self._text_calls is not None else iter
         self._has_begun = False
         self._calls: list[ToolCallDelta] = []
         self._usage: Usage | None = None
@@ -122,7 +124,7 @@ class Completion:
             raise self.error
         if not self._has_begun:
             raise self._errors.bad_answer("it holds no message", json.dumps(self._last, ensure_ascii=False))
-        yield from self._without_calls(self._splitter.end())
+        yield from self._events_of(self._splitter.end())
         if self._text_calls is not None:
             words, text_calls = self._text_calls.end()
             self._calls += [ToolCallDelta(None, name=name, arguments=[arguments]) for name, arguments in text_calls]
@@ -164,11 +166,7 @@ class Completion:
             self._chars += len(content)
             if self._chars > REPLY_CHARS_MAX:
                 raise self._errors.bad_answer("it is too long")
-            yield from self._without_calls(self._splitter.feed(content))
-
-    def _without_calls(self, events: Iterator[TextDelta | Thought]) -> Iterator[TextDelta | Thought]:
-        """Return the events without calls that are written as text, where the request has tools of Recap's."""
-        return events if self._text_calls is None else self._text_calls.without_calls(events)
+            yield from self._events_of(self._splitter.feed(content))
 
     def _misplaced(self) -> TextDelta:
         """Return JSON that was asked for, where the server took it for thoughts or for the arguments of a call."""

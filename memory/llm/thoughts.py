@@ -22,6 +22,7 @@ _MARKS = {
 _OF_JSON = "<|channel|>final json<|message|>", "<|channel|>final <|constrain|>json<|message|>"
 _CLOSING = (*_MARKS.values(), *_OF_JSON)
 CLOSING_TAG = re.compile("|".join(map(re.escape, _CLOSING)), re.I)
+_CLOSING_TAG_AT_END = re.compile(rf"(?:{CLOSING_TAG.pattern})\s*\Z", re.I)
 _ENDS = (
     *("</s>", "<end_of_turn>"),
     *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "end", "return", "endoftext", "end_of_text")),
@@ -120,7 +121,7 @@ class ThoughtSplitter:
         if end is not None and (self._ticks + line[: end.start()].count("`")) % 2 == 0:
             self._is_over = True
             return self._words(line[: end.start()]), ""
-        tag = None if self._fence or not newline else _closing_tag_at_end(line)
+        tag = _CLOSING_TAG_AT_END.search(line) if newline and not self._fence else None
         if tag is not None and (self._ticks + line[: tag.start()].count("`")) % 2 == 0:
             return self._withdraw(line[: tag.start()]), rest
         if newline:
@@ -162,11 +163,6 @@ class ThoughtSplitter:
     def _words(self, text: str) -> TextDelta | None:
         self.has_words = self.has_words or bool(text.strip())
         return TextDelta(text) if text else None
-
-
-def _closing_tag_at_end(line: str) -> re.Match[str] | None:
-    *_, last = [None, *CLOSING_TAG.finditer(line)]
-    return last if last is not None and not line[last.end() :].strip() else None
 
 
 def _partial_tag(text: str, longest: int) -> int:

@@ -28,7 +28,7 @@ from memory import tokens
 from memory.json_values import dict_in, dicts_in, text_in
 from memory.llm import ChatMessage, ToolCall
 from memory.llm.thoughts import without_thoughts
-from memory.quoting import file_block, quoted, strip_markup, to_prompt_message
+from memory.quoting import quoted, strip_markup, tagged, to_prompt_message
 from memory.transcripts.frontends import without_agents, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import ListedMessage, Message, MessageDraft
@@ -285,7 +285,8 @@ def _part_to_send(part: Raw) -> Raw:
         return part
     file = part["file"]
     if "text" in part:
-        return {"type": "text", "text": file_block(file["filename"], part["text"])}
+        text = tagged("file", [strip_markup(part["text"])], name=file["filename"])
+        return {"type": "text", "text": text}
     return {"type": "image_url", "image_url": {"url": file["file_data"]}}
 
 

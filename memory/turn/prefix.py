@@ -26,7 +26,7 @@ from memory.knowledge.graph import LINKED
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
 from memory.prompts.prompts import SYSTEM_TEXT
-from memory.quoting import block, facts_block, kept_summary_block
+from memory.quoting import block, facts_block, summary_block
 from memory.recall import unhelpful
 from memory.recall.indexing import UNINDEXED, to_unindexed
 from memory.recall.search import SearchFlags
@@ -185,7 +185,7 @@ def read_prefix(
         block("profile", person.lines),
         OVERVIEW if current.lines else "",
         block("overview", current.lines),
-        kept_summary_block(session.id, first.sections, of_type.emphasis) if first.sections else "",
+        summary_block(session.id, first.sections, of_type.emphasis) if first.sections else "",
         facts_block(facts, turn.zone(engine.settings)),
     )
     if remembered and not is_explained:
