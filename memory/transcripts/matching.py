@@ -12,6 +12,7 @@ All of this happens in the transaction that begins the turn, under the session's
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -97,7 +98,7 @@ def find_session_of(
         shared = common_prefix(line, sent)
         all_sent = shared == len(line)
         if leases.is_free(row):
-            fits = all_sent or caller.owner is not None
+            fits = all_sent or (caller.owner is not None and any(_is_of_turn(line, place) for place in range(shared)))
         else:
             fits = all_sent and (opening is not None or client.is_declared_retry)
         if fits and (all_sent, shared) > best:
@@ -110,16 +111,31 @@ def find_session_of(
 def _find_by_latest_messages(
     tx: Transaction, caller: Caller, sent: Sequence[MessageKey], leases: Leases
 ) -> SessionRow | None:
-    """Find the person's session that has most of the history that was sent, up to its last answer."""
-    history = max(place for place, key in enumerate(sent, 1) if key.role == "assistant")
+    """Find the person's session that has most of what they said, or of the answers, in the history that was sent.
+
+    A program that shortens or rewrites a conversation puts a summary into the place of the one, its own form of a call
+    into that of the other.
+    """
+    answered = max(place for place, key in enumerate(sent, 1) if key.role == "assistant")
+    roles = Counter(key.role for key in sent[:answered])
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     for row in tx.scalars(sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)).unique().all():
         line = list(_line(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
-        kept = [place for place in reconcile(line, sent).places if not line[place].erased]
-        if 2 * len(kept) > history:
+        places = reconcile(line, sent).places
+        kept = [line[place] for place in places if not line[place].erased and _is_of_turn(line, place)]
+        found = Counter(key.role for key in kept if len(key.words) >= QUOTED_MIN or len(kept) > 1)
+        if any(2 * found[role] > roles[role] for role in ("user", "assistant")):
             locked = sessions.where(SessionRow.id == row.id)
             return tx.scalars(for_update(tx, locked, OwnerRow, SessionRow)).unique().one_or_none()
     return None
+
+
+def _is_of_turn(line: Sequence[MessageKey], place: int) -> bool:
+    """Return whether a message is a reply of a turn, or has one.
+
+    Others came with the first request of a conversation: every conversation of a program may begin with its examples.
+    """
+    return any(key.is_reply for key in line[place : place + 2])
 
 
 def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
@@ -245,6 +261,11 @@ def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int
     if last is not None:
         query = query.where(MessageRow.position > row.message_count - last)
     return {
-        stored.id: message_key(stored, cut=stored.finish_reason == INTERRUPTED, erased=stored.erased_at is not None)
+        stored.id: message_key(
+            stored,
+            is_reply=stored.finish_reason is not None,
+            cut=stored.finish_reason == INTERRUPTED,
+            erased=stored.erased_at is not None,
+        )
         for stored in tx.execute(query)
     }

@@ -53,7 +53,8 @@ class MessageKey:
 
     `calls` are its calls of tools, by name and arguments; `attachments` stand for images and files.  `answers` is the
     id of the call that it is the result of; it counts only where a result comes alone, since some clients give calls
-    new ids.  Stored, it may be an answer that was interrupted (`cut`) or the place of an `erased` message.
+    new ids.  Stored, it may be the reply of a turn (`is_reply`), an answer that was interrupted (`cut`), or the place
+    of an `erased` message.
     """
 
     role: str
@@ -62,6 +63,7 @@ class MessageKey:
     calls: tuple[tuple[str, str], ...] = ()
     attachments: tuple[str, ...] = ()
     answers: str | None = None
+    is_reply: bool = False
     cut: bool = False
     erased: bool = False
 

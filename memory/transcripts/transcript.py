@@ -161,13 +161,18 @@ def _is_prefill(last: TranscriptMessage, *, continues: bool) -> bool:
 
 
 def message_key(
-    message: MessageDraft | ListedMessage | Row[Any], *, cut: bool = False, erased: bool = False
+    message: MessageDraft | ListedMessage | Row[Any],
+    *,
+    is_reply: bool = False,
+    cut: bool = False,
+    erased: bool = False,
 ) -> MessageKey:
     """Return a message as it is compared. cut: it is an answer that was interrupted."""
     extra = message.extra or {}
     calls = tuple((call.name, _canonical(call.arguments)) for call in calls_of(extra))
     attachments = tuple(file if isinstance(file, str) else file["hash"] for file in extra.get("attachments") or ())
-    return MessageKey(message.role, message.content, message.name, calls, attachments, answered(extra), cut, erased)
+    compared = message.role, message.content, message.name, calls, attachments, answered(extra)
+    return MessageKey(*compared, is_reply, cut, erased)
 
 
 def tool_names(parameters: Raw) -> set[str]:
@@ -383,7 +388,7 @@ def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
         raw = {"role": message.role, "content": content or None, **kept}
     else:
         return ChatMessage(*to_prompt_message(message))
-    return ChatMessage(message.role, message.content, calls_of(raw), answered(raw), raw)
+    return ChatMessage(str(raw["role"]), message.content, calls_of(raw), answered(raw), raw)
 
 
 def extended(message: ChatMessage, *, before: str = "", after: str = "") -> ChatMessage:

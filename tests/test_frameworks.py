@@ -1,0 +1,137 @@
+"""What frameworks write into a person's messages is not stored as theirs, and their conversations are known again.
+
+The requests have the form that these programs sent to a server that wrote them down (LangChain 1.5, LlamaIndex 0.14,
+CrewAI 1.15, DSPy 3.4, smolagents 1.26, Haystack 3.4, Pydantic AI 2.68, Instructor 1.17, Open WebUI 0.12).
+"""
+
+import pytest
+
+from tests.http import history, sessions
+from tests.model_server import prompts
+from tests.openai import assistant, complete, post, talk, user
+
+ASKED = "Where does my boat lie? I forgot.\nIt is blue."
+FORM = "Respond with the corresponding output fields, starting with the field `[[ ## answer ## ]]`."
+FILLED_IN = {
+    "LangChain, documents": "Use the following pieces of retrieved context to answer the question.\n"
+    "Question: {} \nContext: My yacht lies in Genoa.\n\nI own a hotel. \nAnswer:",
+    "LangChain, documents first": "Answer the question based only on the following context:\n\n"
+    "My yacht lies in Genoa.\n\nQuestion: {}\n",
+    "LangChain, tools": "Answer as best you can.\n\nQuestion: the input question you must answer\n"
+    "Thought: think\n\nBegin!\n\nQuestion: {}\nThought:",
+    "LangChain, history": "A friendly conversation.\n\nHuman: Hi.\nAI: Hello!\nHuman: {}\nAI:",
+    "LlamaIndex": "Context information is below.\n---------\nMy yacht lies in Genoa.\n---------\nAnswer the query.\n"
+    "Query: {}\nAnswer: ",
+    "LlamaIndex, refined": "New Context: I own a hotel.\nQuery: {}\nOriginal Answer: In Genoa.\nNew Answer: ",
+    "Haystack": "Given these documents, answer the question.\nDocuments:\nI own a hotel.\n\nQuestion: {}\nAnswer:",
+    "CrewAI": "\nCurrent Task: {}\n\nThis is the expected criteria for your final answer: A short answer\n"
+    "you MUST return the actual complete content as the final answer, not a summary.",
+    "CrewAI, without tools": "\nCurrent Task: {}\n\nProvide your complete response:",
+    "DSPy": f"[[ ## question ## ]]\n{{}}\n\n{FORM}",
+    "DSPy, documents": f'[[ ## context ## ]]\n["I own a hotel."]\n\n[[ ## question ## ]]\n{{}}\n\n{FORM}',
+    "smolagents": "New task:\n{}",
+    "smolagents, next task": "Observation:\nIt is 21 degrees.\nNew task:\n{}",
+    "Open WebUI": '<attached_files>\n<file name="boats.txt"/>\n</attached_files>\n\n{}',
+}
+OWN = (
+    "Question: is my cat ill? She eats nothing.",
+    "Translate into French:\nEnglish: good morning\nFrench:",
+    "I noted three things:\nPrice: 20 euros\nInput: none\nSize: M",
+    "Observation: two herons at the pond.\n\nTask: count them.",
+    "Answer my mail about the documents:\nHi Tom,\nrequest: please send the papers\nThanks",
+    "I have a query regarding information on my plan.\nInput: the date is May.",
+    "Fill in my form. I am Ann, 42.\nName:\nAge:",
+    "Validation feedback: the form takes no umlauts.",
+)
+
+
+@pytest.fixture
+def client(model_app):
+    return model_app.test_client()
+
+
+@pytest.mark.parametrize("form", FILLED_IN.values(), ids=FILLED_IN)
+def test_the_words_that_a_program_fills_into_its_prompt_are_the_persons_and_the_rest_is_not(client, model_server, form):
+    sent = form.format(ASKED)
+    complete(client, [user(sent)])
+    assert history(client, "s")[0] == ("user", ASKED)
+    assert prompts(model_server)[-1][-1]["content"].endswith(sent), "the model gets the prompt as it came"
+
+
+@pytest.mark.parametrize("words", OWN)
+def test_what_a_person_writes_in_such_a_form_stays_whole(client, words):
+    complete(client, [user(words)])
+    assert history(client, "s")[0] == ("user", words)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("Thought: look.\nAction: weather\nAction Input: {}", "Observation: 21 degrees in Lyon"),
+        ("<code>\nprint(weather())\n</code>", "Observation:\nExecution logs:\n21 degrees"),
+        ('{"degrees": "warm"}', "Validation feedback:\ndegrees: no integer\n\nFix the errors and try again."),
+    ],
+)
+def test_what_comes_of_a_call_that_is_text_is_the_result_of_a_tool(client, model_server, call, found):
+    model_server.main.queue(call, "It is 21 degrees.")
+    complete(client, [user("Is it warm?")])
+    messages = [user("Is it warm?"), assistant(call), user(found)]
+    complete(client, messages)
+    line = [("user", "Is it warm?"), ("assistant", call), ("tool", found), ("assistant", "It is 21 degrees.")]
+    assert history(client, "s") == line
+    assert prompts(model_server)[-1][-1] == user(found)
+    complete(client, [*messages, assistant("It is 21 degrees."), user("Thanks.")])
+    assert history(client, "s")[:5] == [*line, ("user", "Thanks.")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Given the following conversation and a follow up question, rephrase the follow up question to be a "
+        "standalone question.\n\nChat History:\nHuman: Hi.\nFollow Up Input: And she?\nStandalone question:",
+        'You have been provided with a set of responses from various models to the latest user query: "Hi"\n\n'
+        "Responses from models: Hello.",
+    ],
+)
+def test_a_program_s_own_request_changes_nothing_of_its_chat(client, text):
+    chat = {"X-OpenWebUI-Chat-Id": "chat"}
+    complete(client, talk("My boat is blue."), None, headers=chat)
+    before = history(client, "chat")
+    complete(client, [user(text)], None, headers=chat)
+    assert history(client, "chat") == before and len(sessions(client)) == 1
+
+
+def session_of(client, messages):
+    return post(client, messages, None, user="ada").headers["X-Memory-Session-Id"]
+
+
+def test_a_conversation_is_known_although_a_program_writes_its_calls_in_another_form(client, model_server):
+    model_server.main.queue('{"answer": "Noted."}', "She is seven.")
+    first = session_of(client, [user("My cat is called Miso.")])
+    messages = [user("My cat is called Miso."), assistant("Calling tools:\nfinal_answer"), user("How old is she?")]
+    assert session_of(client, messages) == first
+    assert [words for role, words in history(client, first) if role == "user"] == [
+        "My cat is called Miso.",
+        "How old is she?",
+    ]
+
+
+def test_a_conversation_is_known_by_its_last_answer_behind_a_summary_of_the_program_s(client, model_server):
+    model_server.main.queue("Noted.", "It is moored in Split, at the quay.", "Until May.")
+    first = session_of(client, [user("My boat is blue.")])
+    session_of(client, [*talk("My boat is blue.", "Noted."), user("Where is it?")])
+    note = user("Here is a summary of the conversation to date:\n\nThey have a boat.")
+    short = [note, assistant("It is moored in Split, at the quay."), user("Until when?")]
+    assert session_of(client, short) == first
+    asked = [words for role, words in history(client, first) if role == "user"]
+    assert asked == ["My boat is blue.", "Where is it?", "Until when?"]
+
+
+def test_conversations_that_begin_with_the_same_examples_are_kept_apart(client, model_server):
+    examples = talk("The shop was closed and the staff rude.", "negative sentiment, strongly")
+    texts = ("I loved the soup.", "The bread was stale.")
+    found = [session_of(client, [*examples, user(text)]) for text in texts]
+    assert found[0] != found[1]
+    assert [history(client, session)[2] for session in found] == [("user", text) for text in texts]
+    reply = history(client, found[0])[-1][1]
+    assert session_of(client, [*examples, user(texts[0]), assistant(reply), user("And the tea.")]) == found[0]
