@@ -11,6 +11,7 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any
 
 from flask import Response, g, request
@@ -20,7 +21,9 @@ from api.blueprint import LIMITED
 from api.identity import client_caller, header, idempotency_key, others_in_headers, storable, text_of_name
 from api.permissions import other_memories_to_read
 from api.streaming import ReplyEncoder, answer_turn
+from config.parsers import zone_of
 from memory import tokens
+from memory.errors import InvalidRequest
 from memory.llm import RawChunk, ToolCall
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
@@ -222,6 +225,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         session_id=session_id,
         also=other_memories_to_read(owner, *others_in_headers()),
         recall="tools" if has_memory_tools() else None,
+        timezone=_timezone(),
         stream=stream,
         model=text_of_name(parameters.get("model")) or None,
         idempotency_key=idempotency_key(owner),
@@ -237,6 +241,15 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
             holds_several=session != "" and session == agent_session,
         ),
     )
+
+
+def _timezone() -> tzinfo | None:
+    """Return the zone in which the person's days begin, if a header names it. Raises InvalidRequest."""
+    name = header("X-Memory-Timezone")
+    try:
+        return zone_of(name) if name else None
+    except ValueError as error:
+        raise InvalidRequest("unknown_timezone", f"{error}.", param="X-Memory-Timezone") from None
 
 
 def has_memory_tools() -> bool:

@@ -24,8 +24,8 @@ def remember(text: str, quote: str | None = None, **more: Any) -> tuple[str, Bod
     return REMEMBER, {"text": text, "quote": text if quote is None else quote, **more}
 
 
-def forget(fact: str, quote: str) -> tuple[str, Body]:
-    return FORGET, {"fact": fact, "quote": quote}
+def forget(fact: str, quote: str, rest: str = "") -> tuple[str, Body]:
+    return FORGET, {"fact": fact, "quote": quote, "rest": rest}
 
 
 def correct(fact: str, text: str, quote: str) -> tuple[str, Body]:
@@ -123,8 +123,7 @@ def test_a_correction_says_again_what_else_of_the_fact_holds(client, model_serve
 def test_what_else_a_forgotten_fact_says_stays_known(client, model_server):
     both = "The rent is 900 euros and the charges are 450 euros"
     says(client, model_server, f"{both}.", remember(both), session_id="old")
-    name, arguments = forget(both, "Forget the rent")
-    call = (name, {**arguments, "rest": "The charges are 450 euros"})
+    call = forget(both, "Forget the rent", "The charges are 450 euros")
     assert says(client, model_server, "Forget the rent.", call) and facts(client) == ["The charges are 450 euros"]
 
 

@@ -78,7 +78,7 @@ class Past:
         self.say(words, "I forget it.", answer, *rest, session=session)
 
     def forget_by_tool(self, *rest: Any, session: str = "c") -> None:
-        call = {"fact": "Drinks no alcohol", "quote": "forget the thing I said about alcohol"}
+        call = {"fact": "Drinks no alcohol", "quote": "forget the thing I said about alcohol", "rest": ""}
         replies = [ToolCalls([("forget", call)]), Text("I forget it.")]
         self.say(ASKS, replies, *rest, session=session, recall="tools")
 
@@ -162,7 +162,7 @@ def test_a_summary_that_is_being_made_meanwhile_is_made_again(app, model_server)
     append(past.client, "a", [said("And a flight.")], **ADA)
 
     def late(_: Any) -> Any:
-        call = {"fact": "Drinks no alcohol", "quote": "forget the thing I said about alcohol"}
+        call = {"fact": "Drinks no alcohol", "quote": "forget the thing I said about alcohol", "rest": ""}
         past.server.main.queue(ToolCalls([("forget", call)]), Text("I forget it."))
         chat(app.test_client(), ASKS, session_id="c", recall="tools", **ADA)
         return digest_of(**HOTEL)

@@ -8,7 +8,7 @@ from app import engine_of
 from tests.http import append, chat, good, said
 from tests.knowledge import digest_of, fact
 from tests.model_server import ToolCalls, prompts
-from tests.openai import complete, talk
+from tests.openai import complete, failed, post, talk
 from tests.recall import talker
 
 SATURDAY_EVENING = datetime(2026, 11, 29, 1, 30, tzinfo=UTC)  # in New York, where it is 20:30
@@ -93,6 +93,16 @@ def test_a_client_is_told_the_present_beside_memory(start, model_server):
     complete(client, talk("Bonjour !"), "v", user="ada")
     assert "Sails tomorrow" in prompts(model_server)[-1][0]["content"]
     assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday"
+
+
+def test_a_client_names_the_zone_in_a_header(start, model_server):
+    client = start()
+    good(client.post("/api/facts", json={"text": "Sails tomorrow", "user_id": "ada"}))
+    for address, zone in (("u", NEW_YORK), ("v", "")):  # a later conversation has it too
+        complete(client, talk("Hello."), address, headers={"X-Memory-Timezone": zone}, user="ada")
+        assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday"
+    wrong = post(client, talk("Hello."), "w", headers={"X-Memory-Timezone": "Mars"}, user="ada")
+    assert "There is no time zone called 'Mars'" in failed(wrong, 400)["message"]
 
 
 def test_a_model_may_copy_the_present_into_a_search(start, model_server):

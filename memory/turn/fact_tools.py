@@ -118,7 +118,7 @@ class _Forget(FactArguments):
     """
 
     fact: Known
-    rest: str = Field("", description="What else that fact says, in its words; it stays known. Empty: nothing else.")
+    rest: str = Field(description="What else that fact says, in its words; it stays known. Empty if nothing.")
 
 
 ARGUMENTS: dict[str, type[ToolArguments]] = {REMEMBER: _Remember, CORRECT: _Correct, FORGET: _Forget}
