@@ -199,7 +199,8 @@ class ProviderErrors:
             pattern = re.escape(secret) if len(secret) >= 8 else rf"(?<!\w){re.escape(secret)}(?!\w)"
             text = re.sub(pattern, "[secret]", text)
         line = " ".join("".join(c if c.isprintable() else " " for c in text[: 20 * longest]).split())
-        return line if len(line) <= longest else line[: longest - 1] + "…"
+        end = longest // 3  # where templates and proxies say what is wrong
+        return line if len(line) <= longest else f"{line[: longest - end - 1]}…{line[-end:]}"
 
 
 def _unwrapped(detail: Any) -> Any:

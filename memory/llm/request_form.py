@@ -4,12 +4,14 @@ Servers differ in what they refuse: parameters, roles, fields of messages, kinds
 one model has taught: it writes the body, and makes of a refusal the next form to try.
 """
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from memory.errors import ModelError, Upstream
+from memory.json_values import dict_in, dicts_in
 from memory.llm import ChatMessage, ModelRequest, Tool
 from memory.llm.openai_form import sent_call
 
@@ -26,7 +28,8 @@ _JSON = re.compile(
 )
 _ROLES = re.compile(
     r"\b(?:roles? must|should) alternate|must start with a user|unexpected role|developer"
-    r"|system message must be at the beginning|system (?:role|message)s? (?:is |are )?not supported",
+    r"|system message must be at the beginning|system (?:role|message)s? (?:is |are )?not supported"
+    r"|(?:invalid|unexpected|unsupported) (?:message role|system message|user message)|\broles are supported",
     re.I,
 )
 _NO_SYSTEM = re.compile(
@@ -53,6 +56,7 @@ class RequestForm:
     json_mode: how JSON is asked for; `text`: in the prompt alone. roles: `strict`, one system message at the beginning,
     and user and assistant in turns; `no system`, the user's first message begins with it. plain_messages: messages have
     the fields that every server knows, and text. thoughts: messages with calls have thoughts, if only empty ones.
+    calls_as_text: calls of tools and their results are text of the assistant and of the user.
     streams: whether answers are asked for in pieces; None: as the request has it. implicit_thoughts: streams begin with
     a thought that no tag opens. window: tokens that the model can read in one prompt, None while nothing is known.
     """
@@ -64,6 +68,7 @@ class RequestForm:
     roles: Literal["any", "strict", "no system"] = "any"
     plain_messages: bool = False
     thoughts: bool = False
+    calls_as_text: bool = False
     streams: bool | None = None
     implicit_thoughts: bool = False
     window: int | None = None
@@ -113,14 +118,17 @@ class RequestForm:
         client, wants_json = request.client or {}, request.schema is not None and self.json_mode != "text"
         fields = [field for message in body["messages"] for field in message.items()]
         extra = any(name not in _ESSENTIAL or value is None for name, value in fields)
+        has_calls = any(name == "tool_calls" for name, _ in fields)  # False once they are text
         changes: list[tuple[Any, dict[str, Any]]] = [  # the first that applies is tried
             (
                 wants_json and "response_format" not in client and _JSON.search(text),
                 {"json_mode": _NEXT_MODE.get(self.json_mode)},
             ),
-            (request.tools and self.tools and "tools" not in client and _TOOLS.search(text), {"tools": False}),
             (not self.thoughts and _WANTS_THOUGHTS.search(text), {"thoughts": True}),
+            (has_calls and _TOOLS.search(text), {"calls_as_text": True}),
+            (request.tools and self.tools and "tools" not in client and _TOOLS.search(text), {"tools": False}),
             (self.roles != "no system" and _NO_SYSTEM.search(text), {"roles": "no system"}),
+            (self.roles != "any" and has_calls and _ROLES.search(text), {"calls_as_text": True}),
             (self.roles == "strict" and _ROLES.search(text), {"roles": "no system"}),
             (self.roles == "any" and _ROLES.search(text), {"roles": "strict"}),
             (extra and not self.plain_messages and _IN_MESSAGES.search(text), {"plain_messages": True}),
@@ -137,6 +145,8 @@ class RequestForm:
 
     def _messages(self, messages: Sequence[ChatMessage]) -> list[dict[str, Any]]:
         sent = [_message(message) for message in messages]
+        if self.calls_as_text:  # for templates that know no results, one call in a message, or ids of their own form
+            sent = _joined(_with_calls_as_text(sent))
         if self.plain_messages:
             sent = [{name: message[name] or "" for name in _ESSENTIAL if name in message} for message in sent]
         if self.thoughts:  # Kimi and DeepSeek want them back from programs, too, which keep none
@@ -153,6 +163,23 @@ class RequestForm:
         if self.roles == "strict":
             return [{"role": "system", "content": text}, *others]
         return _joined([{"role": "user", "content": text}, *others])
+
+
+def _with_calls_as_text(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    names: dict[Any, Any] = {}
+    for message in messages:
+        text = message.get("content") or ""
+        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        if calls := dicts_in(message.get("tool_calls")):
+            functions = [dict_in(call.get("function")) for call in calls]
+            names |= {call.get("id"): function.get("name") for call, function in zip(calls, functions, strict=True)}
+            asked = [f"I call {function.get('name')} with {function.get('arguments')}." for function in functions]
+            yield {"role": "assistant", "content": "\n\n".join(filter(None, [text, *asked]))}
+        elif message["role"] == "tool":
+            name = names.get(message.get("tool_call_id"), "the tool")
+            yield {"role": "user", "content": f"Result of {name}:\n\n{text}"}
+        else:
+            yield message
 
 
 def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -348,7 +348,7 @@ def _whole(calls: Sequence[ToolCallDelta]) -> list[ToolCall]:
     """Return the calls that have a name."""
     whole: dict[str, ToolCall] = {}
     for call in calls:
-        call_id = call.id if call.id and call.id not in whole else f"call_{uuid.uuid4().hex[:24]}"
+        call_id = call.id if call.id and call.id not in whole else uuid.uuid4().hex[:9]  # as Mistral wants them
         if call.name:
             whole[call_id] = ToolCall(call_id, call.name, "".join(call.arguments), call.extra)
     return list(whole.values())

@@ -365,12 +365,13 @@ def test_a_server_that_wants_text_in_each_message_gets_it(server, model):
 def test_a_server_that_wants_thoughts_beside_calls_gets_empty_ones_where_there_are_none(server, model, words):
     server.main.queue(refusal(words))
     request = ask()
-    thoughts = {"reasoning_content": "Look there."}
+    request, thoughts = replace(request, tools=(LOOK,)), {"reasoning_content": "Look there."}
     asked = [ChatMessage("assistant", "", (ToolCall("c1", "look", "{}"),), thoughts=t) for t in (None, thoughts)]
     found = ChatMessage("tool", "No.", tool_call_id="c1")
     complete(model, replace(request, messages=(*request.messages, asked[0], found, asked[1], found)))
     sent = [message.get("reasoning_content") for message in server.requests[-1].body["messages"]]
     assert sent == [None, None, "", None, "Look there.", None], "and what there is"
+    assert model.supports_tools
 
 
 def test_who_may_not_stream_gets_the_answer_at_once(server, model):
@@ -393,6 +394,8 @@ DEVELOPER = ChatMessage("developer", "Be kind.", raw={"role": "developer", "cont
         ("A conversation must start with a user message.", ["system", "user"]),
         ("user or tool message(s) should alternate with assistant message(s).", ["system", "user"]),
         ("System role not supported None", ["user"]),
+        ("Error: Jinja Exception: Invalid system message", ["system", "user"]),
+        ("Only system, user, assistant, and tool roles are supported!", ["system", "user"]),
     ],
 )
 @pytest.mark.parametrize("status", [400, 500], ids=["refused", "failed"])
@@ -405,6 +408,50 @@ def test_roles_go_as_the_server_takes_them(server, model, words, roles, status):
     assert [message["role"] for message in sent] == roles
     words_sent = "\n".join(message["content"] for message in sent)
     assert all(words in words_sent for words in ("Be brief.", "Be kind.", "how are you", "And?"))
+
+
+JINJA = (
+    "Unable to generate parser for this template. Automatic parser generation failed: \n------------\nWhile executing "
+    'CallExpression at line 91, column 40 in source:\n...{%- if loop.index0 %}{{- raise_exception("... \n'
+    "WHERE\nError: Jinja Exception: WHY"
+)
+ALTERNATE = "Conversation roles must alternate user/assistant/user/assistant/..."
+REFUSALS_OF_CALLS = {  # by templates of chats: Llama 3's, Mistral's, Gemma 2's
+    "one call": lambda sent: (
+        any(len(one.get("tool_calls", "")) > 1 for one in sent) and "only single tool-calls at once"
+    ),
+    "ids": lambda sent: any("tool_calls" in one for one in sent) and "Tool call IDs should be alphanumeric strings",
+    "no calls": lambda sent: any(one["role"] == "tool" for one in sent) and ALTERNATE,
+    "no system": lambda sent: (
+        (sent[0]["role"] == "system" and "System role not supported")
+        or (any(one["role"] == "tool" for one in sent) and ALTERNATE)
+    ),
+}
+
+
+@pytest.mark.parametrize("refuse", REFUSALS_OF_CALLS.values(), ids=REFUSALS_OF_CALLS)
+@pytest.mark.parametrize("words", ["WHY", JINJA], ids=["vllm", "llama.cpp"])
+def test_calls_that_a_template_does_not_take_are_told_as_text(server, model, refuse, words):
+    def strict(body: Body) -> Any:
+        why = refuse(body["messages"])
+        return refusal(words.replace("WHY", why)) if why else "Fine."
+
+    server.main.default = strict
+    calls = ChatMessage("assistant", "", (ToolCall("a1", "look", '{"at": "tea"}'), ToolCall("a2", "look", "{}")))
+    results = [ChatMessage("tool", text, tool_call_id=id) for text, id in (("Green tea.", "a1"), ("Nothing.", "a2"))]
+    asked = replace(ask(), tools=(LOOK,), messages=(*ask().messages, calls, *results))
+    assert complete(model, asked)[0] == complete(model, asked)[0] == "Fine."
+    sent = server.requests[-1].body
+    assert len(server.requests) < 6 and sent == server.requests[-2].body and "tools" in sent
+    assert [one["role"] for one in sent["messages"]][-3:] == ["user", "assistant", "user"]
+    assert sent["messages"][-2]["content"] == 'I call look with {"at": "tea"}.\n\nI call look with {}.'
+    assert sent["messages"][-1]["content"] == "Result of look:\n\nGreen tea.\n\nResult of look:\n\nNothing."
+
+
+def test_of_long_words_of_a_server_the_end_is_shown_too(server, model):
+    server.main.queue(refusal(JINJA.replace("WHERE", "^" * 200).replace("WHY", "Invalid assistant block type: x")))
+    message = failure(model, ask()).message
+    assert "Unable to generate parser" in message and "Invalid assistant block type: x. Check" in message
 
 
 def test_a_conversation_that_the_assistant_begins_is_taken(server, model):
