@@ -8,9 +8,7 @@ middleware, identity, limits      what every request passes; who is asking; how 
 bodies, errors, current_request   a request's body; errors in the shape of each protocol; the request's engine and id
 permissions                       what a key may do
 streaming                         how every protocol answers a turn
-client_requests                   how a request of another protocol becomes a turn
-response_items                    items of OpenAI's Responses and Conversations as messages
-mcp_server, mcp_tools             the Model Context Protocol, which is imported with the first message
+protocols                         the protocols of other programs, a package
 """
 
 import functools
@@ -28,8 +26,9 @@ from memory.engine import Engine
 _MODULES = (  # of calls, in the order of the document
     *("chat", "sessions", "turns", "summaries", "facts", "documents", "graph", "recall", "store", "profile"),
     *("overview", "examples", "users", "spaces", "retention", "rules", "instructions", "conversation_types"),
-    *("feedback", "prompts", "model_server", "jobs", "events", "webhooks", "openai", "anthropic", "responses"),
-    *("stored_responses", "conversations", "mcp", "health"),
+    *("feedback", "prompts", "model_server", "jobs", "events", "webhooks"),
+    *(f"protocols.{name}" for name in ("openai", "anthropic", "responses", "stored_responses", "conversations", "mcp")),
+    "health",
 )
 _BLUEPRINTS = [
     item for name in _MODULES for item in vars(import_module(f"api.{name}")).values() if isinstance(item, Blueprint)

@@ -15,7 +15,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from api.current_request import current_engine
-from api.mcp_server import INSTRUCTIONS, McpServer, can_show_forms, error_data
+from api.protocols.mcp_server import INSTRUCTIONS, McpServer, can_show_forms, error_data
 from app import make_schema
 from cli import Command
 from memory.access.keys import Principal

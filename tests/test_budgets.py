@@ -156,7 +156,7 @@ def test_a_client_does_not_get_past_a_spent_day(make_app, model_server):
 
 
 def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(make_app, model_server, monkeypatch):
-    monkeypatch.setattr("api.client_requests.CLIENT_LOCK_TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr("api.protocols.client_requests.CLIENT_LOCK_TIMEOUT_SECONDS", 0.05)
     monkeypatch.setattr("memory.access.budgets.USAGE_LOCK_SECONDS", 0.05)
     app = make_app(**at(model_server, daily_tokens=100))
     client = app.test_client()

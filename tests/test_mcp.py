@@ -22,7 +22,7 @@ from mcp_types import (
     ElicitResult,
 )
 
-from api.mcp_tools import TOKENS_MAX, TOOLS
+from api.protocols.mcp_tools import TOKENS_MAX, TOOLS
 from app import engine_of
 from benchmarks.serving import ROOT, Server
 from memory import tokens

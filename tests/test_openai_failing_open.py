@@ -31,7 +31,7 @@ def app(model_app, model_server):
 def impatient(monkeypatch):
     """No test waits seconds for a database that it has locked itself."""
     for patience in (
-        "api.client_requests.CLIENT_LOCK_TIMEOUT_SECONDS",
+        "api.protocols.client_requests.CLIENT_LOCK_TIMEOUT_SECONDS",
         "memory.access.budgets.USAGE_LOCK_SECONDS",
         "memory.leases.RELEASE_TIMEOUT_SECONDS",
     ):

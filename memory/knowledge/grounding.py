@@ -451,7 +451,7 @@ def _denied(text: str, content: str) -> bool:
     content_words = [word.casefold() for word in _WORD.findall(content)]
     content_stems = [stem(word) for word in content_words]
     aligned = [
-        word if word in content_stems else next(filter(partial(_is_form, word), content_stems), word)
+        word if word in content_stems else next(filter(partial(_differ_in_endings, word), content_stems), word)
         for word in text_stems
     ]
     blocks = SequenceMatcher(None, aligned, content_stems, autojunk=False).get_matching_blocks()
@@ -469,10 +469,10 @@ def _denied(text: str, content: str) -> bool:
     return False
 
 
-def _is_form(word: str, other: str) -> bool:
+def _differ_in_endings(word: str, other: str) -> bool:
     """Return whether two words differ in their endings alone (tomo, toma)."""
-    shared = max(FORM_LETTERS_MIN, len(word) - 2, len(other) - 2)
-    return word[:shared] == other[:shared]
+    beginning = max(FORM_LETTERS_MIN, len(word) - 2, len(other) - 2)
+    return word[:beginning] == other[:beginning]
 
 
 def _words(text: str) -> list[str]:

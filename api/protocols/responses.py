@@ -15,12 +15,12 @@ from typing import Any
 from flask import Response, request
 from marshmallow import ValidationError, post_load, validates_schema
 
-from api import client_requests as chat
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.client_requests import ERRORS, ChatBody, FirstCall, Object
-from api.conversations import find_conversation
-from api.openai import STREAM, OpenRequest, openai_error
-from api.response_items import CONVERSATION, conversation_in, message_item, messages_of, output_text
+from api.protocols import client_requests as chat
+from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
+from api.protocols.conversations import find_conversation
+from api.protocols.openai import STREAM, OpenRequest, openai_error
+from api.protocols.response_items import CONVERSATION, conversation_in, message_item, messages_of, output_text
 from memory.errors import NotFound, RecapError
 from memory.json_values import is_object
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting

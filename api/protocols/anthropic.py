@@ -12,13 +12,13 @@ from typing import Any
 from flask import Response
 from marshmallow import Schema, ValidationError, post_load
 
-from api import client_requests as chat
 from api import errors
 from api.blueprint import ApiBlueprint
-from api.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.current_request import request_id
 from api.errors import Body
-from api.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
+from api.protocols import client_requests as chat
+from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
+from api.protocols.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from memory.errors import NotFound, RecapError
 from memory.json_values import is_object
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting

@@ -4,12 +4,12 @@ from typing import Any
 
 from flask import Response, jsonify
 
-from api import client_requests as chat
 from api.blueprint import ApiBlueprint, current_engine
-from api.conversations import DeletedObject
 from api.identity import client_caller
-from api.response_items import ConversationItems, item_list, items_of
-from api.responses import UNSET, ResponseBody, ResponseEncoder, ResponseObject, ResponseRequest, find_answer
+from api.protocols import client_requests as chat
+from api.protocols.conversations import DeletedObject
+from api.protocols.response_items import ConversationItems, item_list, items_of
+from api.protocols.responses import UNSET, ResponseBody, ResponseEncoder, ResponseObject, ResponseRequest, find_answer
 from memory.erasing.message import erase_message
 from memory.turn.turns import TurnHistory
 from models.keys import CHAT

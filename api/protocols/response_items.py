@@ -12,9 +12,9 @@ from typing import Any
 from flask import Response, jsonify
 from marshmallow import ValidationError, post_load
 
-from api import client_requests as chat
-from api.client_requests import Object
-from api.openai import MESSAGES_MAX, OpenRequest
+from api.protocols import client_requests as chat
+from api.protocols.client_requests import Object
+from api.protocols.openai import MESSAGES_MAX, OpenRequest
 from memory.transcripts.transcript import INSTRUCTING, answered, calls_of
 from models.messages import ListedMessage, Message
 from schemas import fields

@@ -26,7 +26,7 @@ from pydantic import ValidationError
 from api.bodies import check_values
 from api.current_request import current_engine
 from api.identity import caller
-from api.mcp_tools import TOOLS, session_uri
+from api.protocols.mcp_tools import TOOLS, session_uri
 from memory.access.keys import Principal
 from memory.engine import Engine
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError

@@ -10,7 +10,9 @@ from flask import Response
 from marshmallow import ValidationError, validates
 
 from api.blueprint import ApiBlueprint, current_engine
-from api.client_requests import (
+from api.errors import RENDERERS, Body
+from api.identity import client_caller
+from api.protocols.client_requests import (
     ERRORS,
     NO_SERVER,
     REFUSED,
@@ -19,8 +21,6 @@ from api.client_requests import (
     turn_request,
     written,
 )
-from api.errors import RENDERERS, Body
-from api.identity import client_caller
 from memory import tokens
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import RawChunk, Waiting

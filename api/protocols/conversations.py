@@ -8,11 +8,11 @@ from typing import Any
 from flask import Response, jsonify
 from marshmallow import EXCLUDE
 
-from api import client_requests as chat
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.identity import client_caller
-from api.openai import OpenRequest
-from api.response_items import (
+from api.protocols import client_requests as chat
+from api.protocols.openai import OpenRequest
+from api.protocols.response_items import (
     CONVERSATION,
     ConversationItem,
     ConversationItems,

@@ -1,6 +1,6 @@
 """POST /mcp: the Model Context Protocol over HTTP.
 
-`api.mcp_server` speaks it. It is imported with the first message: the protocol's types take memory in every process,
+`mcp_server` speaks it. It is imported with the first message: the protocol's types take memory in every process,
 and most servers are never asked.
 """
 
@@ -44,13 +44,13 @@ def exchange(query: dict[str, Any]) -> Response:
     single person needs one named: by `user_id`, or by a header such as X-User-Id. With `space`, or X-Memory-Space, it
     is the memory of that space.
     """
-    from api.mcp_server import answer
+    from api.protocols.mcp_server import answer
 
     return answer(query["user_id"] or person_in_headers("X-User-Id") or None, query["space"] or space_in_header())
 
 
 def _render(error: RecapError) -> tuple[dict[str, Any], int]:
-    from api.mcp_server import mcp_error
+    from api.protocols.mcp_server import mcp_error
 
     return mcp_error(error)
 
