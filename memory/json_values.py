@@ -28,9 +28,10 @@ def text_in(value: Any) -> str:
     return value.replace("\0", "")
 
 
-def is_object(text: str) -> bool:
-    """Return whether `text` is a whole JSON object, as the arguments of a call must be."""
+def object_in(text: Any) -> dict[str, Any] | None:
+    """Return the JSON object that `text` is, as the arguments of a call must be; None for anything else."""
     try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+        value = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

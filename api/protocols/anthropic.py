@@ -20,7 +20,7 @@ from api.protocols import client_requests as chat
 from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.protocols.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from memory.errors import NotFound, RecapError
-from memory.json_values import is_object
+from memory.json_values import object_in
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
@@ -130,14 +130,10 @@ def _person_and_session(user_id: Any) -> tuple[Any, str]:
         return user_id, ""
     if match := _CLAUDE_CODE.fullmatch(user_id):
         return match["account"] or match["device"], match["session"]
-    if user_id.startswith("{"):
-        try:
-            ids = json.loads(user_id)
-        except (ValueError, RecursionError):
-            return user_id, ""
-        account, device, session = (ids.get(name) for name in ("account_uuid", "device_id", "session_id"))
-        if isinstance(session, str) and isinstance(account or device, str):
-            return account or device, session
+    ids = object_in(user_id) or {}
+    account, device, session = (ids.get(name) for name in ("account_uuid", "device_id", "session_id"))
+    if isinstance(session, str) and isinstance(account or device, str):
+        return account or device, session
     return user_id, ""
 
 
@@ -286,7 +282,7 @@ class MessageEncoder:
 
     def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
         text = [{"type": "text", "text": end.reply}] if end.reply else []
-        content = [*text, *({**_block(call), "input": _input(call)} for call in end.calls)]
+        content = [*text, *({**_block(call), "input": object_in(call.arguments) or {}} for call in end.calls)]
         stopped = {"stop_reason": _STOP_REASONS.get(end.finish_reason, "end_turn"), "stop_sequence": None}
         return {**self._message(end.model, content), **stopped, "usage": _usage(end.usage.spent), **chat.written(end)}
 
@@ -305,7 +301,7 @@ class MessageEncoder:
                 yield {"type": "ping"}
             elif isinstance(part, TurnFinished):
                 for call in first.others(part.calls):
-                    yield from blocks.add(*_call_block(call, json.dumps(_input(call))))
+                    yield from blocks.add(*_call_block(call, json.dumps(object_in(call.arguments) or {})))
                 yield from blocks.stop()
                 message = self.encode(part)
                 stopped = {name: message[name] for name in ("stop_reason", "stop_sequence")}
@@ -348,10 +344,6 @@ def _call_block(call: ToolCall, piece: str) -> tuple[Object, Object | None]:
 
 def _block(call: ToolCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.id, "name": call.name}
-
-
-def _input(call: ToolCall) -> Any:
-    return json.loads(call.arguments) if is_object(call.arguments) else {}
 
 
 def _usage(spent: Usage) -> dict[str, int]:

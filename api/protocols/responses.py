@@ -5,7 +5,6 @@ Left out are reasoning items, which depend on the model, tools that run at OpenA
 meaning is refused: references to other items, `background`.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from api.protocols.conversations import find_conversation
 from api.protocols.openai import STREAM, OpenRequest, openai_error
 from api.protocols.response_items import CONVERSATION, conversation_in, message_item, messages_of, output_text
 from memory.errors import NotFound, RecapError
-from memory.json_values import is_object
+from memory.json_values import object_in
 from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
 from memory.transcripts.transcript import INSTRUCTING
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
@@ -316,7 +315,7 @@ class ResponseEncoder:
         values = {"status": "completed", "call_id": call.id, "name": call.name}
         if call.name not in self._custom:
             return {"type": "function_call", "id": f"fc_{call.id}", **values, "arguments": call.arguments}
-        given = json.loads(call.arguments) if is_object(call.arguments) else {}
+        given = object_in(call.arguments) or {}
         return {"type": "custom_tool_call", "id": f"ctc_{call.id}", **values, "input": str(given.get("input", ""))}
 
     def _event(self, kind: str, **more: Any) -> dict[str, Any]:

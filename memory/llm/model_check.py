@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory.errors import ModelError, RecapError
-from memory.json_values import dict_in, dicts_in, is_object, list_in
+from memory.json_values import dict_in, dicts_in, list_in, object_in
 from memory.llm import ChatMessage, ModelRequest, complete
 from memory.llm.registry import ModelRegistry
 from memory.quoting import one_line
@@ -140,10 +140,10 @@ def _learned(model: "OpenAIModel", *, json_mode: bool) -> tuple[str, ...]:
 
 def _json_warnings(text: str) -> tuple[str, ...]:
     """Return the faults of the mini model's answer to SCHEMA."""
-    answer = text[text.find("{") : text.rfind("}") + 1]
-    if not is_object(answer):
+    answer = object_in(text[text.find("{") : text.rfind("}") + 1])
+    if answer is None:
         return (PROSE,)
-    return () if json.loads(answer).get("answer") else (WITHOUT_FIELD,)
+    return () if answer.get("answer") else (WITHOUT_FIELD,)
 
 
 def _warnings(window: int | None, context_tokens: int, *, is_ollama: bool) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memory.json_values import dict_in, dicts_in, is_object, list_in
+from memory.json_values import dict_in, dicts_in, list_in, object_in
 from memory.llm import RawChunk, StreamEnd, TextDelta, ToolCall
 
 CHUNK, COMPLETION = "chat.completion.chunk", "chat.completion"
@@ -93,7 +93,7 @@ def sent_call(call: ToolCall) -> dict[str, Any]:
     Servers refuse a conversation with a bad name or arguments that are no object, so bad ones are replaced.
     """
     name = _NOT_IN_NAMES.sub("_", call.name)[:_TOOL_NAME_CHARS]
-    return to_openai(replace(call, name=name, arguments=call.arguments if is_object(call.arguments) else "{}"))
+    return to_openai(replace(call, name=name, arguments="{}" if object_in(call.arguments) is None else call.arguments))
 
 
 def _delta(common: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> RawChunk:

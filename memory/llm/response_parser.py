@@ -17,7 +17,7 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import ModelError
-from memory.json_values import dict_in, dicts_in, is_object, list_in, text_in
+from memory.json_values import dict_in, dicts_in, list_in, object_in, text_in
 from memory.llm import (
     ModelEvent,
     ModelRequest,
@@ -171,7 +171,7 @@ class Completion:
     def _misplaced(self) -> TextDelta:
         """Return JSON that was asked for, where the server took it for thoughts or for the arguments of a call."""
         places = [*map(text_in, self.thoughts.values()), *("".join(call.arguments) for call in self._calls)]
-        text = next(filter(is_object, places), None)
+        text = next((text for text in places if object_in(text) is not None), None)
         if text is None or self._request.schema is None:
             raise self._errors.empty_answer(self.reason, thought=self._splitter.has_thought)
         return TextDelta(text)
@@ -341,7 +341,7 @@ def _is_another(call: ToolCallDelta, call_id: str, name: str, arguments: str) ->
     if call_id and call.id:
         return call_id != call.id
     named_twice = bool(name and call.name)
-    return named_twice and (name != call.name or bool(arguments and is_object("".join(call.arguments))))
+    return named_twice and (name != call.name or bool(arguments and object_in("".join(call.arguments)) is not None))
 
 
 def _whole(calls: Sequence[ToolCallDelta]) -> list[ToolCall]:

@@ -9,11 +9,10 @@ its instructions, tools and thoughts. An older agent says its words with a tool,
 wraps the person's in JSON; a newer one writes both as text.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memory.json_values import dict_in, dicts_in
+from memory.json_values import dict_in, dicts_in, object_in
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import (
     Record,
@@ -79,7 +78,7 @@ def _drafts(message: Mapping[str, Any], place: int, times: Times, *, says_by_too
     role, content = role_of(message.get("role")), words(message.get("content"))
     if role == "assistant" and says_by_tool:
         content = "\n".join(_sent(message))
-    elif role == "user" and (kind := (event := _json(content)).get("type")):  # else the person's own words
+    elif role == "user" and (kind := (event := object_in(content) or {}).get("type")):  # else the person's own words
         content = text(event.get("message")) if kind == "user_message" else ""
     if role is not None:
         yield from drafts(role, content, times.read(message.get("created_at")), f"{place}-{digest(content)}")
@@ -90,12 +89,4 @@ def _sent(message: Mapping[str, Any]) -> Iterator[str]:
     for call in dicts_in(message.get("tool_calls")):
         function = dict_in(call.get("function"))
         if function.get("name") == "send_message":
-            yield text(_json(function.get("arguments")).get("message"))
-
-
-def _json(value: Any) -> Mapping[str, Any]:
-    """Return the object that a text has as JSON, else an empty one."""
-    try:
-        return dict_in(json.loads(value))
-    except (TypeError, ValueError, RecursionError):
-        return {}
+            yield text(dict_in(object_in(function.get("arguments"))).get("message"))
