@@ -1,7 +1,8 @@
 """Coding agents: what they send is answered, and what a person said is stored.
 
 The requests have the form that these programs sent to a server that wrote them down (Claude Code 2.1.197, Codex
-0.171.0, OpenCode 1.18.33), but for their long instructions and lists of tools.
+0.171.0, OpenCode 1.18.33, GitHub Copilot CLI 1.0.102, pi 0.73.1, gptme 0.35.1), but for their long instructions and
+lists of tools.
 """
 
 import json
@@ -13,7 +14,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from memory.transcripts.transcript import TOOL_RESULT_CHARS_MAX
 from tests.http import chat, error, good, read_all
-from tests.model_server import ToolCalls
+from tests.model_server import CutStream, ToolCalls
 from tests.openai import sent, user
 from tests.test_auth import with_key
 
@@ -343,6 +344,188 @@ def test_of_what_aider_sends_the_persons_words_are_stored(model_app, model_serve
     assert other != first and stored(client, first) == [*talk, ("assistant", "Grey.")]
     assert stored(client, other) == [("user", "What is my cat called?"), ("assistant", "Miso.")]
     assert "My cat is called Miso." in str(sent(model_server)[2]["messages"])
+
+
+def parts(*texts: str) -> list[Any]:
+    return [{"type": "text", "text": text} for text in texts]
+
+
+def test_what_an_agent_notes_of_an_interruption_is_not_the_persons_words(model_app, model_server):
+    client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
+    model_server.main.queue("One, two.", "I went on.", "One, two.", "I went on.", "Noted.", "I went on.")
+    count, partial = "Count slowly.", {"role": "assistant", "content": "One, two."}
+    claude_code(client, count)
+    claude_code(client, count, partial, user(parts("[Request interrupted by user]", "Go on.")))
+    talk = [("user", count), ("assistant", "One, two."), ("user", "Go on."), ("assistant", "I went on.")]
+    assert stored(client, SESSIONS[0]) == talk
+
+    codex(client, count, thread="t")
+    codex(
+        client, count, "<turn_aborted>\nThe user interrupted the previous turn.\n</turn_aborted>", "Go on.", thread="t"
+    )
+    assert stored(client, "t")[-2:] == talk[-2:] and "turn_aborted" not in str(stored(client, "t"))
+    assert "turn_aborted" in str(sent(model_server)[3]["messages"])
+
+    claude_code(client, count, session=SESSIONS[1])
+    resumed = [{"role": "assistant", "content": "No response requested."}, user("Go on.")]
+    texts = parts(REMINDER, f"{count}\n", "Continue from where you left off.")
+    claude_code(client, count, *resumed, session=SESSIONS[1], messages=[user(texts), *resumed])
+    assert [words for role, words in stored(client, SESSIONS[1]) if role == "user"] == [count, "Go on."]
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["stopped", "kept"])
+def test_a_first_reply_that_broke_off_and_is_left_out_begins_no_second_session(model_app, model_server, stays):
+    client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
+
+    def send(*texts: str) -> str:
+        body = {"model": "recap", "stream": True, "messages": [user(text) for text in texts]}
+        answer = client.post("/v1/chat/completions", json=body)
+        assert answer.status_code == 200 and answer.text
+        return str(answer.headers["X-Memory-Session-Id"])
+
+    model_server.main.queue("One, two." if stays else CutStream(), "I went on.")
+    first = send("Count slowly.")
+    second = send("Count slowly.", "Go on.")
+    assert (first == second) is not stays, "a whole reply that is missing belongs to another conversation"
+    assert stored(client, second) == [("user", "Count slowly."), ("user", "Go on."), ("assistant", "I went on.")]
+
+
+def test_titles_that_are_asked_for_as_json_are_not_stored(model_app, model_server):
+    client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
+    title = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    both = {**title, "properties": {**title["properties"], "author": {"type": "string"}}}
+    for schema, count in ((title, 0), (both, 2)):
+        model_server.main.queue('{"title": "Cats"}', '{"title": "Cats"}')
+        asked = "<session>\nMy cat is called Miso.\n</session>\n\nWrite it in the language that the user wrote in."
+        output = {"format": {"type": "json_schema", "schema": schema}}
+        claude_code(client, asked, system="Name this coding session.", output_config=output)
+        format = {"type": "json_schema", "name": "codex_output_schema", "schema": schema, "strict": True}
+        codex(
+            client,
+            "Generate a task title.\n\nUser prompt:\nMy cat is called Miso.",
+            text={"format": format},
+            thread="t",
+        )
+        assert len(read_all(client, "/api/sessions")) == count
+
+
+SUMMARIES = {  # how agents ask for one
+    "Claude Code": "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n- You have the context.\n\n"
+    "Your task is to create a detailed summary of the conversation so far.",
+    "Codex": "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM that will "
+    "resume the task.\n\nInclude:\n" + "- Current progress and key decisions made\n" * 6,
+    "Copilot": "Please create a detailed summary of the conversation so far. The history is being compacted so "
+    "moving forward, all conversation history will be removed.\n\n"
+    + "1. <overview> - high-level summary of goals\n"
+    * 6,
+}
+DETAILS = "Name the files, what was tried, what is left to do, and why." * 5
+
+
+def test_an_agents_request_for_a_summary_is_not_stored(client, model_server):
+    talk = [user("My cat is called Miso."), {"role": "assistant", "content": "Noted."}]
+    asked = [[*talk, user(text)] for text in SUMMARIES.values()]
+    asked += [[*talk[:1], talk[1], user(parts("Go on.", text))] for text in SUMMARIES.values()]
+    reader = "You are a context summarization assistant. Read a conversation and produce a structured summary of it."
+    asked += [[{"role": "system", "content": f"{reader} {DETAILS}"}, user("<conversation>...</conversation>")]]
+    asked += [[*talk, user(f"Provide a concise summary of our conversation so far, with the key decisions. {DETAILS}")]]
+    for number, messages in enumerate(asked):
+        body = {"model": "recap", "user": "ada", "messages": messages}
+        answer = client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": f"s{number}"})
+        good(answer)
+        assert sent(model_server)[-1]["messages"] == messages and read_all(client, "/api/sessions") == []
+
+
+NOTES = {  # how a conversation goes on after that
+    "Claude Code": "This session is being continued from a previous conversation that ran out of context. The summary",
+    "Codex": "Another language model started to solve this problem and produced a summary of its thinking process.",
+    "pi": "The conversation history before this point was compacted into the following summary:",
+    "Copilot": "The conversation history has been summarized to free up context.",
+}
+
+
+def test_an_agents_summary_is_not_the_persons_words_and_its_session_goes_on(model_app, model_server):
+    client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])
+    begun = [user("My cat is called Miso."), {"role": "assistant", "content": "Noted."}]
+    later = [user("It is grey."), {"role": "assistant", "content": "A grey one."}]
+    local = "<command-name>/compact</command-name>\n   <command-args></command-args>\n"
+    talk = [("user", "My cat is called Miso."), ("assistant", "Noted."), ("user", "It is grey.")]
+    talk += [("assistant", "A grey one."), ("user", "Go on."), ("assistant", "I went on.")]
+
+    model_server.main.queue("Noted.", "A grey one.", "I went on.", "So I did.")
+    note = parts(REMINDER, f"{NOTES['Claude Code']} below covers it.")
+    claude_code(client, "My cat is called Miso.")
+    claude_code(client, "My cat is called Miso.", begun[1], later[0])
+    after = [
+        user(note),
+        later[1],
+        user(parts("<local-command-stdout>Compacted</local-command-stdout>", local, "Go on.")),
+    ]
+    for more in ([], [{"role": "assistant", "content": "I went on."}, user("And?")]):
+        claude_code(client, "", messages=[*after, *more])
+        assert stored(client, SESSIONS[0])[: len(talk)] == talk
+    assert stored(client, SESSIONS[0])[len(talk) :] == [("user", "And?"), ("assistant", "So I did.")]
+    assert NOTES["Claude Code"] in str(sent(model_server)[2]["messages"])
+
+    model_server.main.queue("Noted.", "A grey one.", "I went on.", "So I did.")
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Noted."}]}
+    codex(client, "My cat is called Miso.", thread="t")
+    codex(client, "My cat is called Miso.", said, "It is grey.", thread="t")
+    after = ["My cat is called Miso.", "It is grey.", NOTES["Codex"], "Go on."]  # it keeps what the person said
+    codex(client, *after, thread="t")
+    assert stored(client, "t") == talk
+    codex(client, *after, {**said, "content": [{"type": "output_text", "text": "I went on."}]}, "And?", thread="t")
+    assert stored(client, "t") == [*talk, ("user", "And?"), ("assistant", "So I did.")]
+
+    def send(*messages: Any) -> str:
+        answer = client.post("/v1/chat/completions", json={"model": "recap", "messages": list(messages)})
+        good(answer)
+        return str(answer.headers["X-Memory-Session-Id"])
+
+    model_server.main.queue("Noted.", "A grey one.", "I went on.")
+    first = send(begun[0])
+    send(*begun, later[0])
+    assert send(user(NOTES["pi"]), *later, user("Go on.")) == first and stored(client, first) == talk
+
+    model_server.main.queue("I went on.", "So I did.")
+    first = send(user(NOTES["Copilot"]), user("Go on."))
+    assert stored(client, first) == talk[-2:]
+    again = send(user(NOTES["Copilot"]), user("Go on."), {"role": "assistant", "content": "I went on."}, user("And?"))
+    assert again == first and len(stored(client, first)) == 4
+
+
+def test_the_steps_of_an_agent_whose_calls_are_code_are_replies_of_their_own(client, model_server):
+    steps = ["First.\n\n```shell\ncat notes.txt\n```", "Then.\n\n```shell\ncat out.txt\n```", "It says alpha."]
+    model_server.main.queue(*steps)
+    messages = [{"role": "system", "content": "You are gptme."}, user("What does it say?")]
+    for step in steps:
+        body = {"model": "recap", "user": "ada", "messages": messages}
+        session = client.post("/v1/chat/completions", json=body).headers["X-Memory-Session-Id"]
+        messages += [{"role": "assistant", "content": step}, {"role": "system", "content": "Executed: alpha"}]
+    own = "<system>No tool call detected in last message. Did you mean to finish?</system>"
+    body["messages"] = [*messages[:-1], user(own)]
+    good(client.post("/v1/chat/completions", json=body))
+    talk, result = stored(client, session, user_id="ada"), ("tool", "Executed: alpha")
+    done = [("assistant", steps[0]), result, ("assistant", steps[1]), result, ("assistant", steps[2])]
+    assert talk[:-1] == [("user", "What does it say?"), *done] and len(read_all(client, "/api/sessions")) == 1
+
+
+def test_what_a_person_says_in_the_form_of_an_agent_is_stored(client):
+    heard = (
+        "<order_item><name>tea</name></order_item>",
+        "<my-card>Hello</my-card>\nWhy is it empty?",
+        "Please create a detailed summary of our session so far.",
+        f"Write a summary of the history of compact cars. {DETAILS}",
+        f"Write up the conversation with my boss, with a short summary for my wife. {DETAILS}",
+        "[Look]",
+        [{"type": "text", "text": "[Look]"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}],
+        parts("<user_message>Hello.</user_message>", "<environment_state>idle</environment_state>"),
+    )
+    for number, content in enumerate(heard):
+        body = {"model": "recap", "messages": [user(content)]}
+        good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": f"s{number}"}))
+        text = content if isinstance(content, str) else "[Look]\n[image]" if number == 6 else "Hello."
+        assert stored(client, f"s{number}")[0] == ("user", text)
 
 
 def test_completions_and_moderations_are_passed_on(client, model_server):

@@ -235,7 +235,8 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
             conversation,
             parameters,
             fingerprint=fingerprint.hexdigest(),
-            is_complete=not session or session_header in (WHOLE_HEADER, THREAD_HEADER) or session == agent_session,
+            is_complete=not conversation.is_abridged
+            and (not session or session_header in (WHOLE_HEADER, THREAD_HEADER) or session == agent_session),
             bypass=session_header == WHOLE_HEADER and session.startswith(TEMPORARY),
             is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),
             holds_several=session != "" and session == agent_session,

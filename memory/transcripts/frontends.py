@@ -2,10 +2,11 @@
 
 What they write into a person's messages is not stored.
 
-Agents put the state of their work and standing instructions before the person's words.  Aider also begins each
-conversation with an example, and files and rules stand in messages of the person's.  Qwen Code, as other programs made
-from Gemini CLI, begins it with the state of the machine, and an answer to that.  Open WebUI puts what it found in files
-and on the web before them, and LobeChat after them.
+Agents put the state of their work and standing instructions before the person's words, or beside them in parts of
+their own, and note there what was interrupted.  When a conversation grows long, they put a summary of their own in the
+place of its beginning.  Aider also begins each conversation with an example, and files and rules stand in messages of
+the person's.  Qwen Code, as other programs made from Gemini CLI, begins it with the state of the machine, and an answer
+to that.  Open WebUI puts what it found in files and on the web before them, and LobeChat after them.
 
 Frameworks fill the person's words into a prompt of their own, in a message of the person's: retrieved documents, the
 tools of an agent that works with text alone, a reminder of the output's form.  Such a prompt begins in a known way, or
@@ -18,11 +19,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _BLOCK = re.compile(
-    r"\s*<(system-reminder|environment_context|environment_details|user_instructions|current_datetime|attached_files)>"
+    r"\s*<(system|system-reminder|environment_context|environment_details|user_instructions|current_datetime"
+    r"|attached_files|turn_aborted|user_shell_command|subagent_notification|skill)>"
 )
+_COMPOUND = re.compile(r"\s*<(?!user_(?:message|query|input)\b)([a-z]+(?:[_-][a-z]+)+)(?: [^<>]*)?>")
+_WORDS = re.compile(r"\s*<(user_(?:message|query|input))\b[^<>]*>\s*(.*?)\s*</\1>\s*", re.DOTALL)
 _FILE = "# AGENTS.md instructions"
 _SETUP = re.compile(r"This is the [\w -]+\. We are setting up the context for our chat\.")
-_SETUP_ANSWER = "Got it. Thanks for the context!"
+_NOTE = re.compile(r"\s*(\[Request interrupted by user[^\]]*\]|Continue from where you left off\.)\s*")
+_ANSWERS = ("Got it. Thanks for the context!", "No response requested.")
+_SUMMARY = (  # how a message begins that stands in the place of what was said before
+    "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem and produced a summary",
+    "The conversation history before this point was compacted",
+    "The conversation history has been summarized",
+)
 _FOUND, _FOUND_ENDS = "### Task:\nRespond to the user query using the provided context", "</context>"
 _ADDED, _ADDED_ENDS = "<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"
 _LABEL = r"[ \t#*]*(?:<[A-Za-z][\w -]{1,60}>|[A-Za-z][\w ,'-]{0,60}:)"  # of what comes after it in a prompt
@@ -53,13 +64,19 @@ _RULES = re.compile(
     r"\n\n+(?=To suggest changes to a file you MUST|# \*SEARCH/REPLACE block\* Rules|# File editing rules"
     r"|# V4A Diff Format Rules)"
 )
-TITLE_CHARS = 200  # in which a request for a title says so
+TITLE_CHARS = 200  # in which a request for a title, or for a summary, says so
 _TITLE = re.compile(
     r"\btitl(es?|ing)\b[^.!?]*\b((an?|this|the|our|chatbot) (conversation|chat|thread|session)|(first|user's) message)"
     r"|\b(conversation|chat|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b",
     re.IGNORECASE,
 )
 _BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|title generator)\b", re.IGNORECASE)
+SUMMARY_CHARS = 300  # that a program's request for a summary has at least
+_SUMMARIZE = (
+    re.compile(r"\bsummar", re.IGNORECASE),
+    re.compile(r"\b(conversation|session|chat|another LLM)\b", re.IGNORECASE),
+    re.compile(r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|summari[sz]ation assistant)\b", re.IGNORECASE),
+)
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
     ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
@@ -75,6 +92,7 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("Given ", " to be a standalone question"),  # of LangChain, LlamaIndex and what is made with them, before a search
     ("Given the following... please reply with a short summary", "words in length"),  # of Continue
     ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
+    ("CRITICAL: Respond with TEXT ONLY.", "create a detailed summary of the conversation"),  # of Claude Code, then
     ("Managed memory directory: ", "update durable managed memory"),  # of Qwen Code, for files of its own
     ("Reply with only a description in four words or less", ""),  # of Goose
     ("Summarize in a 10-word Title.", ""),  # of Jan
@@ -87,33 +105,47 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
 )
 
 
-def words_of_person(text: str) -> str:
-    """Return a text of a user's message without what an agent or a frontend wrote into it."""
-    while block := _BLOCK.match(text):
+def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
+    """Return a text of a user's message without what an agent or a frontend wrote into it.
+
+    is_one_of_several: the message has other texts, too, as an agent adds them.
+    """
+    while block := _BLOCK.match(text) or (is_one_of_several and _COMPOUND.match(text)):
         _, end, rest = text.partition(f"</{block[1]}>")
         if not end:
             break
         text = rest.lstrip()
     if text.startswith(_FOUND):
-        words = text.rpartition(_FOUND_ENDS)[2].replace("<user_query>", "").replace("</user_query>", "")
-        text = words.strip() or text
+        text = text.rpartition(_FOUND_ENDS)[2].strip() or text
     words, _, added = text.partition(_ADDED)
     text = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else text
+    if wrapped := _WORDS.fullmatch(text):
+        text = wrapped[2]
     prompt = text.strip()
     before, _, last_line = prompt.rpartition("\n")
     if _FILLED_IN.match(prompt) or (before and _GOES_ON.fullmatch(last_line)):
         text = next(reversed(_FIELD.findall(prompt)), text).strip()
-    return "" if text.startswith(_FILE) or _SETUP.match(text) else text
+    return "" if text.startswith((_FILE, *_SUMMARY)) or _SETUP.match(text) or _NOTE.fullmatch(text) else text
+
+
+def find_summary(raw: Sequence[Mapping[str, Any]]) -> int:
+    """Return the place of the last message in which a program sums up those before it; -1 if there is none."""
+    places = range(len(raw) - 1, -1, -1)
+    return next((place for place in places if _begins(raw[place], "user", _SUMMARY)), -1)
 
 
 def without_agents(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-    """Return the messages with the person's words alone; None for those that an agent wrote, and for its answers."""
+    """Return the messages with the person's words alone; None for those that an agent wrote, and for its answers.
+
+    None also for those before a summary, which the program leaves out or repeats from it.
+    """
+    kept = find_summary(raw)
     begin = next((place for place, message in enumerate(raw) if _begins(message, "user", _EXAMPLE_ENDS)), None)
     if begin is None:
         pairs = zip((None, *raw), raw, strict=False)
         return [
-            None if _begins(message, "assistant", _SETUP_ANSWER) else _by_role(before, message)
-            for before, message in pairs
+            None if place < kept or _begins(message, "assistant", _ANSWERS) else _by_role(before, message)
+            for place, (before, message) in enumerate(pairs)
         ]
     persons: list[Mapping[str, Any] | None] = [None] * (begin + 1)
     for before, message in zip(raw[begin:], raw[begin + 1 :], strict=False):
@@ -126,24 +158,38 @@ def without_agents(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] |
 
 
 def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message; as the result of a tool, if a program tells in it what a call that is text led to."""
+    """Return a message; as the result of a tool, if a program tells in it what a call that is text led to.
+
+    A block of code that ends the assistant's words is such a call, if a system message follows.
+    """
     if before is None or before.get("role") != "assistant":
         return message
-    is_result = _begins(message, "user", _FOUND_WRONG) or (
-        _begins(message, "user", "Observation:") and _CALLED.search(str(before.get("content"))) is not None
+    called = str(before.get("content"))
+    is_result = (
+        _begins(message, "user", _FOUND_WRONG)
+        or (_begins(message, "user", "Observation:") and _CALLED.search(called) is not None)
+        or (message.get("role") == "system" and called.rstrip().endswith("```"))
     )
     return {**message, "role": "tool"} if is_result else message
 
 
 def is_auxiliary_text(text: str) -> bool:
-    """Return whether a frontend's request for a title, tags or the next question begins so."""
+    """Return whether a frontend's request for a title, tags, a summary or the next question begins so."""
     text = " ".join(text.split())
     beginning = text[:TITLE_CHARS]
     if _TITLE.search(beginning) and _BRIEF.search(beginning):
         return True
+    if len(text) >= SUMMARY_CHARS and all(words.search(beginning) for words in _SUMMARIZE):
+        return True
     return any(text.startswith(begins) and inside in text for begins, inside in AUXILIARY)
 
 
+def texts_in(content: Any) -> list[str]:
+    """Return the texts of a message's content, which is one, or a list of parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = (part.get("text") if isinstance(part, Mapping) else part for part in parts)
+    return [text for text in texts if isinstance(text, str)]
+
+
 def _begins(message: Mapping[str, Any], role: str, words: str | tuple[str, ...]) -> bool:
-    content = message.get("content")
-    return message.get("role") == role and isinstance(content, str) and content.startswith(words)
+    return message.get("role") == role and any(text.startswith(words) for text in texts_in(message.get("content")))

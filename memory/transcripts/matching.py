@@ -24,7 +24,7 @@ from memory.access.owners import find_session, visible_to
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
-from memory.transcripts.frontends import is_auxiliary_text
+from memory.transcripts.frontends import is_auxiliary_text, texts_in
 from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
 from memory.transcripts.transcript import (
     INSTRUCTING,
@@ -69,7 +69,8 @@ def find_session_of(
     """Find the session that a request without a session id carries on; None if it begins a new conversation.
 
     It is looked up by its opening, whose answer may have been interrupted or be on its way, or, while the client has no
-    answer yet, as the request that began it: as a retry, or to get another answer.
+    answer yet, as the request that began it: as a retry, or to get another answer.  A client that leaves out an answer
+    which broke off goes on after its question.
     Of several sessions with one opening the one that has most in common is meant.  Where no owner is named, two
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
     being answered is meant only by the same request sent again.  A named person's conversation may come without its
@@ -77,20 +78,14 @@ def find_session_of(
     """
     sent = client.keys
     opening = conversation_fingerprint(caller, sent)
-    sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
-    if opening is not None:
-        openings = filter(None, (opening, conversation_fingerprint(caller, sent, answered=False)))
-        query = sessions.where(SessionRow.opening.in_(openings)).order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
-        rows = tx.scalars(for_update(tx, query, OwnerRow, SessionRow)).unique().all()
-    else:
-        query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
-        query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
-        query = for_update(tx, query, OwnerRow, SessionRow, TurnRow)
-        rows = []
-        for row, turn in tx.execute(query).unique():
-            is_answer_all = row.message_count == len(sent) + 1  # then another answer may be asked for
-            seconds = REGENERATED_SECONDS if is_answer_all else AGAIN_SECONDS
-            rows += [row] if _is_again(turn, client, arrived_at, seconds) else []
+    unanswered = conversation_fingerprint(caller, sent, answered=False)
+    rows = _find_begun(tx, caller, client, arrived_at) if opening is None else []
+    is_known = opening is not None or bool(rows)  # else the first answer may have broken off, and be left out
+    if not rows and (opening is not None or len(sent) > 1):
+        query = visible_to(select(SessionRow).join(OwnerRow), caller)
+        query = query.where(SessionRow.opening.in_(list(filter(None, (opening, unanswered)))))
+        query = query.order_by(SessionRow.id.desc()).limit(OPENINGS_MAX)
+        rows = list(tx.scalars(for_update(tx, query, OwnerRow, SessionRow)).unique())
     best: tuple[bool, int] = (False, 0)
     match: SessionRow | None = None
     for row in rows:
@@ -98,14 +93,28 @@ def find_session_of(
         shared = common_prefix(line, sent)
         all_sent = shared == len(line)
         if leases.is_free(row):
-            fits = all_sent or (caller.owner is not None and any(_is_of_turn(line, place) for place in range(shared)))
+            is_theirs = caller.owner is not None and any(_is_of_turn(line, place) for place in range(shared))
+            fits = all_sent or (is_theirs and (is_known or [key.cut for key in line[shared:]] == [True]))
         else:
-            fits = all_sent and (opening is not None or client.is_declared_retry)
+            fits = all_sent and (opening is not None or shared < len(sent) or client.is_declared_retry)
         if fits and (all_sent, shared) > best:
             best, match = (all_sent, shared), row
     if match is None and opening is not None and caller.owner:
         match = _find_by_latest_messages(tx, caller, sent, leases)
     return match
+
+
+def _find_begun(tx: Transaction, caller: Caller, client: TranscriptRequest, arrived_at: datetime) -> list[SessionRow]:
+    """Find the session that this very request began, if it is sent again, or asks for another answer."""
+    query = visible_to(select(SessionRow).join(OwnerRow), caller)
+    query = query.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
+    query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
+    rows = []
+    for row, turn in tx.execute(for_update(tx, query, OwnerRow, SessionRow, TurnRow)).unique():
+        is_answer_all = row.message_count == len(client.keys) + 1  # then another answer may be asked for
+        seconds = REGENERATED_SECONDS if is_answer_all else AGAIN_SECONDS
+        rows += [row] if _is_again(turn, client, arrived_at, seconds) else []
+    return rows
 
 
 def _find_by_latest_messages(
@@ -147,7 +156,9 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
         return True
     said = (raw for raw in reversed(conversation.raw) if raw.get("role") != "tool" and not raw.get("tool_calls"))
     last = next(said, conversation.raw[-1])  # a program works on its own request with tools, too
-    if any(is_auxiliary_text(text_of(message)) for message in (*conversation.instructions[:1], last)):
+    texts = [text_of(message) for message in conversation.instructions[:1]]
+    texts += texts_in(last.get("content"))  # an agent adds its request to a message of the person's
+    if _asks_for_title(client.parameters) or any(map(is_auxiliary_text, texts)):
         return True
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
@@ -160,6 +171,14 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
     return bool(question) and asked != question and question in asked and line[-1].words in asked
 
 
+def _asks_for_title(parameters: Mapping[str, Any]) -> bool:
+    """Return whether the answer is JSON with nothing but a title."""
+    schema: Any = parameters
+    for name in ("response_format", "json_schema", "schema", "properties"):
+        schema = schema.get(name) if isinstance(schema, Mapping) else None
+    return isinstance(schema, Mapping) and set(schema) == {"title"}
+
+
 def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
     """Return whether the named session has a conversation that does not begin with what the client asked first.
 
@@ -167,7 +186,7 @@ def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | N
     """
     row = find_session(tx, caller, session_id) if client.holds_several and session_id is not None else None
     asked = next((key for key in client.keys if key.role == "user"), None)
-    if row is None or asked is None:
+    if row is None or asked is None or client.conversation.is_abridged:
         return False
     columns = MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra, MessageRow.erased_at
     query = select(*columns).where(MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.role == "user")

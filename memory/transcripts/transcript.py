@@ -19,7 +19,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 from sqlalchemy import Row
@@ -29,7 +29,7 @@ from memory.json_values import dict_in, dicts_in, text_in
 from memory.llm import ChatMessage, ToolCall
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import quoted, strip_markup, tagged, to_prompt_message
-from memory.transcripts.frontends import without_agents, words_of_person
+from memory.transcripts.frontends import find_summary, texts_in, without_agents, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import ListedMessage, Message, MessageDraft
 from schemas.fields import MESSAGE_CHARS_MAX
@@ -72,6 +72,7 @@ class Transcript:
     """Client's list: the instructions it begins with, the messages that count, and what stands after the last.
 
     prefill: the words of the assistant's that the list ends with, after a message: the model goes on from them.
+    is_abridged: a summary of the program's stands in the place of the beginning.
     """
 
     raw: tuple[Raw, ...]
@@ -79,6 +80,7 @@ class Transcript:
     messages: tuple[TranscriptMessage, ...]
     after: tuple[Raw, ...]
     prefill: str = ""
+    is_abridged: bool = False
 
     @classmethod
     def read(cls, raw: Sequence[Raw], *, continues: bool = False) -> Self:
@@ -94,12 +96,13 @@ class Transcript:
                 waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
-        prefill = ""
-        if len(messages) > 1 and _is_prefill(messages[-1], continues=continues):
+        prefill, is_abridged = "", find_summary(raw) >= 0
+        if len(messages) > 1 and not waiting and _is_prefill(messages[-1], continues=continues):
             begun = messages.pop()
-            prefill, waiting = begun.draft.content, [*begun.before, begun.raw, *waiting]
+            prefill, waiting = begun.draft.content, [*begun.before, begun.raw]
         first = messages[0]
-        return cls(tuple(raw), first.before, (replace(first, before=()), *messages[1:]), tuple(waiting), prefill)
+        messages[0] = replace(first, before=())
+        return cls(tuple(raw), first.before, tuple(messages), tuple(waiting), prefill, is_abridged)
 
     @property
     def instruction_tokens(self) -> int:
@@ -236,7 +239,10 @@ def _draft(raw: Raw) -> MessageDraft | None:
     if role not in STORED_ROLES:
         return None
     content = raw.get("content")
-    text, attachments = _content(_with_texts(content, words_of_person) if role == "user" else content)
+    if role == "user":
+        words = partial(words_of_person, is_one_of_several=len(texts_in(content)) > 1)
+        content = _with_texts(content, words)
+    text, attachments = _content(content)
     text = text or text_in(raw.get("refusal"))
     extra = {name: raw[name] for name in KEPT if raw.get(name)}
     if attachments:
