@@ -243,8 +243,9 @@ def quoted(role: str, content: str) -> str:
 
 
 def fact_line(fact: Fact, zone: tzinfo = UTC) -> str:
-    """Return a fact as a line, with the day it was said."""
-    return f"- {escape(fact.text)} (said {fact.valid_from.astimezone(zone):%Y-%m-%d})"
+    """Return a fact as a line, with the day it was said and, if another took its place, the day of that."""
+    until = f", until {fact.valid_to.astimezone(zone):%Y-%m-%d}" if fact.superseded_by and fact.valid_to else ""
+    return f"- {escape(fact.text)} (said {fact.valid_from.astimezone(zone):%Y-%m-%d}{until})"
 
 
 def fit_facts(facts: Sequence[Fact], room: int) -> tuple[tuple[Fact, ...], int]:

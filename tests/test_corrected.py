@@ -1,5 +1,6 @@
 """Excerpts that no longer hold: the prompt shows beside them the fact that holds now."""
 
+import re
 from typing import Any
 
 import pytest
@@ -47,6 +48,46 @@ def test_the_fact_that_holds_stands_beside_words_that_were_corrected(talk, model
     assert text.index("400 euros") < text.index(quoted) and "went up" not in text
     assert shown(good(talk.client.get(f"/api/sessions/new/turns/{answer['message_id']}"))) == shown(answer)
     assert shown(chat(talk.client, "Which weather is it?", temporary=True, **ADA)) == []
+
+
+@pytest.fixture
+def moves(model_app, model_server):
+    """Ada's home and her kayak's colour, each of which changed once."""
+    talk = Talk(model_app, model_server, "kayak", "ada")
+    told = ("I live in Oslo", "The kayak is red")
+    talk.hear(*told, reply=digest(*(fact(text, at, text, scope="user") for at, text in enumerate(told, 1))))
+    home, colour = (one["id"] for one in talk.facts(user_id="ada"))
+    later = ("I live in Bergen", "It is blue <b>")
+    changes = [fact(later[0], 3, later[0], scope="user", supersedes=[home])]
+    changes += [fact(later[1], 4, later[1], scope="user", supersedes=[colour])]
+    talk.hear(*later, reply=digest(*changes))
+    return talk
+
+
+@pytest.mark.parametrize(
+    "question", ["Which colour did the kayak have before?", "Ist das Kayak noch red?", "kayak 以前是什么颜色？"]
+)
+def test_a_question_of_change_shows_what_held_before_and_until_when(moves, model_server, question):
+    answer = chat(moves.client, question, session_id="new", **ADA)
+    assert {"The kayak is red", "It is blue <b>"} <= {*shown(answer)}
+    assert "I live in Oslo" not in shown(answer), "it is of no use for the question"
+    assert re.search(r"- The kayak is red \(said [\d-]{10}, until [\d-]{10}\)\n", last(model_server))
+    stored = good(moves.client.get(f"/api/sessions/new/turns/{answer['message_id']}"))
+    assert shown(stored) == shown(answer)
+
+
+def test_other_questions_read_no_former_facts(moves, model_server):
+    chat(moves.client, "Which colour has the kayak?", temporary=True, **ADA)
+    with statements(engine_of(moves.app).database) as plain:
+        answer = chat(moves.client, "Which colour has the kayak?", temporary=True, **ADA)
+    assert "The kayak is red" not in shown(answer)
+    with statements(engine_of(moves.app).database) as changed:
+        chat(moves.client, "Which colour did the kayak have before?", temporary=True, **ADA)
+    assert len(changed) == len(plain) + 1
+    hidden = {**ADA, "first": 1, "last": 2}
+    good(moves.client.post("/api/sessions/kayak/messages/hide", json=hidden))
+    answer = chat(moves.client, "Which colour did the kayak have before?", temporary=True, **ADA)
+    assert "The kayak is red" not in shown(answer)
 
 
 def hide(client: FlaskClient, fact_id: int) -> None:

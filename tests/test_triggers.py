@@ -150,6 +150,30 @@ def test_a_list_question_is_known_in_many_languages_and_its_fixed_words_are_not_
     assert asked.kind == "reference" and asked.text.split() == ["the", "repairs", "of", "the", "boiler", "?"]
 
 
+QUESTIONS_OF_CHANGE = """
+    From which version to which did we move? | Where did I live before Lisbon? | Who was my dentist before?
+    Which workaround did we have and is it still in place? | How has my opinion of the car changed?
+    Wo habe ich vor Lissabon gewohnt? | Welche Notlösung hatten wir, und gilt sie noch? | Was hat sich geändert?
+    Quel était mon loyer auparavant ? | Est-elle toujours en place ? | ¿Dónde vivía antes de Lisboa? | ¿Sigue vigente?
+    Dove abitavo prima di Lisbona? | Ed è ancora attiva? | Onde é que eu morava antes de Lisboa? | O que mudou no plano?
+    Waar woonde ik vóór Lissabon? | Geldt die nog? | Z której wersji na którą przeszliśmy? | Czy nadal działa?
+    Где я жил до Лиссабона? | Действует ли оно до сих пор? | 我以前住在哪里？ | 我们从哪个版本换到了哪个版本？
+    以前の歯医者は誰でしたか？ | Kiram önceden ne kadardı?
+"""
+
+
+def test_a_question_of_change_is_known_in_many_languages():
+    def asks_of_change(message: str) -> bool:
+        return MessageReading(message, datetime(2026, 5, 4, tzinfo=UTC), UTC, ENGLISH).asks_of_change
+
+    assert [message for message in listed(QUESTIONS_OF_CHANGE) if not asks_of_change(message)] == []
+    others = "What should I change in this sentence? | I'm still hungry, what can I cook? | ¿Qué hago mañana?"
+    others += (
+        " | I moved before Easter. What can I cook? | Ich bin noch hungrig, was gibt es? | Ik heb nog honger, wat nu?"
+    )
+    assert [message for message in listed(others) if asks_of_change(message)] == []
+
+
 KINDS = [
     ("what did we discuss?", (), "reference"),
     ("you suggested Redis", (), "implicit"),

@@ -92,6 +92,10 @@ class Ranking:
         """Return the facts that a text may be about within `budget` tokens, the most relevant first."""
         return _within(budget, [(fact, fact.score) for fact in self.by_relevance(self.scored(facts, text, now))])
 
+    def of_use(self, facts: Sequence[Fact], message: str, now: datetime) -> list[Fact]:
+        """Return the facts that are of use for a message, the most relevant first."""
+        return [fact for fact in self.by_relevance(self.scored(facts, message, now)) if self.is_used(fact.score)]
+
     def by_relevance(self, scored: Sequence[Fact]) -> list[Fact]:
         """Return the facts, the most relevant first; of equal ones that with the higher score, then the newer one."""
         return sorted(scored, key=lambda fact: (fact.score.relevance, fact.score.total, fact.id), reverse=True)

@@ -7,7 +7,8 @@ supersedes a fact of the same message, or one that was stated or edited later. A
 after newer ones where conversations are imported, may itself be superseded already.
 
 Invariants:
-- A correction is shown only if its source is neither hidden, kept out nor refused [test_corrected].
+- A correction, or what it corrected, is shown only if its source is neither hidden, kept out nor refused
+  [test_corrected].
 """
 
 import re
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.knowledge.entities import EntityResolver
-from memory.knowledge.fact_reads import CORRECTED, FACTS, NOW, valid_at
+from memory.knowledge.fact_reads import CORRECTED, CURRENT_FACTS_MAX, FACTS, NOW, in_scope, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
 from memory.quoting import plain_apostrophes
 from memory.sessions.messages import INDEXED, VISIBLE
@@ -184,6 +185,15 @@ _CORRECTIONS = (
 )
 
 
+_FORMER = (
+    FACTS.outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
+    .where(*CORRECTED, not_(FactRow.merged), in_scope(bindparam("session"), bindparam("owner")))
+    .where(or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED)))
+    .order_by(FactRow.valid_to.desc(), FactRow.id.desc())
+    .limit(CURRENT_FACTS_MAX)
+)
+
+
 class Corrections(NamedTuple):
     """Facts that hold now in place of others: by the message that those were made of, and by its session's row id.
 
@@ -215,3 +225,9 @@ def find_corrections(
         if is_elsewhere:
             found.of_sessions[session_row_id].append(fact)
     return found
+
+
+def former_facts(tx: Connection, owner_id: int, session_row_id: int) -> list[Fact]:
+    """Return the facts of a person and of a session in whose place others were put, the last ones ended first."""
+    of_session = {"owner": owner_id, "session": session_row_id}
+    return [Fact(*row) for row in tx.execute(_FORMER, of_session)]

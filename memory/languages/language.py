@@ -104,6 +104,7 @@ class Language(_Data):
     references: Pattern = ""  # the past in so many words: "as I said"
     how_things_stand: Pattern = ""  # asks it in fixed words, which name nothing to search: "bring me up to date on"
     list_questions: Pattern = ""  # asks for many messages at once: their order, number or sum; names nothing to search
+    changes: Pattern = ""  # asks what was before, what changed or what still holds
     pointers: Pattern = ""  # what only somebody who knows the past understands: "you suggested", "where do I live"
     persons: Pattern = ""  # pronouns for a person, and words that name one
     people: Pattern = ""

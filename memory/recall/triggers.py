@@ -50,6 +50,7 @@ _APOSTROPHES = str.maketrans("\u2018\u2019\u02bc\u2032", "''''")
 _REFERENCE = text_pattern(lambda language: language.references)
 _HOW_THINGS_STAND = text_pattern(lambda language: language.how_things_stand)
 _LIST_QUESTION = text_pattern(lambda language: language.list_questions)
+_CHANGES = text_pattern(lambda language: language.changes)
 _POINTER = text_pattern(lambda language: language.pointers)
 _PERSON = text_pattern(lambda language: language.persons)
 _PEOPLE = text_pattern(lambda language: language.people)
@@ -166,6 +167,7 @@ class MessageReading:
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
         asked = asking(content)
         self.asking = asking(message) if fixed else asked
+        self.asks_of_change = _CHANGES.search(self.asking.translate(_APOSTROPHES)) is not None
         self.search_text = asked if len(asked) < len(content) and stands_alone(asked, analysis) else content
 
     def trigger(self, visible_texts: Sequence[str]) -> Trigger:
@@ -200,7 +202,7 @@ class MessageReading:
         if empty and dangling:
             place = 1 if self._place is None else _PLACES[self._place[0].lower()]
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
-            text = self.search_text if trigger.kind == "implicit" and role_meant(self.message) else ""
+            text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
             return SearchPlan(kind, reason, ALL, text, spans, dangling, place, is_list_question=self.is_list_question)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
             # "Where are we going in April?" may have been said long before.
@@ -221,6 +223,11 @@ class MessageReading:
         if words and (points_back or self.is_elsewhere) and self._place is not None:
             words = [word for word in words if word not in self._place[0]]
         return _is_vague(words) and (points_back or (bool(words) and (self.names_oneself or self.is_elsewhere)))
+
+    @cached_property
+    def is_personal(self) -> bool:
+        """True if the person's own words are likely to answer (see `role_meant`)."""
+        return role_meant(self.message) is not None
 
     @cached_property
     def _place(self) -> re.Match[str] | None:

@@ -16,12 +16,12 @@ from memory.engine import Engine
 from memory.errors import TooLarge
 from memory.examples import Example, similar
 from memory.knowledge.fact_ranking import Ranking
+from memory.knowledge.supersession import former_facts
 from memory.llm import LanguageModel
-from memory.quoting import to_prompt_message
+from memory.quoting import fit_facts, to_prompt_message
 from memory.recall import recall
 from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedRecall, RecallResult
 from memory.recall.search import SearchScope
-from memory.recall.triggers import role_meant
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.turn.memory_report import MemoryReport, OtherMemory
 from memory.turn.other_memories import OtherFindings, OtherOwner, find_others, read_others, select_others
@@ -49,6 +49,7 @@ class Context(NamedTuple):
     tokens: the estimated size of prefix, recent and new messages. full_history_tokens: of a prompt with all messages
     but the `unshown`. unshown: ids of hidden and refused messages.
     scope, others: where to search for earlier messages: in the memory of the session's owner, and of other owners.
+    former: facts in whose place others were put, read for a question of change.
     facts, recalled, examples: chosen for the message. found_elsewhere: chosen from the memory of other owners.
     """
 
@@ -61,6 +62,7 @@ class Context(NamedTuple):
     unshown: frozenset[int]
     scope: SearchScope
     others: Sequence[OtherOwner] = ()
+    former: Sequence[Fact] = ()
     facts: tuple[Fact, ...] = ()
     recalled: RecallResult = RecallResult()
     examples: tuple[Example, ...] = ()
@@ -87,11 +89,14 @@ def read_context(
             prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
             findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, generation, context.prefix.flags)
             elsewhere = read_others(tx, engine, others, context.scope, prepared) if others else ()
+            former = _read_former(tx, turn, context, prepared)
     if not is_planned:
         return read_context(engine, turn, model, settings)
     if turn.continued_turn is not None:
         return _as_before(context, turn.continued_turn.memory)
-    return _choose_for_message(engine, turn, context._replace(others=others), prepared, findings, elsewhere)
+    return _choose_for_message(
+        engine, turn, context._replace(others=others, former=former), prepared, findings, elsewhere
+    )
 
 
 def read_session(
@@ -225,6 +230,9 @@ def _choose_for_message(
 ) -> Context:
     """Return the context with what is selected for the message.  May call the mini model.
 
+    For a question of change ("where did I live before?") the former facts that are of use come first, in a quarter of
+    FACT_TOKENS, with those that took their place.
+
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
@@ -242,19 +250,21 @@ def _choose_for_message(
     others = {fact.id: fact for fact in prefix.other_facts} | corrections
     # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
     unseen = [fact for fact in others.values() if (fact.source_message_id, fact.valid_from) not in visible]
-    is_personal = bool(elsewhere or unseen) and role_meant(question) is not None
+    is_personal = prepared.reading.is_personal
     found_elsewhere: tuple[OtherMemory, ...] = ()
     if elsewhere:
         found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
-    facts, ranking = tuple[Fact, ...](), Ranking.of(engine)
+    ranking, budget = Ranking.of(engine), settings.fact_tokens
+    facts, left = fit_facts(ranking.of_use(context.former, question, engine.now()), budget // 4)
     if unseen:
-        budget = settings.fact_tokens
+        first = corrections.keys() | {fact.superseded_by or 0 for fact in facts}
+        budget -= 2 * (budget // 4 - max(left, 0))  # of which half is for the message
         if findings.plan.points_back and not recalled.excerpts:
             # "Write the release note from what we decided": no message is near enough, but facts may tell it.
-            budget += 2 * findings.budget  # of which half is for the message
-        facts = ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=corrections)
+            budget += 2 * findings.budget
+        facts += ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=first)
     keywords = " ".join(prepared.reading.keywords)
     is_told = prepared.reading.asks_how_things_stand and bool(prefix.facts or facts)  # "What's left before we ship?"
     if recalled.kind == MISSING and (is_told or ranking.share_words((*prefix.facts, *facts), keywords)):
@@ -267,6 +277,13 @@ def _choose_for_message(
     ):
         examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
     return context._replace(facts=facts, recalled=recalled, examples=examples, found_elsewhere=found_elsewhere)
+
+
+def _read_former(tx: Connection, turn: Turn, context: Context, prepared: PreparedRecall) -> Sequence[Fact]:
+    """Read the facts that were superseded, for a question of change."""
+    if not (prepared.reading.asks_of_change and context.prefix.flags.corrected and turn.request.remember):
+        return ()
+    return former_facts(tx, context.scope.owner_id, context.scope.session_row_id or 0)
 
 
 def _as_before(context: Context, shown: MemoryReport) -> Context:
