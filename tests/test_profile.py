@@ -85,7 +85,7 @@ def test_an_addition_without_grounds_is_left_out(ada):
 
 def test_facts_tell_the_model_whom_the_person_means_and_the_oldest_words_come_first(ada):
     words = "My daughter starts school in May."
-    append(ada.client, "s", [said(words, created_at="2024-03-03T10:00:00Z")], user_id="ada")
+    append(ada.client, "s", [said(f"{words} Pasted: x", created_at="2024-03-03T10:00:00Z")], user_id="ada")
     named = fact("Mia, the user's daughter, starts school in May", 1, words, scope="user")
     ada.server.mini.queue(digest_of(named, data=["Mia is the user's daughter"]))
     ada.engine.job_queue.run_due(["summary"])
@@ -102,6 +102,7 @@ def test_facts_tell_the_model_whom_the_person_means_and_the_oldest_words_come_fi
     prompt = prompts(ada.server, "mini")[-1][-1]["content"]
     assert "[1] 2024-01-01 Monday 10:00 user: I keep bees." in prompt
     assert "[2] Mia, the user's daughter, starts school in May" in prompt
+    assert "Pasted" not in prompt, "only what facts quote"
 
 
 def test_small_slips_of_a_model_are_read_as_they_were_meant(ada):
@@ -202,6 +203,16 @@ def test_a_fact_that_is_forgotten_or_edited_before_the_update_does_not_enter_the
     assert ada.update(patch(change("add", "/languages/-", "Dutch", dutch)))["document"] == {"languages": ["Dutch"]}
     head = ada.head("u")
     assert "Tallinn" not in head and "green tea" in head and ("Riga" in head) == (what != "forgotten")
+
+
+def test_what_was_said_before_something_was_forgotten_enters_the_profile_all_the_same(ada):
+    ada.tell("I speak Dutch.", "I live in Tallinn.")
+    home = next(one for one in good(ada.client.get("/api/facts?user_id=ada"))["items"] if "Tallinn" in one["text"])
+    good(ada.client.delete(f"/api/facts/{home['id']}?user_id=ada"))
+    assert ada.update(patch(change("add", "/languages/-", "Dutch", "I speak Dutch.")))["document"] == {
+        "languages": ["Dutch"]
+    }
+    assert "Tallinn" not in prompts(ada.server, "mini")[-1][-1]["content"]
 
 
 def test_a_person_edits_rolls_back_and_is_not_overruled_by_old_words(ada):

@@ -1,6 +1,6 @@
 """Keep a profile: one document about a person that goes with them from one conversation to the next.
 
-The mini model reads the messages that new facts were taken from, and answers with a patch (see `profile_patch`). A
+The mini model reads the words that new facts were taken from, and answers with a patch (see `profile_patch`). A
 person may patch the profile too, and bring back any version.
 
 Invariants [test_profile, test_erasing]:
@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from jsonschema import Draft202012Validator, SchemaError
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from memory import tokens
 from memory.access.owners import find_or_make_owner, get_user, lock_owner, owner_zone
@@ -192,7 +192,7 @@ def enqueue_update(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
 
 
 def run(engine: Engine, job: Job) -> bool:
-    """Read the messages of facts that are new since the last update, as many as one call can read.
+    """Read what facts quote that are new since the last update, as many as one call can read.
 
     Idempotent. Return whether there are more. Raises ModelError, LimitReached.
     """
@@ -204,13 +204,8 @@ def run(engine: Engine, job: Job) -> bool:
         engine.mini.budgets.check(tx, owner.id)
         read_through = owner.profile_through
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
-        read = MessageRow.id.in_(sources), *INDEXED
-        ordered = MESSAGES.where(*read).order_by(MessageRow.created_at, MessageRow.id)  # imported ones come later
-        messages = [Message._make(row) for row in tx.execute(ordered)]
-        facts = read_facts(tx, FactRow.owner_id == owner.id, FactRow.source_message_id.in_(sources), *IN_ALL_SESSIONS)
+        messages, facts = _quoted(tx, owner.id, sources)
         rules, zone = rules_of(tx, owner.id, owner.tenant), owner_zone(tx, owner.id, engine.settings)
-        if rules.review:
-            messages = _accepted_words(tx, owner, messages)
         prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "profile")
     before = Profile.of(item and item.value).fitting(schema)
     about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
@@ -242,8 +237,8 @@ def run(engine: Engine, job: Job) -> bool:
         row = lock_owner(tx, job.owner_id)
         if row is None:
             return False
-        count = tx.scalar(select(func.count()).where(*read))
-        if count != len(messages) or row.profile_through != read_through or _item(engine, tx, row) != item:
+        is_same = _quoted(tx, row.id, sources)[0] == messages
+        if not is_same or row.profile_through != read_through or _item(engine, tx, row) != item:
             return True  # it changed meanwhile: once more
         row.profile_through = through
         if profile != before:
@@ -335,25 +330,22 @@ def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
     return sources, through
 
 
-def _accepted_words(tx: Transaction, owner: OwnerRow, messages: Sequence[Message]) -> list[Message]:
-    """Return the messages with nothing but what facts quote that do not wait for review."""
-    quotes: dict[int | None, list[str]] = defaultdict(list)
-    valid = FactRow.owner_id == owner.id, FactRow.source_message_id.in_([message.id for message in messages])
-    for source, quote in tx.execute(select(FactRow.source_message_id, FactRow.quote).where(*IN_ALL_SESSIONS, *valid)):
-        quotes[source].append(quote)
-    return [message._replace(content="\n".join(quotes[message.id])) for message in messages]
+def _quoted(tx: Transaction, owner_id: int, sources: Collection[int]) -> tuple[list[Message], list[Fact]]:
+    """Return messages with nothing but what valid facts quote, the oldest first, and these facts.
+
+    The rest of a message may say what was corrected or forgotten or waits for review, or was pasted.
+    """
+    facts = read_facts(tx, FactRow.owner_id == owner_id, FactRow.source_message_id.in_(sources), *IN_ALL_SESSIONS)
+    quotes = defaultdict[int | None, list[str]](list)
+    for fact in facts:
+        quotes[fact.source_message_id].append(fact.quote)
+    ordered = MESSAGES.where(MessageRow.id.in_(quotes), *INDEXED).order_by(MessageRow.created_at, MessageRow.id)
+    messages = map(Message._make, tx.execute(ordered))
+    return [one._replace(content="\n".join(dict.fromkeys(quotes[one.id]))) for one in messages], facts
 
 
 def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactRow], now: datetime) -> None:
-    """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay.
-
-    No later update reads the messages of these facts: what else they say remains in the facts beside.
-    """
-    messages = {fact.source_message_id for fact in facts}
-    others = FactRow.source_message_id.in_(messages), FactRow.valid_to.is_(None)
-    last = tx.scalar(select(func.max(FactRow.id)).where(*others)) or 0
-    owner = tx.get_one(OwnerRow, owner_id)
-    owner.profile_through = max(owner.profile_through, last)
+    """Take the values that say no more than these facts out of the person's profile. Earlier versions of it stay."""
     item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
     if item is None:
         return
