@@ -25,23 +25,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Executable, select
 
 from config.parsers import When
+from memory import job_statements as statements
 from memory.errors import DeliveryFailed, ModelError, RecapError
 from memory.events import tell
-from memory.job_statements import (
-    CLAIM_NAMED,
-    CLAIM_NEXT,
-    COUNT_AHEAD,
-    DELETE_DONE,
-    ENQUEUE,
-    FIND_ABANDONED,
-    MAKE_DUE,
-    NOTE_TAKEN,
-    ONE_BY_ONE,
-    PUT_BACK,
-    PUT_BACK_EXPIRED,
-    SHORTEN_LEASES,
-    due_by_kind,
-)
 from memory.leases import LEASE_DURATION, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
@@ -149,7 +135,7 @@ class JobQueue:
         ]
         if not isinstance(tx, Connection):
             tx.flush()  # other rows first: those of jobs are locked last
-        ENQUEUE.execute(tx, rows)
+        statements.ENQUEUE.execute(tx, rows)
         soon = [(row["kind"], row["run_at"]) for row in rows if row["delay"] < POLL_SECONDS]
         if soon:
             self._database.after_commit(partial(self._wake, soon))
@@ -209,7 +195,7 @@ class JobQueue:
         deadline, pause, params = time.monotonic() + patience, RUN_POLL_FIRST, {"of_kind": kind, "of_key": str(key)}
         waits = select(_J.id).where(_J.kind == kind, _J.key == str(key))
         while True:
-            if (job := self._claim(CLAIM_NAMED, params)[0]) is not None:
+            if (job := self._claim(statements.CLAIM_NAMED, params)[0]) is not None:
                 return self.run(job)
             if time.monotonic() >= deadline:
                 return None
@@ -223,7 +209,7 @@ class JobQueue:
         """Put back jobs whose lease has expired; return when the next job is due, of each kind that has one."""
         now = self._now()
         with self._database.connect() as tx:
-            rows = tx.execute(due_by_kind(kinds)).all()
+            rows = tx.execute(statements.due_by_kind(kinds)).all()
         for kind, _, first, last in rows:
             if first is not None and not now < first <= last <= now + 2 * LEASE_DURATION:
                 self._put_back_abandoned(kind, last)
@@ -250,7 +236,7 @@ class JobQueue:
         if clock_set_back or time.monotonic() >= self._next_poll:
             self._poll()
         for kind in self._take_due(now):
-            job, next_due = self._claim(CLAIM_NEXT, {"of_kind": kind})
+            job, next_due = self._claim(statements.CLAIM_NEXT, {"of_kind": kind})
             self._note_due(kind, next_due)
             if job is not None:
                 self._start(job)
@@ -264,11 +250,11 @@ class JobQueue:
         """Make the jobs due that were enqueued before the clock was put back; their time may be years ahead."""
         times = {"in_future": now + CLOCK_SECONDS}
         with self._database.read() as tx:
-            count = tx.scalar(COUNT_AHEAD, times)
+            count = tx.scalar(statements.COUNT_AHEAD, times)
         if count:
             log.warning("the clock was put back: jobs are due now", extra=logs.fields(jobs=count))
             with self._database.write(durable=False) as tx:
-                tx.execute(MAKE_DUE.values(run_at=now, updated_at=now), times)
+                tx.execute(statements.MAKE_DUE.values(run_at=now, updated_at=now), times)
 
     def _take_due(self, now: datetime) -> list[str]:
         """Return the kinds that have a due job and a free worker, as long as none is enqueued."""
@@ -294,9 +280,9 @@ class JobQueue:
                 is_full = self._free[job.kind] == 0
                 self._free[job.kind] += 1
                 self._threads.discard(thread)
-            if job.kind in ONE_BY_ONE:  # the owner's next one has waited for this
+            if job.kind in statements.ONE_BY_ONE:  # the owner's next one has waited for this
                 self._note_due(job.kind, self._now())
-            if is_full or job.kind in ONE_BY_ONE:  # others of this kind may have had to wait
+            if is_full or job.kind in statements.ONE_BY_ONE:  # others of this kind may have had to wait
                 self._woken.set()
 
         thread = threading.Thread(target=work, name=f"recap-jobs-{job.kind}", daemon=True)
@@ -309,7 +295,7 @@ class JobQueue:
 
     def claim_next(self, kind: str) -> Job | None:
         """Claim the next job of this kind that is due; None where there is none, or other workers are claiming it."""
-        return self._claim(CLAIM_NEXT, {"of_kind": kind})[0]
+        return self._claim(statements.CLAIM_NEXT, {"of_kind": kind})[0]
 
     def _claim(self, statement: Executable, params: dict[str, Any]) -> tuple[Job | None, datetime | None]:
         """Claim a job; return it, and when the next job of its kind is due."""
@@ -321,9 +307,9 @@ class JobQueue:
                 return None, None
             *columns, next_due, is_noted = row
             job = Job._make(columns)
-            if statement is CLAIM_NEXT and not is_noted:
+            if statement is statements.CLAIM_NEXT and not is_noted:
                 queue = {"kind": job.kind, "of_kind": job.kind, "tenant": job.tenant, "round": job.round}
-                NOTE_TAKEN.execute(tx, [queue])
+                statements.NOTE_TAKEN.execute(tx, [queue])
         self._leases.hold(_lease(job))
         return job, next_due
 
@@ -366,11 +352,11 @@ class JobQueue:
         now, leased = self._now(), {"job": job.id, "token": job.lease_token}
         with self._database.begin(durable=False) as tx:  # after a power cut the job runs once more
             is_done = error is None and not more
-            if is_done and tx.execute(DELETE_DONE, {**leased, "revision": job.revision}).first():
+            if is_done and tx.execute(statements.DELETE_DONE, {**leased, "revision": job.revision}).first():
                 return "done"
             outcome, values = _put_back_values(job, error, now, more=more, limit=limit)
             queue = {"in_kind": job.kind, "in_tenant": job.tenant, "of_owner": job.owner_id}
-            put_back, expired = (PUT_BACK_EXPIRED, {"now": now}) if is_expired else (PUT_BACK, {})
+            put_back, expired = (statements.PUT_BACK_EXPIRED, {"now": now}) if is_expired else (statements.PUT_BACK, {})
             run_at = tx.execute(put_back, {**leased, **queue, **expired, **values}).scalar_one_or_none()
             if run_at is None:
                 return "done"  # cancelled, erased, or another worker's by now
@@ -389,7 +375,7 @@ class JobQueue:
         """
         now = self._now()
         with self._database.read() as tx:
-            rows = tx.execute(FIND_ABANDONED, {"of_kind": kind, "now": now}).all()
+            rows = tx.execute(statements.FIND_ABANDONED, {"of_kind": kind, "now": now}).all()
         for row in rows:
             job = Job(*row)
             if (outcome := self._finish_job(job, ABANDONED, limit=ATTEMPTS, is_expired=True)) != "done":
@@ -399,7 +385,8 @@ class JobQueue:
             log.warning("the clock was put back: leases of jobs are shortened", extra=logs.fields(kind=kind))
             with self._database.write(durable=False) as tx:
                 tx.execute(
-                    SHORTEN_LEASES.values(lease_until=now + LEASE_DURATION), {"latest": now + 2 * LEASE_DURATION}
+                    statements.SHORTEN_LEASES.values(lease_until=now + LEASE_DURATION),
+                    {"latest": now + 2 * LEASE_DURATION},
                 )
 
 

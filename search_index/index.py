@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Engine
 
+from search_index import ranking
 from search_index.analysis import ENGLISH, Analysis, languages_of_script
 from search_index.arrays import Candidates, IndexedMessage, Ints, SearchableText, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
@@ -23,19 +24,6 @@ from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, W
 from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot, UnindexedMessages
 from search_index.postgres_store import PostgresStore
 from search_index.query import NONE, PreparedQuery, Query, parsed
-from search_index.ranking import (
-    AROUND_WEIGHT,
-    BY_MEANING,
-    SIGNS,
-    WORDS,
-    Preferences,
-    RankingProfile,
-    ScoringContext,
-    fit,
-    is_found,
-    rank,
-    rank_alone,
-)
 from search_index.whoosh_store import WhooshStore
 
 log = logging.getLogger(__name__)
@@ -74,7 +62,7 @@ class Hit(NamedTuple):
     @property
     def has_sign(self) -> bool:
         """Return whether a part of the score tells that the message answers the query, whatever its nearness."""
-        return any(self.why.get(name) for name in SIGNS)
+        return any(self.why.get(name) for name in ranking.SIGNS)
 
 
 class SearchIndex:
@@ -85,7 +73,7 @@ class SearchIndex:
         place: Path | Engine,
         busy_after: float = 10.0,
         *,
-        profile: RankingProfile = WORDS,
+        profile: ranking.RankingProfile = ranking.WORDS,
         embedder: Embedder | None = None,
         analysis: Analysis = ENGLISH,
     ) -> None:
@@ -304,18 +292,18 @@ class SearchIndex:
             return []
         query = prepared.query
         context = self._context(prepared, candidates)
-        scores = rank_alone(context) if query.alone else rank(context, self._profile)
+        scores = ranking.rank_alone(context) if query.alone else ranking.rank(context, self._profile)
         around = None
         if prepared.around is not None and not query.alone:
             around = self._context(prepared.around._replace(query=query), candidates)
-            scores = scores.plus(rank(around, self._profile), AROUND_WEIGHT)
+            scores = scores.plus(ranking.rank(around, self._profile), ranking.AROUND_WEIGHT)
         total = scores.total
         mask = query.filters.match(candidates.session, candidates.role, candidates.created)
         if accepted is not None:
             mask &= np.isin(candidates.ids, np.fromiter(accepted, np.int64, len(accepted)))
         if not prepared.operators.required:
-            found = is_found(context, self._profile, total)
-            mask &= found if around is None else found | is_found(around, self._profile, total)
+            found = ranking.is_found(context, self._profile, total)
+            mask &= found if around is None else found | ranking.is_found(around, self._profile, total)
         at, limit = mask.nonzero()[0], min(query.limit, self._profile.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
             scores_found = total[at]
@@ -324,7 +312,7 @@ class SearchIndex:
         own, near = context.own[at], context.near(at)
         if around is not None:
             own, near = np.maximum(own, around.own[at]), np.maximum(near, around.near(at))
-        fits = np.maximum.accumulate(fit(own, near)[::-1])[::-1]
+        fits = np.maximum.accumulate(ranking.fit(own, near)[::-1])[::-1]
         near = near - nearness_by_chance(candidates.vector_count)
         columns = candidates.ids[at], candidates.session[at], total[at], fits, own, near
         measures = zip(*(column.tolist() for column in columns), strict=True)
@@ -335,7 +323,8 @@ class SearchIndex:
         if prepared.failure is None:
             return hits
         return [
-            hit._replace(why={name: value for name, value in hit.why.items() if name not in BY_MEANING}) for hit in hits
+            hit._replace(why={name: value for name, value in hit.why.items() if name not in ranking.BY_MEANING})
+            for hit in hits
         ]
 
     def _embedder_for(self, prepared: PreparedQuery) -> CalibratedEmbedder | None:
@@ -347,7 +336,7 @@ class SearchIndex:
             return self._embedder if languages_of_script(prepared.text) is None else None
         return self._embedder if prepared.content else None
 
-    def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ScoringContext:
+    def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ranking.ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
         terms, named = (*prepared.terms, *prepared.forms), candidates.speakers
@@ -357,14 +346,14 @@ class SearchIndex:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
             vector, content = quantize(calibrated.embedder, [text, self._analysis.content(text)])
         has_windows = not query.alone and any(feature.looks_around for feature in self._profile.features)
-        return ScoringContext(
+        return ranking.ScoringContext(
             candidates,
             prepared.terms,
             prepared.forms,
             vector,
             content,
             calibrated.calibration if calibrated is not None and content else None,
-            Preferences(
+            ranking.Preferences(
                 now=time_ns() // 1_000,
                 times=[(microseconds(after), microseconds(before)) for after, before in query.times],
                 speaker=term_hash(speakers[0]) if len(speakers) == 1 else 0,

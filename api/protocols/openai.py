@@ -12,15 +12,7 @@ from marshmallow import ValidationError, validates
 from api.blueprint import ApiBlueprint, current_engine
 from api.errors import RENDERERS, Body
 from api.identity import client_caller
-from api.protocols.client_requests import (
-    ERRORS,
-    NO_SERVER,
-    REFUSED,
-    answer,
-    has_memory_tools,
-    turn_request,
-    written,
-)
+from api.protocols import client_requests as chat
 from memory import tokens
 from memory.errors import ModelError, RecapError, Upstream
 from memory.llm import RawChunk, Waiting
@@ -72,19 +64,19 @@ class CompletionEncoder:
 
     def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
         (completion,) = (part.data for part in before if isinstance(part, RawChunk))
-        return {**completion, **written(end)}
+        return {**completion, **chat.written(end)}
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         last = list[Mapping[str, Any]]()  # what was written is told in the last chunk
         for part in turn:
             if isinstance(part, RawChunk):
-                if last or (has_memory_tools() and _is_last(part.data)):
+                if last or (chat.has_memory_tools() and _is_last(part.data)):
                     last.append(part.data)
                 else:
                     yield part.data
             elif isinstance(part, TurnFinished):
                 yield from last[:-1]
-                yield from [{**chunk, **written(part)} for chunk in last[-1:]]
+                yield from [{**chunk, **chat.written(part)} for chunk in last[-1:]]
             elif isinstance(part, Waiting):
                 yield None
 
@@ -107,7 +99,7 @@ class ModelList(Open):
 blueprint = ApiBlueprint("openai", "The OpenAI protocol, with memory.", prefix="/v1")
 
 
-@blueprint.post("/chat/completions", body=CompletionRequest, returns=Completion, turn=True, errors=ERRORS)
+@blueprint.post("/chat/completions", body=CompletionRequest, returns=Completion, turn=True, errors=chat.ERRORS)
 def complete(body: dict[str, Any]) -> Response:
     """Chat as with OpenAI, and be remembered
 
@@ -120,10 +112,10 @@ def complete(body: dict[str, Any]) -> Response:
     X-Memory-Error says why. `recap` names the main model of any server, which also answers if the server does not have
     the model that is named.
     """
-    return answer(turn_request(body, body.get("metadata")), lambda _: CompletionEncoder())
+    return chat.answer(chat.turn_request(body, body.get("metadata")), lambda _: CompletionEncoder())
 
 
-@blueprint.get("/models", returns=ModelList, scope=CHAT, slow=True, errors={502: NO_SERVER})
+@blueprint.get("/models", returns=ModelList, scope=CHAT, slow=True, errors={502: chat.NO_SERVER})
 def list_served_models() -> Response:
     """List the models: `recap`, which is the main model, and those of the model server"""
     return Response(current_engine().model_server.models.listing(), mimetype="application/json")
@@ -134,7 +126,7 @@ def list_served_models() -> Response:
     returns=Model,
     scope=CHAT,
     slow=True,
-    errors={404: "The model server does not know the model.", 502: NO_SERVER},
+    errors={404: "The model server does not know the model.", 502: chat.NO_SERVER},
 )
 def get_served_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
@@ -148,7 +140,7 @@ def _passed_on(path: str) -> Any:
         body=OpenRequest,
         scope=CHAT,
         slow=True,
-        errors={400: REFUSED, 501: "The built-in model does not do this.", 502: NO_SERVER},
+        errors={400: chat.REFUSED, 501: "The built-in model does not do this.", 502: chat.NO_SERVER},
     )
 
 
@@ -171,10 +163,10 @@ def complete_text(body: dict[str, Any]) -> Response:
     engine, owner = current_engine(), client_caller(body)
     engine.budgets.check_caller(owner, None)
     models = engine.model_server.models
-    answer = models.ask("/completions", {**body, "model": models.choose(body.get("model")).name})
-    prompt, text = (tokens.estimate(str(words)) for words in (body.get("prompt"), answer.decode("utf-8", "replace")))
+    completed = models.ask("/completions", {**body, "model": models.choose(body.get("model")).name})
+    prompt, text = (tokens.estimate(str(words)) for words in (body.get("prompt"), completed.decode("utf-8", "replace")))
     engine.budgets.add_caller_usage_now(owner, None, [Usage(prompt, text, estimated=True)])
-    return Response(answer, mimetype="text/event-stream" if body.get("stream") else "application/json")
+    return Response(completed, mimetype="text/event-stream" if body.get("stream") else "application/json")
 
 
 @_passed_on("/moderations")

@@ -21,30 +21,8 @@ from sqlalchemy.orm import aliased
 from memory.access.owners import find_or_make_owner, get_row, get_session, owner_and_session, visible_to
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
-from memory.knowledge import consolidation, profile
+from memory.knowledge import consolidation, fact_reads, fact_writes, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import (
-    CURRENT_FACTS_MAX,
-    NOW,
-    in_scope,
-    read_facts,
-    supersession_chain,
-    valid_at,
-)
-from memory.knowledge.fact_writes import (
-    accept,
-    add_fact,
-    add_proposed,
-    change_fact,
-    count_recalls,
-    decide_on_draft,
-    delete_with_history,
-    mark_changed,
-    relations_within,
-    replace_fact,
-    schedule_end,
-    waits,
-)
 from memory.knowledge.grounding import Grounding, Ungrounded, check_restated, is_duplicate, stems, words_of
 from memory.knowledge.rule_set import decide_on_stated, rules_of
 from memory.knowledge.summaries import replace_texts, rewrite_newest, undo_correction
@@ -98,14 +76,14 @@ def page(  # noqa: PLR0913 - by keyword, as a query has them
     q: only facts whose text has all of its words, or parts of words.  Raises NotFound.
     """
     query = facts_of(caller).where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
-    query = query.where(FactRow.waiting if state == "waiting" else valid_at(as_of))
+    query = query.where(FactRow.waiting if state == "waiting" else fact_reads.valid_at(as_of))
     if category is not None:
         query = query.where(FactRow.category == category)
     with engine.database.read() as tx:
         if session_id is not None:
             session = get_session(tx, caller, session_id)
-            query = query.where(in_scope(session.id, session.owner_id))
-        rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {NOW.key: engine.now()})
+            query = query.where(fact_reads.in_scope(session.id, session.owner_id))
+        rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {fact_reads.NOW.key: engine.now()})
         facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id in rows])
     listed = page_of(facts, limit, lambda fact: (fact.id,))
     return Page(Ranking.of(engine).scored(listed.items, "", as_of or engine.now()), listed.next_cursor)
@@ -125,12 +103,12 @@ def add(
         owner = owner or find_or_make_owner(tx, caller, now)
         decision = decide_on_stated(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
         replaces = columns.pop("replaces", ())
-        columns |= {"expires_at": decision.expires_at, **(waits(now, replaces) if decision.waits else {})}
+        columns |= {"expires_at": decision.expires_at, **(fact_writes.waits(now, replaces) if decision.waits else {})}
         columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
-        fact_id = add_fact(tx, owner.id, now, **columns)
-        mark_changed(tx, [owner.id])
-        schedule_end(engine, tx, owner.id, owner.tenant, decision.expires_at)
-        facts = read_facts(tx, FactRow.id == fact_id)
+        fact_id = fact_writes.add_fact(tx, owner.id, now, **columns)
+        fact_writes.mark_changed(tx, [owner.id])
+        fact_writes.schedule_end(engine, tx, owner.id, owner.tenant, decision.expires_at)
+        facts = fact_reads.read_facts(tx, FactRow.id == fact_id)
     return Ranking.of(engine).scored(facts, "", now)[0]
 
 
@@ -138,7 +116,7 @@ def history(engine: Engine, caller: Caller, fact_id: int) -> list[FactRevision]:
     """Return every change of the fact and of those it superseded, oldest first.  Raises NotFound."""
     with engine.database.read() as tx:
         _find(tx, caller, fact_id)
-        chain = supersession_chain(tx, [fact_id])
+        chain = fact_reads.supersession_chain(tx, [fact_id])
         rows = select(FactRevisionRow).where(FactRevisionRow.fact_id.in_(chain)).order_by(FactRevisionRow.id)
         return [as_value(FactRevision, row) for row in tx.scalars(rows)]
 
@@ -147,12 +125,12 @@ def count_relevant(tx: Transaction, ranking: Ranking, message_ids: Collection[in
     """Count the facts that were relevant in the turns that these messages answer, and that are not indexed yet."""
     reports = tx.execute(_REPORTS, {"replies": list(message_ids)}).scalars()
     shown = [fact for report in reports if report for fact in report["facts"]]  # none where the message was erased
-    count_recalls(tx, Counter(fact_id for fact_id, *score in shown if ranking.is_used(FactScore(*score))))
+    fact_writes.count_recalls(tx, Counter(fact_id for fact_id, *score in shown if ranking.is_used(FactScore(*score))))
 
 
 def search(engine: Engine, caller: Caller, query: str) -> list[Fact]:
     """Return the valid facts of a person, those nearest to the query in words and meaning first."""
-    facts = page(engine, caller, limit=CURRENT_FACTS_MAX).items
+    facts = page(engine, caller, limit=fact_reads.CURRENT_FACTS_MAX).items
     return Ranking.of(engine).by_relevance(Ranking.of(engine).scored(facts, query, engine.now()))
 
 
@@ -181,9 +159,9 @@ def add_from_message(
     """
     grounding = Grounding(messages, facts=known)
     rules = rules_of(tx, session.owner_id, session.tenant)
-    decide_on_draft(draft, grounding.check(draft), rules)
-    _, corrected, added = add_proposed(tx, session, [draft], grounding, known, rules, engine.now())
-    schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
+    fact_writes.decide_on_draft(draft, grounding.check(draft), rules)
+    _, corrected, added = fact_writes.add_proposed(tx, session, [draft], grounding, known, rules, engine.now())
+    fact_writes.schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
     if corrected:
         instead = {old: new.text for old, new in corrected.items()}
         _say_instead(engine, tx, session.owner_id, instead, "correction")
@@ -214,14 +192,14 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
             columns["expires_at"] = decision.expires_at
         is_reworded = columns.get("text", old.text) != old.text
         if is_reworded:  # the quote proves the old words; and nothing that was said earlier takes the new ones back
-            own = {"quote": "", "valid_from": now, "links": relations_within(row.links, columns["text"])}
+            own = {"quote": "", "valid_from": now, "links": fact_writes.relations_within(row.links, columns["text"])}
             columns = {**own, **columns}
         if is_reworded and row.valid_to is None:
-            replace_fact(tx, row, now, **columns)
+            fact_writes.replace_fact(tx, row, now, **columns)
         elif changes:
-            change_fact(tx, row.id, now, **columns)
-        schedule_end(engine, tx, row.owner_id, caller.tenant, columns.get("expires_at"))
-        (new,) = read_facts(tx, FactRow.id == row.id)
+            fact_writes.change_fact(tx, row.id, now, **columns)
+        fact_writes.schedule_end(engine, tx, row.owner_id, caller.tenant, columns.get("expires_at"))
+        (new,) = fact_reads.read_facts(tx, FactRow.id == row.id)
         if is_reworded:
             session_row_id = row.session_id if new.scope == "session" else None
             _say_instead(engine, tx, row.owner_id, {old: new.text}, "correction", session_row_id)
@@ -261,10 +239,10 @@ def review(engine: Engine, caller: Caller, accepted: Collection[int], refused: C
             if fact.id in refused or decision.refused:
                 dropped.add(fact.id)
                 continue
-            accept(tx, fact, _superseded(tx, row), now)
+            fact_writes.accept(tx, fact, _superseded(tx, row), now)
             _follow(engine, tx, row.owner_id, fact)
             count += 1
-        delete_with_history(tx, dropped, now)
+        fact_writes.delete_with_history(tx, dropped, now)
         return {"accepted": count, "refused": len(dropped)}
 
 
@@ -276,13 +254,13 @@ def _follow(engine: Engine, tx: Transaction, owner_id: int, fact: Fact) -> None:
     tx.flush()
     profile.enqueue_update(engine, tx, owner)
     consolidation.enqueue_run(engine, tx, owner)
-    schedule_end(engine, tx, owner.id, owner.tenant, fact.expires_at)
+    fact_writes.schedule_end(engine, tx, owner.id, owner.tenant, fact.expires_at)
 
 
 def _superseded(tx: Transaction, row: FactRow) -> list[Fact]:
     """Return the valid facts that a fact corrects which waits."""
-    in_place = in_scope(row.session_id, row.owner_id)
-    valid = read_facts(tx, FactRow.owner_id == row.owner_id, valid_at(None), in_place)
+    in_place = fact_reads.in_scope(row.session_id, row.owner_id)
+    valid = fact_reads.read_facts(tx, FactRow.owner_id == row.owner_id, fact_reads.valid_at(None), in_place)
     message = tx.execute(MESSAGES.where(MessageRow.id == row.source_message_id)).first()
     source = Message._make(message) if message is not None else Message.of_person(row.quote, row.valid_from)
     draft = FactDraft(row.text, source.position, row.quote, supersedes=tuple(row.replaces or ()), links=row.links)
@@ -307,7 +285,7 @@ def forget(
     """
     query = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
     ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
-    chain = supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
+    chain = fact_reads.supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(chain))) or 0
     corrected = select(FactRow).where(FactRow.superseded_by.in_(ids), FactRow.merged.is_(False))
     valid_again = {row.superseded_by: row for row in tx.scalars(corrected)} if restore else {}
@@ -321,10 +299,12 @@ def forget(
         _say_instead(engine, tx, owner_id, {fact: left.get(fact.id, "") for fact in facts}, "erasure")
     for row in rows:
         if row.id in parts:
-            add_fact(tx, row.owner_id, engine.now(), text=parts[row.id], **{name: getattr(row, name) for name in _KEPT})
+            fact_writes.add_fact(
+                tx, row.owner_id, engine.now(), text=parts[row.id], **{name: getattr(row, name) for name in _KEPT}
+            )
         if row.id in valid_again:
             undo_correction(engine, tx, row, valid_again[row.id])
-    delete_with_history(tx, chain, engine.now(), "superseded" if valid_again else "forgotten")
+    fact_writes.delete_with_history(tx, chain, engine.now(), "superseded" if valid_again else "forgotten")
     return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
 
 
@@ -355,7 +335,7 @@ def _say_instead(
 
 def _check_quote(engine: Engine, caller: Caller, text: str, quote: str) -> Sequence[Fact]:
     """Return the known facts about the person. Raises InvalidRequest for a text that does not rest on its quote."""
-    known = page(engine, caller, limit=CURRENT_FACTS_MAX).items
+    known = page(engine, caller, limit=fact_reads.CURRENT_FACTS_MAX).items
     message = Message.of_person(quote, engine.now())
     try:
         Grounding([message], facts=known).check(FactDraft(text, message.position, quote))
@@ -371,7 +351,7 @@ def _with_merged(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
     stands_for = {fact.id: fact.id for fact in facts}
     step = set(stands_for)
     while step:
-        others = read_facts(tx, FactRow.superseded_by.in_(step), FactRow.merged.is_(True))
+        others = fact_reads.read_facts(tx, FactRow.superseded_by.in_(step), FactRow.merged.is_(True))
         for fact in others:
             stands_for[fact.id] = stands_for[fact.superseded_by or 0]
             merged[stands_for[fact.id]].append(fact)

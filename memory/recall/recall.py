@@ -21,19 +21,9 @@ from sqlalchemy import Connection
 from memory.engine import Engine
 from memory.knowledge.supersession import Corrections, find_corrections
 from memory.languages import analysis_in
-from memory.recall import other_sessions, reranking, triggers
+from memory.recall import other_sessions, relevance, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, load_windows, make_excerpts
 from memory.recall.other_sessions import OtherSessions
-from memory.recall.relevance import (
-    JUDGED,
-    VAGUE,
-    empty_exchanges,
-    gate_for,
-    relevant,
-    widest_gate,
-    without_bare_replies,
-    without_questions,
-)
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
 from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
@@ -172,7 +162,7 @@ def search_in_snapshot(
     final = recall.reading.plan(scope.visible_texts, always=is_wanted)
     if not final.budget_share:
         return Findings(final, scope)
-    gated = None if is_wanted else VAGUE if final.latest else final.kind
+    gated = None if is_wanted else relevance.VAGUE if final.latest else final.kind
     findings = Findings(final, scope, int(recall.budget * final.budget_share), gated)
     if final.times_first and final.times:
         findings = findings._replace(matches=_find_latest(engine, tx, scope, final.times, limit))
@@ -245,7 +235,7 @@ def _search(
     """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
     gate, scope = None, findings.scope
     if findings.gated is not None and engine.reranker is None:
-        gate = widest_gate(findings.gated, is_foreign=prepared.is_foreign)
+        gate = relevance.widest_gate(findings.gated, is_foreign=prepared.is_foreign)
     spare = SPARE * (1 + flags.unhelpful)
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)
     query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope))
@@ -309,15 +299,16 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         if located.message.remembered
         or (located.session_id == scope.session_row_id and not located.message.is_kept_out)
     }
-    hits, empty = list(matches.hits), empty_exchanges(window)
+    hits, empty = list(matches.hits), relevance.empty_exchanges(window)
     if findings.query is not None:
         hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
-        hits = without_bare_replies(hits, window)
-        hits = hits if findings.gated == "reference" else without_questions(hits, window)  # "what did I ask you?"
+        hits = relevance.without_bare_replies(hits, window)
+        if findings.gated != "reference":  # "what did I ask you?"
+            hits = relevance.without_questions(hits, window)
         hits = _near_enough(engine, findings, hits, window)
         if findings.marks:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
-        hits = relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
+        hits = relevance.relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
     summaries, budget = other_sessions.summaries_of_hits(findings.others.of_hits, hits, findings.budget)
     evenly = findings.plan.is_list_question
@@ -331,14 +322,14 @@ def _near_enough(
     """Return the hits, re-ranked by the mini model if it does that; none if none is near enough."""
     prepared, gated = findings.query, findings.gated
     assert prepared is not None
-    if engine.reranker is not None and len(hits) > 1 and (gated is None or JUDGED.is_open(hits)):
+    if engine.reranker is not None and len(hits) > 1 and (gated is None or relevance.JUDGED.is_open(hits)):
         judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, window)
         if judged is not None and gated is not None:
             return judged
         hits = judged or hits  # what is asked for is shown, whatever the model says
     if gated is None or not hits:
         return hits
-    gate = gate_for(
+    gate = relevance.gate_for(
         hits,
         prepared.query,
         gated,
