@@ -12,13 +12,7 @@ from api.permissions import ANY_SCOPE, need_right_for_call
 from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
 from memory.access.oauth import TOKEN_PREFIX
-from memory.errors import (
-    Forbidden,
-    InvalidRequest,
-    TokenRefused,
-    Unauthenticated,
-    user_not_found,
-)
+from memory.errors import Forbidden, InvalidRequest, TokenRefused, Unauthenticated, user_not_found
 from memory.ops import logs
 from models.keys import ADMIN
 from models.owners import Caller

@@ -21,7 +21,7 @@ from config import SettingsError
 from search_index import postgres_tables as tables
 from search_index.arrays import REACH, SearchableText, microseconds, term_hash
 from search_index.embeddings import NO_VECTOR
-from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
+from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, IndexStore, MadeWith, Snapshot
 from search_index.postgres_tables import COLUMNS, INDEXES, MESSAGES, quoted, segment_of, tsquery, tsvector, written
 from search_index.query import NONE, Operators, PreparedQuery
 
@@ -39,7 +39,7 @@ _MEANT = 2  # how many are found by words for one that is found by its vector
 _I, _M = INDEXES.c, MESSAGES.c
 
 
-class PostgresStore:
+class PostgresStore(IndexStore):
     """Owners' indexes in one database, which any number of processes and nodes share."""
 
     def __init__(self, engine: Engine, wait: float, made_with: MadeWith) -> None:
@@ -70,7 +70,6 @@ class PostgresStore:
             log.error("the tables of the search index can't be made yet: %s", error.orig)
 
     def state(self, owner: str) -> tuple[str, str]:
-        """See IndexStore."""
         self._ready()
         with self._at_once.connect() as connection:
             notice, generation = connection.execute(
@@ -79,13 +78,11 @@ class PostgresStore:
         return generation or NO_INDEX, str(notice or "")
 
     def notify(self) -> None:
-        """See IndexStore."""
         self._ready()
         with self._at_once.connect() as connection:
             connection.execute(select(tables.NOTICES.next_value()))
 
     def held(self, owner: str) -> tuple[str, set[int]]:
-        """See IndexStore."""
         self._ready()
         with self._unchanging.connect() as connection:
             index = self._current(connection, owner)
@@ -94,7 +91,6 @@ class PostgresStore:
             return index.generation, set(connection.scalars(select(_M.id).where(_M.index == index.id)))
 
     def add(self, owner: str, texts: Iterable[SearchableText], analysed: Analysed) -> str:
-        """See IndexStore."""
         with self._writing(owner) as connection:
             by_id = {text.message_id: text for text in texts}
             index = self._current(connection, owner)
@@ -132,7 +128,7 @@ class PostgresStore:
     def remove(
         self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
     ) -> None:
-        """See IndexStore.  Rows go at once, whether `scrub` or not."""
+        """Delete the rows at once, whether `scrub` or not."""
         with self._writing(owner) as connection:
             index = self._current(connection, owner)
             if index is None:  # one that was made otherwise: what it holds can't be told
@@ -144,14 +140,13 @@ class PostgresStore:
             connection.execute(update(INDEXES).where(_I.id == index.id).values(counted))
 
     def drop(self, owner: str) -> None:
-        """See IndexStore."""
         with self._writing(owner) as connection:
             connection.execute(delete(INDEXES).where(_I.owner == owner))
 
     def snapshot(
-        self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None = None
+        self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None
     ) -> Snapshot:
-        """See IndexStore.  A segment has the messages of one run of commits."""
+        """Return the latest commit; a segment has the messages of one run of commits."""
         with self._snapshot_of(connection) as reading:
             index = self._current(reading, owner, generation)
             commit = index.commits, index.removals
@@ -171,10 +166,7 @@ class PostgresStore:
                 segments[key] = segment_of(in_run)
         return Snapshot(commit, segments)
 
-    def matching(
-        self, owner: str, generation: str, operators: Operators, connection: Connection | None = None
-    ) -> set[int]:
-        """See IndexStore."""
+    def matching(self, owner: str, generation: str, operators: Operators, connection: Connection | None) -> set[int]:
         with self._snapshot_of(connection) as reading:
             index = self._current(reading, owner, generation)
             found = _M.terms.bool_op("@@")(cast(tsquery(operators), TSQUERY))
@@ -187,7 +179,7 @@ class PostgresStore:
         prepared: PreparedQuery,
         vector: bytes,
         limit: int,
-        connection: Connection | None = None,
+        connection: Connection | None,
     ) -> Best:
         """Return the messages with the rarest terms of the query, the nearest by cosine, and the neighbours of both.
 

@@ -38,7 +38,7 @@ from whoosh.util.filelock import FileLock, try_for
 from whoosh.writing import SegmentWriter
 
 from search_index.arrays import K1, REACH, ROW, B, SearchableText, Segment, checksum
-from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, MadeWith, Snapshot
+from search_index.index_storage import NO_INDEX, Analysed, Best, IndexBusy, IndexLost, IndexStore, MadeWith, Snapshot
 from search_index.query import NO_FILTERS, Filters, Operators, Part, PreparedQuery
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Damaged(Exception):
     """Raised when an index can't be read, or holds other bytes than were written.  The cause says what was wrong."""
 
 
-class WhooshStore:
+class WhooshStore(IndexStore):
     """Owners' indexes under one folder, each named by a hash."""
 
     def __init__(self, root: Path, wait: float, made_with: MadeWith) -> None:
@@ -103,7 +103,7 @@ class WhooshStore:
         return NO_INDEX, set()
 
     def snapshot(
-        self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None = None
+        self, owner: str, generation: str, known: Snapshot, most: int, connection: Connection | None
     ) -> Snapshot:
         """Return the latest commit; segments that were read before are not read again.  Raises OSError as well."""
         index: FileIndex = known.opened or self._read(owner, generation, lambda: self._index(owner))
@@ -113,9 +113,7 @@ class WhooshStore:
         segments = self._read(owner, generation, lambda: _segments_of(index, known.segments, most))
         return Snapshot(commit, segments, index)
 
-    def matching(
-        self, owner: str, generation: str, operators: Operators, connection: Connection | None = None
-    ) -> set[int]:
+    def matching(self, owner: str, generation: str, operators: Operators, connection: Connection | None) -> set[int]:
         """Return the ids of the messages that the operators leave.  Raises OSError as well."""
         return self._read(owner, generation, lambda: _matching(self._index(owner), query_of(operators)))
 
@@ -126,7 +124,7 @@ class WhooshStore:
         prepared: PreparedQuery,
         vector: bytes,
         limit: int,
-        connection: Connection | None = None,
+        connection: Connection | None,
     ) -> Best:
         """Return the best by BM25, and those stored beside them.  Raises OSError as well."""
         query = likely(prepared.operators, [*prepared.terms, *prepared.forms])
@@ -169,7 +167,7 @@ class WhooshStore:
         raise IndexLost("the index was damaged")
 
     def add(self, owner: str, texts: Iterable[SearchableText], analysed: Analysed) -> str:
-        """See IndexStore.  Raises OSError as well, when the disk is full or forbidden."""
+        """Index the texts.  Raises OSError as well, when the disk is full or forbidden."""
         with self._locked(owner, self._wait):
             by_id = {text.message_id: text for text in texts}
             try:
@@ -199,7 +197,7 @@ class WhooshStore:
     def remove(
         self, owner: str, *, message_ids: Collection[int] = (), session_id: int | None = None, scrub: bool = True
     ) -> None:
-        """See IndexStore.  Without `scrub` the segments keep what is only not found."""
+        """Take out the messages; without `scrub` the segments keep what is only not found."""
         with self._locked(owner, self._wait):
             if self._token(owner) == NO_INDEX:  # of another format, or no index: what it holds can't be told
                 self._delete(owner)

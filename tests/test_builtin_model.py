@@ -14,20 +14,7 @@ from memory.quoting import BLOCKS
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import SECTIONS, Excluded, Sections
-from tests.builtin import (
-    ADA,
-    MODEL,
-    MOVE,
-    chat_of,
-    digest,
-    fact,
-    message,
-    prompt,
-    quotations,
-    reply,
-    request,
-    texts,
-)
+from tests.builtin import ADA, MODEL, MOVE, chat_of, digest, fact, message, prompt, quotations, reply, request, texts
 
 # -- facts
 

@@ -8,17 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import (
-    Column,
-    ForeignKey,
-    MetaData,
-    Table,
-    bindparam,
-    create_engine,
-    insert,
-    select,
-    text,
-)
+from sqlalchemy import Column, ForeignKey, MetaData, Table, bindparam, create_engine, insert, select, text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError
 

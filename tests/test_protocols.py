@@ -7,14 +7,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
-from agents import (
-    Agent,
-    OpenAIConversationsSession,
-    OpenAIResponsesModel,
-    RunConfig,
-    Runner,
-    function_tool,
-)
+from agents import Agent, OpenAIConversationsSession, OpenAIResponsesModel, RunConfig, Runner, function_tool
 
 from app import engine_of
 from tests.http import history, sessions, stored

@@ -10,15 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.languages import LANGUAGES, Language, analysis_in, pattern, text_pattern
-from memory.recall.triggers import (
-    MessageReading,
-    SearchPlan,
-    Trigger,
-    asking,
-    each_keyword,
-    role_meant,
-    stands_alone,
-)
+from memory.recall.triggers import MessageReading, SearchPlan, Trigger, asking, each_keyword, role_meant, stands_alone
 
 ENGLISH = analysis_in("en")
 TALK = ("Which airport is closest to Lisbon?", "Humberto Delgado, 7 km from the centre.")

@@ -33,15 +33,7 @@ from memory.transfer.export_format import to_json
 from memory.transfer.import_reader import read_import
 from memory.transfer.imports import Import, store_import
 from memory.users import message_span
-from models import (
-    ArchiveRow,
-    FactRow,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    Transaction,
-    retry_on_conflict,
-)
+from models import ArchiveRow, FactRow, MessageRow, OwnerRow, SessionRow, Transaction, retry_on_conflict
 from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.retention import Policy

@@ -33,16 +33,7 @@ from memory.paging import Page
 from memory.quoting import block, escape, one_line
 from memory.sessions.messages import PRIVATE
 from memory.store import item_rows
-from models import (
-    IS_NEWEST_SUMMARY,
-    FactRow,
-    JobRow,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    SummaryRow,
-    Transaction,
-)
+from models import IS_NEWEST_SUMMARY, FactRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 from models.jobs import Job, JobRequest
 from models.overview import Overview, Sentence
 from models.owners import Caller

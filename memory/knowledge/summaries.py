@@ -19,16 +19,7 @@ from memory.paging import Page, page_of, rows_of_page
 from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import skip_unread
 from memory.sessions.titles import name_after, title_taken_anew
-from models import (
-    IS_NEWEST_SUMMARY,
-    FactRow,
-    JobRow,
-    MessageRow,
-    SessionRow,
-    SummaryRow,
-    Transaction,
-    as_value,
-)
+from models import IS_NEWEST_SUMMARY, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, as_value
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller

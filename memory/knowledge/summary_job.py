@@ -29,13 +29,7 @@ from memory.knowledge.fact_writes import add_proposed, schedule_end
 from memory.knowledge.forgetting import forget_asked
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
 from memory.knowledge.summaries import insert_version, replace_texts
-from memory.knowledge.summary_update import (
-    CUT_OFF,
-    SummaryInput,
-    SummaryUpdate,
-    shortened,
-    update_summary,
-)
+from memory.knowledge.summary_update import CUT_OFF, SummaryInput, SummaryUpdate, shortened, update_summary
 from memory.llm.mini_model import BATCH_TOKENS, ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import PromptTemplate
@@ -45,17 +39,7 @@ from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused
 from memory.sessions.titles import FIRST_MESSAGE, title_after
 from memory.store.item_rows import unexpired
-from models import (
-    FactRow,
-    ItemRow,
-    JobRow,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    SummaryRow,
-    Transaction,
-    has_row_locks,
-)
+from models import FactRow, ItemRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, has_row_locks
 from models.facts import Fact
 from models.jobs import Job
 from models.messages import Message, in_zone

@@ -12,18 +12,7 @@ Invariants:
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    RowMapping,
-    Table,
-    bindparam,
-    func,
-    insert,
-    literal,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import Column, RowMapping, Table, bindparam, func, insert, literal, select, tuple_, update
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 

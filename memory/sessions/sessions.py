@@ -29,24 +29,8 @@ from memory.jobs import NOT_KNOWN, JobQueue
 from memory.leases import Leases
 from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
 from memory.sessions.compaction import summary_request
-from memory.sessions.messages import (
-    CURRENT,
-    LISTED,
-    append,
-    listed,
-    require_message_size,
-    tombstone,
-)
-from models import (
-    Database,
-    MessageRow,
-    OwnerRow,
-    SessionRow,
-    Transaction,
-    as_value,
-    for_update,
-    retry_on_conflict,
-)
+from memory.sessions.messages import CURRENT, LISTED, append, listed, require_message_size, tombstone
+from models import Database, MessageRow, OwnerRow, SessionRow, Transaction, as_value, for_update, retry_on_conflict
 from models.jobs import JobRequest
 from models.messages import ListedMessage, MessageDraft
 from models.owners import Caller

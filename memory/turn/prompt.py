@@ -19,15 +19,7 @@ from memory import tokens
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.llm import ChatMessage, ModelRequest
-from memory.quoting import (
-    block,
-    example_lines,
-    facts_block,
-    fit_facts,
-    format_time,
-    tagged,
-    to_prompt_message,
-)
+from memory.quoting import block, example_lines, facts_block, fit_facts, format_time, tagged, to_prompt_message
 from memory.recall.excerpts import excerpt_blocks
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, text_of, unmodified

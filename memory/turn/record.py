@@ -14,15 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
 from memory.engine import Engine
-from memory.errors import (
-    CONTENT_REFUSED,
-    CONTEXT_EXCEEDED,
-    Conflict,
-    ModelError,
-    RecapError,
-    TooLarge,
-    database_failed,
-)
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, Conflict, ModelError, RecapError, TooLarge, database_failed
 from memory.hidden_messages import accept_messages
 from memory.knowledge.forgetting import refuse_messages
 from memory.leases import RELEASE_TIMEOUT_SECONDS

@@ -11,15 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from memory.llm.builtin.language import (
-    TIME_TERMS,
-    asks,
-    is_question,
-    is_small_talk,
-    patterns,
-    remembered,
-    terms,
-)
+from memory.llm.builtin.language import TIME_TERMS, asks, is_question, is_small_talk, patterns, remembered, terms
 from memory.llm.builtin.prompt import ParsedPrompt, PromptLine
 from memory.llm.builtin.reading import (
     Origin,

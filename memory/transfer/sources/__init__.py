@@ -7,16 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory.transfer.sources import (
-    chatgpt,
-    chats,
-    claude,
-    deepseek,
-    gemini,
-    langgraph,
-    memories,
-    text_files,
-)
+from memory.transfer.sources import chatgpt, chats, claude, deepseek, gemini, langgraph, memories, text_files
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record
 

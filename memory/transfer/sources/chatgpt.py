@@ -12,15 +12,7 @@ from typing import Any
 
 from memory.json_values import dict_in, dicts_in
 from memory.transfer.sources.times import Times
-from memory.transfer.sources.values import (
-    Record,
-    branch,
-    chat,
-    digest,
-    drafts,
-    profile,
-    text,
-)
+from memory.transfer.sources.values import Record, branch, chat, digest, drafts, profile, text
 from models.messages import MessageDraft
 
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words

@@ -12,16 +12,7 @@ from typing import Any
 
 from memory.json_values import dict_in, dicts_in
 from memory.transfer.sources.times import Times
-from memory.transfer.sources.values import (
-    Record,
-    branch,
-    chat,
-    drafts,
-    memory,
-    role_of,
-    text,
-    words,
-)
+from memory.transfer.sources.values import Record, branch, chat, drafts, memory, role_of, text, words
 from models.messages import MessageDraft
 
 _MEMORIES = ("conversations_memory", "project_memories")

@@ -14,17 +14,7 @@ from typing import Any
 
 from memory.json_values import dict_in, dicts_in, object_in
 from memory.transfer.sources.times import Times
-from memory.transfer.sources.values import (
-    Record,
-    chat,
-    digest,
-    drafts,
-    memory,
-    profile,
-    role_of,
-    text,
-    words,
-)
+from memory.transfer.sources.values import Record, chat, digest, drafts, memory, profile, role_of, text, words
 from models.messages import MessageDraft
 
 PERSON = "human"  # the label of Letta's block that says who the person is
