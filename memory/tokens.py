@@ -35,8 +35,9 @@ def fit_budget(budget: int, texts: Iterable[str]) -> tuple[list[str], int]:
     return kept, budget
 
 
-def truncate(text: str, budget: int) -> str:
-    """`text`, cut at the end of a word and marked with an ellipsis, so that it has at most `budget` tokens."""
+def truncate(text: str, budget: int, start: int = 0) -> str:
+    """`text` from `start` on, cut at the end of a word to at most `budget` tokens; each cut has an ellipsis."""
+    text = f"{_ELLIPSIS}{text[start:]}" if start else text
     if estimate(text) <= budget:
         return text
     most = 4 * (budget - 1) - len(_ELLIPSIS.encode())  # bytes, as `estimate` counts them

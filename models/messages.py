@@ -158,7 +158,8 @@ class Excerpt:
 
     `hits` are the ids of the messages that were found, `score` is the best one's, and `why` are its parts.
     gist: lines of the session's summary, before the messages or in their place.
-    message_tokens: to which each message is cut; None: as usual.
+    message_tokens: to which each message is cut; None: as usual. starts: where the words shown of a long message begin,
+    by its id; else with the message.
     """
 
     session_id: str
@@ -169,6 +170,7 @@ class Excerpt:
     why: Mapping[str, float] = field(default_factory=dict)
     gist: Gist | None = None
     message_tokens: int | None = None
+    starts: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def updated_at(self) -> datetime:

@@ -225,6 +225,20 @@ def test_long_messages_are_clipped_and_the_api_shows_what_the_model_saw(start, m
     assert hit in last(model_server) and before in last(model_server)
 
 
+def test_of_a_long_message_the_part_is_shown_that_was_looked_for(start, model_server):
+    client = start(recall_window=0, recall_limit=1)
+    stations = [f"At station {number} the gauge reads {100 + 7 * number} centimetres. " for number in range(1, 60)]
+    stations[40] += "The heron nests there. "
+    append(client, "old", [said(f"My notes on the river: {''.join(stations)}")], user_id="ada")
+    for question, shown in (("Where does the heron nest, by my notes?", 41), ("What do my notes on the river say?", 1)):
+        answer = chat(client, question, user_id="ada", recall="always")
+        ((hit,),) = recalled(answer)
+        assert f"station {shown} " in hit and tokens.estimate(hit) <= 200 and hit in last(model_server)
+        assert hit.endswith("…") and hit.startswith("…At station") == (shown > 1)
+        stored = good(client.get(f"/api/sessions/{answer['session_id']}/turns/{answer['message_id']}?user_id=ada"))
+        assert recalled(stored) == [[hit]], "the turn is stored with what it showed"
+
+
 def test_a_list_question_shows_all_that_is_found_each_cut_to_an_even_share(client, model_server):
     parts = ("fence", "pond", "shed", "compost", "lawn", "hedge", "gate", "roses", "path", "bench", "tap", "swing")
     for number, part in enumerate(parts, 1):

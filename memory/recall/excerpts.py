@@ -5,8 +5,11 @@ its hit.  For a list question all hits are shown, each cut to an even share of t
 is one excerpt, since its tags cost as much as a message.
 """
 
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
+from itertools import accumulate, chain, takewhile
 from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import quote
@@ -19,6 +22,7 @@ from memory.sessions.messages import INDEXED, MESSAGES, QUOTABLE
 from models import MessageRow, SessionRow
 from models.messages import PASSAGE, Excerpt, Message, in_zone
 from search_index import Hit
+from search_index.analysis import ENGLISH, Analysis
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 EVEN_TOKENS_MIN = 20  # of one message beside many; less says too little
@@ -28,6 +32,10 @@ TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
 _FRAME = tagged("chat", [""], updated_at=NAMED_DAY.strip())  # what stands around the lines of a session
 _SPEAKER = "12:00 assistant: "  # before the words of a line
+SEARCHED_CHARS = 40_000  # of a long message, in which the part is looked for that an excerpt shows
+_PIECE = re.compile(
+    r"[^.!?。！？\n]{1,200}(?:[.!?。！？\n]+\s*|(?<=\s)|$)|.{1,200}", re.S
+)  # a sentence, or part of one
 Spans = Sequence[tuple[datetime | None, datetime | None]]
 
 _M = MessageRow.__table__.c
@@ -98,7 +106,7 @@ def windows(
     return nearest
 
 
-def make_excerpts(
+def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of it is shown
     window: Mapping[int, LocatedMessage],
     hits: Sequence[Hit],
     *,
@@ -106,18 +114,21 @@ def make_excerpts(
     window_size: int,
     exclude: Collection[int] = (),
     evenly: bool = False,
+    terms: Collection[str] = (),
+    analysis: Analysis = ENGLISH,
 ) -> tuple[Excerpt, ...]:
     """Return excerpts of at most `budget` tokens, as they are quoted, for the loaded `hits`, which are best first.
 
     window: the hits and their neighbours, by id.
     window_size: messages on either side of a hit that are shown with it.
     exclude: ids of messages that are never shown. evenly: cut the hits so that all of them are shown.
+    terms: of the query, by this `analysis`; of a long hit the part is shown that has them.
     """
     best = {hit.message_id: hit for hit in hits if hit.message_id in window}
     most = _even_share([window[message_id] for message_id in best], budget) if evenly else None
     located_by_session: dict[int, list[LocatedMessage]] = {}
     days: dict[int, set[date]] = {}  # on which those were said
-    seen = set(exclude)
+    seen, starts = set(exclude), dict[int, int]()
 
     def worth(message_id: int) -> float:
         size = LINE_TOKENS + min(window[message_id].message.tokens, most or HIT_TOKENS)
@@ -129,7 +140,9 @@ def make_excerpts(
                 continue
             if min(near.message.tokens, most or NEIGHBOUR_TOKENS, NEIGHBOUR_TOKENS) > budget:
                 break  # a line has at least the tokens of its text
-            message = truncate_message(near.message, found=near.message.id in best, most=most)
+            is_found, size = near.message.id in best, min(most or HIT_TOKENS, HIT_TOKENS)
+            start = _start_of(near.message.content, size, terms, analysis) if is_found and terms else 0
+            message = truncate_message(near.message, found=is_found, most=most, start=start)
             line = message_line(message)
             day, on = message.created_at.date(), days.setdefault(near.session_id, set())
             cost = line_tokens(line, first=not on, same_day=on == {day})
@@ -137,6 +150,7 @@ def make_excerpts(
                 break
             budget -= cost
             seen.add(message.id)
+            starts |= {message.id: start} if start else {}
             located_by_session.setdefault(near.session_id, []).append(near._replace(message=message))
             on.add(day)
     excerpts = []
@@ -146,8 +160,9 @@ def make_excerpts(
         if shown_hits := [hit for message_id, hit in best.items() if message_id in ids]:
             hit_ids = tuple(hit.message_id for hit in shown_hits)
             session, title = messages[0].session_id, located[0].title
-            parts = shown_hits[0].score, shown_hits[0].why
-            excerpts.append(Excerpt(session, title, tuple(messages), hit_ids, *parts, message_tokens=most))
+            parts, of_these = (shown_hits[0].score, shown_hits[0].why), {id: starts[id] for id in ids & starts.keys()}
+            shown = Excerpt(session, title, tuple(messages), hit_ids, *parts, message_tokens=most, starts=of_these)
+            excerpts.append(shown)
     return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
 
 
@@ -164,10 +179,37 @@ def _even_share(hits: Sequence[LocatedMessage], budget: int) -> int:
     return HIT_TOKENS
 
 
-def truncate_message(message: Message, *, found: bool, most: int | None = None) -> Message:
-    """Return a message as an excerpt shows it: cut to its budget, larger for one that was `found`, or to `most`."""
+def _start_of(text: str, size: int, terms: Collection[str], analysis: Analysis) -> int:
+    """Return where to begin a text so that `size` tokens of it have most of these terms, rare ones before others.
+
+    It begins with a sentence. Of several parts that are as good it is the first, of neighbours the one in their middle.
+    """
+    if tokens.estimate(text) <= size:
+        return 0
+    pieces = [piece for piece in _PIECE.finditer(text[:SEARCHED_CHARS]) if piece.group().strip()]
+    sizes = [tokens.estimate(piece.group()) for piece in pieces]
+    found = [frozenset(terms).intersection(analysis.terms(piece.group())) for piece in pieces]
+    counts = Counter(chain.from_iterable(found))
+    scores = list[float]()
+    for first in range(len(pieces)):
+        ends = takewhile(lambda end: end <= size, accumulate(sizes[first:]))
+        there = frozenset[str]().union(*(words for words, _ in zip(found[first:], ends, strict=False)))
+        scores.append(sum(1 / counts[word] for word in there))
+    most = max(scores, default=0)
+    if not most or scores[0] == most:
+        return 0
+    begin = scores.index(most)
+    neighbours = sum(1 for _ in takewhile(lambda score: score == most, scores[begin:]))
+    return pieces[begin + neighbours // 2].start()
+
+
+def truncate_message(message: Message, *, found: bool, most: int | None = None, start: int = 0) -> Message:
+    """Return a message as an excerpt shows it: cut to its budget, larger for one that was `found`, or to `most`.
+
+    start: where what is shown begins.
+    """
     usual = HIT_TOKENS if found else NEIGHBOUR_TOKENS
-    content = tokens.truncate(message.content, usual if most is None else min(most, usual))
+    content = tokens.truncate(message.content, usual if most is None else min(most, usual), start)
     return message if content == message.content else message._replace(content=content)
 
 

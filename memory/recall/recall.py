@@ -311,8 +311,16 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         hits = relevance.relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
     summaries, budget = other_sessions.summaries_of_hits(findings.others.of_hits, hits, findings.budget)
-    evenly = findings.plan.is_list_question
-    excerpts = make_excerpts(window, hits, budget=budget, window_size=window_size, exclude=exclude, evenly=evenly)
+    excerpts = make_excerpts(
+        window,
+        hits,
+        budget=budget,
+        window_size=window_size,
+        exclude=exclude,
+        evenly=findings.plan.is_list_question,
+        terms=findings.query.terms if findings.query is not None else (),
+        analysis=analysis_in(engine.settings.search_language),
+    )
     return other_sessions.with_summaries(excerpts, summaries)
 
 

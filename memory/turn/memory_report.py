@@ -184,6 +184,7 @@ def _stored_excerpts(excerpts: Sequence[Excerpt]) -> list[dict[str, Any]]:
             "why": {name: round(part, 4) for name, part in excerpt.why.items()},
             **({"gist": [gist.session_row_id, gist.summary_id, gist.in_full]} if (gist := excerpt.gist) else {}),
             **({"message_tokens": most} if (most := excerpt.message_tokens) else {}),
+            **({"starts": [*excerpt.starts.items()]} if excerpt.starts else {}),
         }
         for excerpt in excerpts
     ]
@@ -275,6 +276,10 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
             session_id, title = shown[0][0].session_id, shown[0][1]
         if shown or gist:
             hits, most = tuple(item["hits"]), item.get("message_tokens")
-            messages = tuple(truncate_message(message, found=message.id in hits, most=most) for message, _ in shown)
+            starts = dict(item.get("starts", ()))
+            messages = tuple(
+                truncate_message(message, found=message.id in hits, most=most, start=starts.get(message.id, 0))
+                for message, _ in shown
+            )
             excerpts.append(Excerpt(session_id, title, messages, hits, item["score"], item["why"], gist, most))
     return tuple(excerpts)
