@@ -135,3 +135,17 @@ def test_conversations_that_begin_with_the_same_examples_are_kept_apart(client, 
     assert [history(client, session)[2] for session in found] == [("user", text) for text in texts]
     reply = history(client, found[0])[-1][1]
     assert session_of(client, [*examples, user(texts[0]), assistant(reply), user("And the tea.")]) == found[0]
+
+
+def test_the_steps_of_an_agent_that_works_in_one_message_are_one_turn(client, model_server):
+    model_server.main.queue(
+        "I need the weather.\nAction: weather", "Final Answer: it is warm.", "Yes.", "It is here, too."
+    )
+    first = "Answer with these tools: weather\n\nQuestion: Is it warm in Lyon?\nThought:"
+    session = session_of(client, [user(first)])
+    step = f"{first} I need the weather.\nAction: weather\nObservation: 21 degrees\nThought:"
+    assert session_of(client, [user(step)]) == session
+    assert prompts(model_server)[-1][-1]["content"].endswith(step), "the step was answered, and not the first again"
+    assert history(client, session) == [("user", "Is it warm in Lyon?"), ("assistant", "Final Answer: it is warm.")]
+    assert session_of(client, [user("Question: Is it warm in Oslo?\nThought:")]) != session
+    assert post(client, [user(step)], None, user="bob").headers["X-Memory-Session-Id"] != session

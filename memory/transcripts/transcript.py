@@ -109,6 +109,11 @@ class Transcript:
         """Return the tokens of the instructions, with those at the end."""
         return sum(tokens.estimate_message(text_of(raw)) for raw in (*self.instructions, *self.after))
 
+    @property
+    def is_filled_in(self) -> bool:
+        """Return whether all of it is a message of the person's, and a program wrote more around their words."""
+        return len(self.messages) == 1 and self.asked not in ("", text_of(self.messages[0].raw))
+
     def whole(self, reply: str) -> str:
         """Return a reply with the words that the client began it with, which some models repeat."""
         return reply if reply.startswith(self.prefill) else self.prefill + reply
