@@ -68,16 +68,17 @@ def test_what_a_person_writes_in_such_a_form_stays_whole(client, words):
     ("call", "found"),
     [
         ("Thought: look.\nAction: weather\nAction Input: {}", "Observation: 21 degrees in Lyon"),
-        ("<code>\nprint(weather())\n</code>", "Observation:\nExecution logs:\n21 degrees"),
+        ("<code>\nprint(weather())\n</code>", [{"type": "text", "text": "Observation:\nExecution logs:\n21 degrees"}]),
         ('{"degrees": "warm"}', "Validation feedback:\ndegrees: no integer\n\nFix the errors and try again."),
     ],
 )
 def test_what_comes_of_a_call_that_is_text_is_the_result_of_a_tool(client, model_server, call, found):
+    words = found if isinstance(found, str) else found[0]["text"]
     model_server.main.queue(call, "It is 21 degrees.")
     complete(client, [user("Is it warm?")])
     messages = [user("Is it warm?"), assistant(call), user(found)]
     complete(client, messages)
-    line = [("user", "Is it warm?"), ("assistant", call), ("tool", found), ("assistant", "It is 21 degrees.")]
+    line = [("user", "Is it warm?"), ("assistant", call), ("tool", words), ("assistant", "It is 21 degrees.")]
     assert history(client, "s") == line
     assert prompts(model_server)[-1][-1] == user(found)
     complete(client, [*messages, assistant("It is 21 degrees."), user("Thanks.")])

@@ -164,7 +164,7 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
     """
     if before is None or before.get("role") != "assistant":
         return message
-    called = str(before.get("content"))
+    called = "\n".join(texts_in(before.get("content")))
     is_result = (
         _begins(message, "user", _FOUND_WRONG)
         or (_begins(message, "user", "Observation:") and _CALLED.search(called) is not None)
