@@ -31,6 +31,9 @@ FILLED_IN = {
     "DSPy, documents": f'[[ ## context ## ]]\n["I own a hotel."]\n\n[[ ## question ## ]]\n{{}}\n\n{FORM}',
     "smolagents": "New task:\n{}",
     "smolagents, next task": "Observation:\nIt is 21 degrees.\nNew task:\n{}",
+    "Open WebUI, documents": "### Task:\nRespond to the user query using the provided context...\n\n<context>\n"
+    '<source id="1">I own a hotel.</source>\n</context>\n\n<attached_files>\n<file name="boats.txt"/>\n'
+    "</attached_files>\n\n{}",
     "Open WebUI": '<attached_files>\n<file name="boats.txt"/>\n</attached_files>\n\n{}',
 }
 OWN = (

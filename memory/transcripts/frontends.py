@@ -110,13 +110,13 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
 
     is_one_of_several: the message has other texts, too, as an agent adds them.
     """
+    if text.startswith(_FOUND):
+        text = text.rpartition(_FOUND_ENDS)[2].strip() or text
     while block := _BLOCK.match(text) or (is_one_of_several and _COMPOUND.match(text)):
         _, end, rest = text.partition(f"</{block[1]}>")
         if not end:
             break
         text = rest.lstrip()
-    if text.startswith(_FOUND):
-        text = text.rpartition(_FOUND_ENDS)[2].strip() or text
     words, _, added = text.partition(_ADDED)
     text = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else text
     if wrapped := _WORDS.fullmatch(text):
