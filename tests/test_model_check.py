@@ -53,7 +53,8 @@ def test_each_model_is_asked_once_and_nothing_is_stored(make_app, model_server, 
 
 def test_a_model_that_fails_fails_the_command_and_the_others_are_asked(make_app, model_server, other):
     model_server.main.default = lambda body: Status(401, {"error": {"message": f"The key {KEY} is wrong."}})
-    model_server.embeddings.default = lambda body: Status(404)
+    none_there = "This server does not support embeddings. Start it with `--embeddings`"  # llama.cpp's
+    model_server.embeddings.default = lambda body: Status(501, {"error": {"message": none_there, "code": 501}})
     app = make_app(
         **at(model_server, openai_api_key=KEY, embeddings="openai"),
         openai_fallback_models=(FallbackModel("spare", other.url),),
@@ -61,7 +62,7 @@ def test_a_model_that_fails_fails_the_command_and_the_others_are_asked(make_app,
     text = told(app, 1)
     assert "main FAILS" in text and "refused the key" in text and "Check OPENAI_API_KEY" in text and KEY not in text
     assert "mini works" in text and "fallback works" in text
-    assert "embeddings FAILS" in text and "OPENAI_EMBEDDING_MODEL" in text
+    assert "embeddings FAILS" in text and f"no such endpoint: {none_there}. Check OPENAI_EMBEDDING_MODEL" in text
 
 
 def test_without_a_model_server_the_built_in_model_is_told(make_app):

@@ -116,7 +116,8 @@ def _check_embedder(embedder: Embedder, address: str) -> ModelCheck:
     try:
         vectors = embedder.embed([QUESTION])
     except EmbeddingUnavailable as error:
-        failed = RecapError("embeddings_unavailable", str(error))
+        cause = error.__context__  # which has the server's own words
+        failed = cause if isinstance(cause, ModelError) else RecapError("embeddings_unavailable", str(error))
         return ModelCheck("embeddings", name, address, time.monotonic() - began, error=failed)
     reply = f"{vectors.shape[1]} numbers a text"
     return ModelCheck("embeddings", name, address, time.monotonic() - began, reply)

@@ -31,8 +31,8 @@ _SENTENCES = {
     "Add credit there, or set OPENAI_API_KEY to another account's key.",
     "model_busy": "The model server takes no more requests at the moment{why}. Try again a little later.",
     "model_loading": "The model server at {address} is still loading the model {model}{why}. Try again in a moment.",
-    "model_not_found": "The model server at {address} does not know the model {model} or has no chat completions "
-    "there{why}. Check {setting} and OPENAI_BASE_URL, which usually ends in /v1.",
+    "model_not_found": "The model server at {address} does not know the model {model}, or has no such "
+    "endpoint{why}. Check {setting} and OPENAI_BASE_URL, which usually ends in /v1.",
     "model_key_refused": "The model server at {address} refused the key (HTTP {status}){why}. Check OPENAI_API_KEY.",
     "model_failed": "The model server at {address} failed (HTTP {status}){why}. Try again in a moment.",
     CONTEXT_EXCEEDED: "The prompt is longer than the model {model} can read in one piece{why}. Recap sends shorter "
@@ -236,7 +236,7 @@ def _code(status: int, fields: Mapping[str, Any], message: str, whole: str) -> s
         IMAGES_REFUSED: status not in (401, 403, 429) and _NO_IMAGES.search(message),
         "model_loading": status not in (401, 403, 404) and _LOADING.search(message),
         "model_busy": status in (429, 498, 529) or "rate_limit_exceeded" in names,
-        "model_not_found": status in (404, 410) or no_endpoint or no_model or no_access,
+        "model_not_found": status in (404, 410, 501) or no_endpoint or no_model or no_access,
         "model_key_refused": status in (401, 403) or _BAD_KEY.search(whole),
         # 408 and 409 are its own timeout or lock. Ollama fails for good at a text whose embedding is no number.
         "model_failed": (status >= 500 and "value: NaN" not in message)
