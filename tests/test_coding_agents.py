@@ -428,6 +428,8 @@ def test_an_agents_request_for_a_summary_is_not_stored(client, model_server):
     asked += [[*talk[:1], talk[1], user(parts("Go on.", text))] for text in SUMMARIES.values()]
     reader = "You are a context summarization assistant. Read a conversation and produce a structured summary of it."
     asked += [[{"role": "system", "content": f"{reader} {DETAILS}"}, user("<conversation>...</conversation>")]]
+    reader = reader.replace("assistant", "agent")  # of OpenCode, which sends the conversation twice
+    asked += [[{"role": "system", "content": f"{reader} {DETAILS}"}, *talk, user("Here is the conversation so far:")]]
     asked += [[*talk, user(f"Provide a concise summary of our conversation so far, with the key decisions. {DETAILS}")]]
     for number, messages in enumerate(asked):
         body = {"model": "recap", "user": "ada", "messages": messages}
@@ -516,6 +518,9 @@ def test_what_a_person_says_in_the_form_of_an_agent_is_stored(client):
         "<my-card>Hello</my-card>\nWhy is it empty?",
         "Please create a detailed summary of our session so far.",
         f"Write a summary of the history of compact cars. {DETAILS}",
+        f"Make a chat page that summarizes a document and shows a short summary of it so far as it goes. {DETAILS}"[
+            :290
+        ],
         f"Write up the conversation with my boss, with a short summary for my wife. {DETAILS}",
         "[Look]",
         [{"type": "text", "text": "[Look]"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}],
@@ -524,7 +529,7 @@ def test_what_a_person_says_in_the_form_of_an_agent_is_stored(client):
     for number, content in enumerate(heard):
         body = {"model": "recap", "messages": [user(content)]}
         good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": f"s{number}"}))
-        text = content if isinstance(content, str) else "[Look]\n[image]" if number == 6 else "Hello."
+        text = content if isinstance(content, str) else "[Look]\n[image]" if number == 7 else "Hello."
         assert stored(client, f"s{number}")[0] == ("user", text)
 
 

@@ -108,6 +108,53 @@ def test_thoughts_go_back_with_the_calls_in_mode_tools(client, model_server):
     assert [one["reasoning_content"] for one in again if "reasoning_content" in one] == [f"{THOUGHT}."]
 
 
+@pytest.mark.parametrize("asks", [True, False])
+def test_programs_of_other_protocols_are_shown_thoughts_if_they_ask(client, model_server, asks):
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"content": "A green one.", "reasoning_content": f"{THOUGHT}.", "tool_calls": [call]}
+    model_server.main.default = lambda body: Json({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    more: Any = {
+        "/v1/messages": {"thinking": {"type": "adaptive"}},
+        "/v1/responses": {"reasoning": {"summary": "auto"}},
+    }
+    for path in more:
+        body = {**BODIES[path](talk("Which fish?")), **(more[path] if asks else {})}
+        whole = client.post(path, json=body).json
+        lines = client.post(path, json={**body, "stream": True}).text.splitlines()
+        sent_events = [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+        if path == "/v1/messages":
+            blocks = whole["content"]
+            begun = [event["content_block"]["type"] for event in sent_events if event["type"] == "content_block_start"]
+            deltas = [event["delta"] for event in sent_events if event["type"] == "content_block_delta"]
+            told = "".join(delta.get("thinking", "") for delta in deltas)
+        else:
+            blocks = whole["output"]
+            begun = [item["item"]["type"] for item in sent_events if item["type"] == "response.output_item.added"]
+            done = [item["item"] for item in sent_events if item["type"] == "response.output_item.done"]
+            assert (
+                [item["type"] for item in done]
+                == begun
+                == [item["type"] for item in sent_events[-1]["response"]["output"]]
+            )
+            told = "".join(event["delta"] for event in sent_events if event["type"].endswith("summary_text.delta"))
+            places = [item["output_index"] for item in sent_events if item["type"] == "response.output_item.added"]
+            assert places == list(range(len(begun)))
+        assert [block["type"] for block in blocks] == begun and len(begun) == (3 if asks else 2)
+        assert told == (f"{THOUGHT}." if asks else "") and (f"{THOUGHT}." in str(blocks[0])) is asks
+    assert THOUGHT not in client.get("/api/sessions").text
+
+
+def test_thoughts_that_a_client_sends_again_are_left_out(client, model_server):
+    kept = {"role": "assistant", "content": [{"type": "thinking", "thinking": THOUGHT, "signature": ""}]}
+    kept["content"].append({"type": "text", "text": "A green one."})
+    body = BODIES["/v1/messages"]([*talk("Which fish?"), kept, *talk("Sure?")])
+    assert client.post("/v1/messages", json=body).status_code == 200
+    for item in ({"type": "reasoning", "id": "rs_1", "summary": []}, {"type": "item_reference", "id": "rs_1"}):
+        answer = client.post("/v1/responses", json=BODIES["/v1/responses"]([*talk("Which fish?"), item]))
+        assert answer.status_code == 200
+    assert THOUGHT not in str([request.body for request in model_server.requests])
+
+
 @pytest.mark.parametrize("path", ["/api/chat", *BODIES])
 def test_a_silent_model_keeps_the_connection_alive(client, model_server, path):
     body = BODIES[path](talk("Hello")) if path in BODIES else {"message": "Hello"}

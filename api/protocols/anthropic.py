@@ -1,12 +1,14 @@
 """Anthropic's Messages: translate its request into a chat completion, and a turn's answer into a message.
 
-Left out are thinking, which depends on the model, and what has no counterpart: `top_k`, `context_management`, tools
-that run at Anthropic, and whatever a later version of its protocol has.
+Whether the model thinks is up to the model server; what it thinks is shown where the request has `thinking`.  Left out
+is what has no counterpart: `top_k`, `context_management`, tools that run at Anthropic, and whatever a later version of
+its protocol has.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from flask import Response
@@ -21,7 +23,7 @@ from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.protocols.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
 from memory.errors import NotFound, RecapError
 from memory.json_values import object_in
-from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
+from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.turn.request import TurnEvent, TurnFinished, TurnStarted
 from models.keys import CHAT
 from models.owners import Usage
@@ -31,6 +33,7 @@ from schemas.fields import PARTS_MAX
 
 _BILLING = "x-anthropic-billing-header:"
 _EFFORTS = {"max": "high", "xhigh": "high"}  # what every model knows that knows efforts
+_THINKING = {"type": "thinking", "thinking": "", "signature": ""}  # nobody signs it, and it need not come back
 _STOP_REASONS = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
 
 
@@ -66,7 +69,10 @@ class MessagesRequest(CountRequest):
         load_default=None,
         about="Recap holds no threads: `create` is ignored, `continue` is answered with the error thread_not_found.",
     )
-    top_k = thinking = cache_control = context_management = service_tier = chat.IGNORED
+    thinking = fields.Dict(
+        load_default=None, about="The answer has what the model thinks, unless its type is `disabled`."
+    )
+    top_k = cache_control = context_management = service_tier = chat.IGNORED
 
     @post_load
     def _as_chat(self, body: dict[str, Any], **_: Any) -> ChatBody:
@@ -88,7 +94,8 @@ class MessagesRequest(CountRequest):
             "reasoning_effort": _EFFORTS.get(effort, effort) if isinstance(effort, str) else None,
             "user": person,
         }
-        return ChatBody({**chat.given(parameters), "stream": body["stream"]}, metadata, session)
+        thinks = (body["thinking"] or {"type": "disabled"}).get("type") != "disabled"
+        return ChatBody({**chat.given(parameters), "stream": body["stream"]}, metadata, session, thinks)
 
 
 def _parameters(body: Object) -> dict[str, Any]:
@@ -276,12 +283,15 @@ class MessageEncoder:
 
     named_events = True
 
-    def __init__(self, started: TurnStarted) -> None:
+    def __init__(self, started: TurnStarted, *, shows_thoughts: bool) -> None:
         self._id = chat.answer_id("msg", started)
         self._model = started.model
+        self._shows_thoughts = shows_thoughts
 
     def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
-        text = [{"type": "text", "text": end.reply}] if end.reply else []
+        thoughts = chat.thoughts_in(before) if self._shows_thoughts else ""
+        text = [{**_THINKING, "thinking": thoughts}] if thoughts else []
+        text += [{"type": "text", "text": end.reply}] if end.reply else []
         content = [*text, *({**_block(call), "input": object_in(call.arguments) or {}} for call in end.calls)]
         stopped = {"stop_reason": _STOP_REASONS.get(end.finish_reason, "end_turn"), "stop_sequence": None}
         return {**self._message(end.model, content), **stopped, "usage": _usage(end.usage.spent), **chat.written(end)}
@@ -293,6 +303,8 @@ class MessageEncoder:
         for part in turn:
             if isinstance(part, TextDelta):
                 yield from blocks.add({"type": "text", "text": ""}, {"type": "text_delta", "text": part.text})
+            elif isinstance(part, Thought) and self._shows_thoughts and not part.withdraws:
+                yield from blocks.add(_THINKING, {"type": "thinking_delta", "thinking": part.text})
             elif isinstance(part, RawChunk):
                 for piece in first.pieces(part):
                     assert first.call is not None
@@ -374,7 +386,8 @@ def create_message(body: ChatBody) -> Response:
     and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`. The key may
     also be sent as x-api-key. What has no counterpart in a chat completion is left out, and X-Memory-Left-Out names it.
     """
-    return chat.answer(chat.turn_request(body.parameters, body.metadata, body.agent_session), MessageEncoder)
+    turn = chat.turn_request(body.parameters, body.metadata, body.agent_session)
+    return chat.answer(turn, partial(MessageEncoder, shows_thoughts=body.shows_thoughts))
 
 
 class TokenCount(Schema):

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -24,10 +24,10 @@ from api.streaming import ReplyEncoder, answer_turn
 from config.parsers import zone_of
 from memory import tokens
 from memory.errors import InvalidRequest
-from memory.llm import RawChunk, ToolCall
+from memory.llm import RawChunk, Thought, ToolCall
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
-from memory.turn.request import TurnFinished, TurnRequest, TurnStarted
+from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from schemas import fields
 from schemas.fields import ID, PARTS_MAX
 from schemas.memory_report import WRITTEN
@@ -39,12 +39,13 @@ Object = Mapping[str, Any]
 class ChatBody:
     """Request as the `parameters` of a chat completion, and the `metadata`, which no model server gets.
 
-    agent_session: named beside the person by an agent.
+    agent_session: named beside the person by an agent. shows_thoughts: the answer has what the model thought.
     """
 
     parameters: dict[str, Any]
     metadata: Any = None
     agent_session: str = ""
+    shows_thoughts: bool = False
 
 
 PASSED_ON = fields.Raw(load_default=None, about="Passed on.")
@@ -153,6 +154,11 @@ class FirstCall:
     def others(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Return the calls of a finished turn that have not been told yet."""
         return [call for call in calls if self.call is None or call.id != self.call.id]
+
+
+def thoughts_in(events: Iterable[TurnEvent]) -> str:
+    """Return what the model thought, but for words that were taken for its reply's before."""
+    return "".join(part.text for part in events if isinstance(part, Thought) and not part.withdraws)
 
 
 def given(parameters: Object) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from schemas.shapes import Open
 
 _ROLES = ("user", "assistant", *INSTRUCTING)
 _WORDS = ("text", "input_text", "output_text")
+REASONING = "rs_"  # begins the id of what the model thought, which nobody keeps
 CONVERSATION = "conv_"  # begins the id of a session that was made as a conversation
 _OF_CONVERSATION = re.compile(rf"msg_[0-9]+_({CONVERSATION}[0-9a-f]{{32}})")  # the id of a message in one
 
@@ -54,14 +55,15 @@ def messages_of(items: Any, field: str = "input") -> list[dict[str, Any]]:
             output = _words(item.get("output"), f"{place}.output")
             messages.append({"role": "tool", "tool_call_id": chat.string(item, "call_id", place), "content": output})
         else:
-            _pass_over(kind, place)
+            _pass_over(item, kind, place)
     return messages
 
 
-def _pass_over(kind: str, place: str) -> None:
-    if kind == "item_reference":
+def _pass_over(item: Object, kind: str, place: str) -> None:
+    is_reasoning = kind == "reasoning" or str(item.get("id")).startswith(REASONING)
+    if kind == "item_reference" and not is_reasoning:
         raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
-    if kind != "reasoning":
+    if not is_reasoning:
         chat.leave_out(place, kind)
 
 

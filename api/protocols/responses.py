@@ -8,6 +8,7 @@ meaning is refused: references to other items, `background`.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import dropwhile
 from typing import Any
 
@@ -19,10 +20,17 @@ from api.protocols import client_requests as chat
 from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.protocols.conversations import find_conversation
 from api.protocols.openai import STREAM, OpenRequest, openai_error
-from api.protocols.response_items import CONVERSATION, conversation_in, message_item, messages_of, output_text
+from api.protocols.response_items import (
+    CONVERSATION,
+    REASONING,
+    conversation_in,
+    message_item,
+    messages_of,
+    output_text,
+)
 from memory.errors import NotFound, RecapError
 from memory.json_values import object_in
-from memory.llm import RawChunk, TextDelta, ToolCall, Waiting
+from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.transcript import INSTRUCTING
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from memory.turn.turns import TurnHistory
@@ -154,6 +162,7 @@ class ResponseRequest(OpenRequest):
             previous=previous,
             conversation=body["conversation"]["id"] if body["conversation"] is not None else None,
             listed=conversation_in(items),
+            shows_thoughts=body["store"] is False or (body["reasoning"] or {}).get("summary") is not None,
             store=body["store"] is not False or request.headers.get("originator", "").startswith(CODEX),
             custom=frozenset(tool["name"] for tool in body["tools"] or () if tool.get("type") == "custom"),
             repeated={**UNSET, **chat.given({name: body[name] for name in UNSET})},
@@ -230,19 +239,32 @@ class ResponseObject(Open):
 
 
 class ResponseEncoder:
-    """Encode a turn's answer as a response: a message if there are words, then the calls of functions."""
+    """Encode a turn's answer as a response: thoughts, a message if there are words, then the calls of functions.
+
+    shows_thoughts: asked for, or the client keeps all items itself.
+    """
 
     named_events = True
 
-    def __init__(self, started: TurnStarted, repeated: Mapping[str, Any], custom: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        started: TurnStarted,
+        repeated: Mapping[str, Any],
+        custom: Collection[str] = (),
+        *,
+        shows_thoughts: bool = False,
+    ) -> None:
         self._id = chat.answer_id("resp", started)
         self._started = started
         self._repeated = repeated
         self._custom = custom
+        self._shows_thoughts = shows_thoughts
         self._events = 0
 
     def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
-        output = [self._message(end.reply)] if end.reply else []
+        thoughts = chat.thoughts_in(before) if self._shows_thoughts else ""
+        output = [self._reasoning(thoughts)] if thoughts else []
+        output += [self._message(end.reply)] if end.reply else []
         output += map(self._call, end.calls)
         reason = _INCOMPLETE.get(end.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}
@@ -253,35 +275,70 @@ class ResponseEncoder:
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._event("created", response=self._response("in_progress"))
         yield self._event("in_progress", response=self._response("in_progress"))
-        text, first = "", FirstCall()
-        place = {"output_index": 0, "content_index": 0, "item_id": self._message("")["id"]}
+        thoughts, text, first = list[Thought](), "", FirstCall()
         for part in turn:
-            if isinstance(part, TextDelta) and first.call is None:  # words after a call stand in the last event alone
-                if not text:
-                    item = {**self._message(""), "content": [], "status": "in_progress"}
-                    yield self._event("output_item.added", output_index=0, item=item)
-                    yield self._event("content_part.added", **place, part=output_text(""))
+            if isinstance(part, Thought) and self._shows_thoughts and not (part.withdraws or text or first.call):
+                yield from self._thought(part, is_first=not thoughts)
+                thoughts.append(part)
+            elif isinstance(part, TextDelta) and first.call is None:  # words after a call stand in the last event alone
+                yield from self._words(part, 1 if thoughts else 0, is_first=not text)
                 text += part.text
-                yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
             elif isinstance(part, RawChunk):
-                yield from self._pieces(part, first, 1 if text else 0)
+                yield from self._pieces(part, first, bool(thoughts) + bool(text))
             elif isinstance(part, Waiting):
                 yield None
             elif isinstance(part, TurnFinished):
+                if thoughts:
+                    yield from self._end_thoughts(self._reasoning(chat.thoughts_in(thoughts)))
                 if text:
-                    yield self._event("output_text.done", **place, text=text, logprobs=[])
-                    yield self._event("content_part.done", **place, part=output_text(text))
-                    yield self._event("output_item.done", output_index=0, item=self._message(text))
+                    yield from self._end_words(text, 1 if thoughts else 0)
                 rest = first.others(part.calls)
-                for index, call in enumerate(part.calls, 1 if text else 0):
+                for index, call in enumerate(part.calls, bool(thoughts) + bool(text)):
                     yield from self._calls(index, call, has_begun=call not in rest)
-                response = self.encode(part)
+                response = self.encode(part, thoughts)
                 yield self._event(response["status"], response=response)
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
         detail = openai_error(error)[0]["error"]
         code = detail["code"] or detail["type"]
         return self._event("failed", response=self._response("failed", error={**detail, "code": code}))
+
+    def _words(self, part: TextDelta, index: int, *, is_first: bool) -> Iterator[Mapping[str, Any]]:
+        item = {**self._message(""), "content": [], "status": "in_progress"}
+        place = {"output_index": index, "content_index": 0, "item_id": item["id"]}
+        if is_first:
+            yield self._event("output_item.added", output_index=index, item=item)
+            yield self._event("content_part.added", **place, part=output_text(""))
+        yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
+
+    def _end_words(self, text: str, index: int) -> Iterator[Mapping[str, Any]]:
+        item = self._message(text)
+        place = {"output_index": index, "content_index": 0, "item_id": item["id"]}
+        yield self._event("output_text.done", **place, text=text, logprobs=[])
+        yield self._event("content_part.done", **place, part=output_text(text))
+        yield self._event("output_item.done", output_index=index, item=item)
+
+    def _thought(self, part: Thought, *, is_first: bool) -> Iterator[Mapping[str, Any]]:
+        item = self._reasoning("")
+        place = {"output_index": 0, "item_id": item["id"], "summary_index": 0}
+        if is_first:
+            yield self._event("output_item.added", output_index=0, item={**item, "summary": []})
+            yield self._event("reasoning_summary_part.added", **place, part=item["summary"][0])
+        yield self._event("reasoning_summary_text.delta", **place, delta=part.text)
+
+    def _end_thoughts(self, item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        place = {"output_index": 0, "item_id": item["id"], "summary_index": 0}
+        (summary,) = item["summary"]
+        yield self._event("reasoning_summary_text.done", **place, text=summary["text"])
+        yield self._event("reasoning_summary_part.done", **place, part=summary)
+        yield self._event("output_item.done", output_index=0, item=item)
+
+    def _reasoning(self, text: str) -> dict[str, Any]:
+        return {
+            "type": "reasoning",
+            "id": f"{REASONING}{self._id}",
+            "summary": [{"type": "summary_text", "text": text}],
+        }
 
     def _pieces(self, chunk: RawChunk, first: FirstCall, index: int) -> Iterator[Mapping[str, Any]]:
         for piece in first.pieces(chunk):
@@ -424,4 +481,5 @@ def create_response(body: ResponseBody) -> Response:
     turn = _in_session(chat.turn_request(body.parameters, body.metadata), body)
     if not body.store:
         turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, bypass=True))
-    return chat.answer(turn, lambda started: ResponseEncoder(started, body.repeated, body.custom))
+    encoder = partial(ResponseEncoder, repeated=body.repeated, custom=body.custom, shows_thoughts=body.shows_thoughts)
+    return chat.answer(turn, encoder)

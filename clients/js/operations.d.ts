@@ -1405,7 +1405,7 @@ export declare class Operations {
   /** Classify texts with the model server. */
   moderate(options?: { [more: string]: any }): Promise<any>;
   /** Chat as with Anthropic, and be remembered. */
-  createMessage(messages: (Record<string, any>)[], max_tokens: number, options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; metadata?: Record<string, any> | null; output_config?: Record<string, any> | null; stop_sequences?: any; temperature?: any; top_p?: any; thread?: Record<string, any> | null; top_k?: any; thinking?: any; cache_control?: any; context_management?: any; service_tier?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<AnthropicMessage>;
+  createMessage(messages: (Record<string, any>)[], max_tokens: number, options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; metadata?: Record<string, any> | null; output_config?: Record<string, any> | null; stop_sequences?: any; temperature?: any; top_p?: any; thread?: Record<string, any> | null; thinking?: Record<string, any> | null; top_k?: any; cache_control?: any; context_management?: any; service_tier?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<AnthropicMessage>;
   /** Estimate the tokens of a request. */
   countTokens(messages: (Record<string, any>)[], options?: { model?: string | null; system?: any; tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; [more: string]: any }): Promise<TokenCount>;
   /** Ask for a response as from OpenAI, and be remembered. */

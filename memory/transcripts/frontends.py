@@ -75,7 +75,10 @@ SUMMARY_CHARS = 300  # that a program's request for a summary has at least
 _SUMMARIZE = (
     re.compile(r"\bsummar", re.IGNORECASE),
     re.compile(r"\b(conversation|session|chat|another LLM)\b", re.IGNORECASE),
-    re.compile(r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|summari[sz]ation assistant)\b", re.IGNORECASE),
+    re.compile(
+        r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|context summari[sz]ation|internal chat history)\b",
+        re.IGNORECASE,
+    ),
 )
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
