@@ -214,9 +214,6 @@ class Candidates(Columns):
     session_lengths: Floats
     near_count: Floats
 
-    def __len__(self) -> int:
-        return len(self.ids)
-
     @classmethod
     def of(cls, segments: Sequence[Segment], hidden: NDArray[np.bool_]) -> Self:
         """Return the messages of all segments but the `hidden` ones, as if these had never been said."""
@@ -276,7 +273,7 @@ class Candidates(Columns):
             term_of_form = np.array([*range(len(terms)), *map(terms.index, forms.values())])[known]
             numbers, term_of = np.unique(term_of_form, return_inverse=True)
             terms_of = term_of[terms_of]
-            first = np.unique(terms_of * len(self) + self.posting_rows[at], return_index=True)[1]
+            first = np.unique(terms_of * len(self.ids) + self.posting_rows[at], return_index=True)[1]
             terms_of, at = terms_of[first], at[first]
             doc_freqs = np.bincount(terms_of)
         return Postings(terms_of, self.posting_rows[at], self.counts[at].astype(float), doc_freqs, numbers)

@@ -288,7 +288,7 @@ class SearchIndex:
 
     def _best(self, prepared: PreparedQuery, candidates: Candidates, accepted: set[int] | None) -> list[Hit]:
         """Rank candidates.  accepted: ids that pass the query's operators; None: it has none."""
-        if not len(candidates):
+        if not len(candidates.ids):
             return []
         query = prepared.query
         context = self._context(prepared, candidates)

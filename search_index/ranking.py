@@ -83,7 +83,7 @@ class ScoringContext:
         has_windows: the profile looks at neighbours.
         """
         self.candidates, self.preferences = candidates, preferences
-        self.postings, self.term_count, count = candidates.postings(terms, forms), len(terms), len(candidates)
+        self.postings, self.term_count, count = candidates.postings(terms, forms), len(terms), len(candidates.ids)
         self._content, self._calibration = content, calibration
         self.has_near = calibration is not None and candidates.vector_count > 0
         term, rows, counts, doc_freqs, known = self.postings

@@ -310,7 +310,8 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
         hits = relevance.relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
-    summaries, budget = other_sessions.summaries_of_hits(findings.others.of_hits, hits, findings.budget)
+    of_hits, budget = findings.others.of_hits, findings.budget
+    summaries, budget = other_sessions.summaries_of_hits(of_hits, hits, budget) if of_hits else ([], budget)
     excerpts = make_excerpts(
         window,
         hits,
@@ -321,7 +322,7 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         terms=findings.query.terms if findings.query is not None else (),
         analysis=analysis_in(engine.settings.search_language),
     )
-    return other_sessions.with_summaries(excerpts, summaries)
+    return other_sessions.with_summaries(excerpts, summaries) if summaries else excerpts
 
 
 def _near_enough(

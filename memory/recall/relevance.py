@@ -173,12 +173,9 @@ def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
 
 def without_bare_replies(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
     """Return the hits without short replies that have no word of the message: only what is beside them was found."""
-
-    def is_bare(hit: Hit) -> bool:
-        message = window[hit.message_id].message
-        return message.role == "assistant" and len(message.content) <= BARE_CHARS and hit.own < A_WORD
-
-    return [hit for hit in hits if not (is_bare(hit) and hit.near < NEAR_ENOUGH)]
+    replies = ((message_id, near.message) for message_id, near in window.items() if near.message.role == "assistant")
+    short = {message_id for message_id, reply in replies if len(reply.content) <= BARE_CHARS}
+    return [hit for hit in hits if hit.message_id not in short or hit.own >= A_WORD or hit.near >= NEAR_ENOUGH]
 
 
 def without_questions(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:

@@ -12,7 +12,7 @@ Invariants:
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -222,7 +222,8 @@ class MessageReading:
         words = self.keywords
         if words and (points_back or self.is_elsewhere) and self._place is not None:
             words = [word for word in words if word not in self._place[0]]
-        return _is_vague(words) and (points_back or (bool(words) and (self.names_oneself or self.is_elsewhere)))
+        refers = points_back or (bool(words) and (self.names_oneself or self.is_elsewhere))
+        return refers and _VAGUE.issuperset(map(str.casefold, words))
 
     @cached_property
     def is_personal(self) -> bool:
@@ -240,7 +241,8 @@ class MessageReading:
         text = self.message
         for time in reversed(self.times):
             text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
-        return _is_vague(each_keyword(self.analysis.asked(text), self.analysis))
+        words = each_keyword(self.analysis.asked(text), self.analysis)
+        return _VAGUE.issuperset(map(str.casefold, words))
 
 
 def warm_up() -> None:
@@ -270,10 +272,6 @@ def stands_alone(question: str, analysis: Analysis) -> bool:
         return False
     pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
     return all(has_keyword(question[: pronoun.start()], analysis) for pronoun in pronouns)
-
-
-def _is_vague(words: Iterable[str]) -> bool:
-    return all(word.casefold() in _VAGUE for word in words)
 
 
 def _names_month(phrase: str) -> bool:
