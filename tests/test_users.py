@@ -159,6 +159,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied():
     }
     assert kept == {
         ("memory/access/keys.py", "@functools.lru_cache(maxsize=64)"),  # where requests come from
+        ("memory/languages/__init__.py", "@cache"),  # analyses of languages
         ("api/limits.py", "@functools.lru_cache(maxsize=64)"),  # the same
         ("memory/llm/registry.py", "self._named = lru_cache(CHOSEN_MAX)(self._make)"),
         ("memory/job_statements.py", "@lru_cache"),  # statements for kinds of jobs
