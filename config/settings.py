@@ -306,7 +306,8 @@ class Settings(BaseModel):
     each search. A call that fails or takes longer than a second changes nothing."""
 
     fact_tokens: int = Field(300, ge=0)
-    """Tokens of facts in a prompt. At most half of them are in its prefix."""
+    """Tokens of facts in a prompt: half of them in its prefix, half beside the message, or as many as in all beside a
+    message in another language than SEARCH_LANGUAGE."""
 
     example_tokens: int = Field(400, ge=0)
     """Tokens of examples in a prompt, if any are like the message: the three most similar, or fewer. Small talk gets

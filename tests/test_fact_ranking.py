@@ -118,6 +118,14 @@ def test_use_is_counted_where_a_fact_goes_with_the_message(model_app):
     assert [fact["score"]["use"] > 0 for fact in facts] == [fact["text"] == "Likes tea" for fact in facts]
 
 
+def test_beside_a_message_in_another_language_than_the_search_more_facts_are_shown():
+    """Where no word is shared, nothing tells which are meant."""
+    texts = [f"Trabalha no hospital {place}, com a equipa da noite" for place in ("Norte", "Sul", "Este", "Oeste")]
+    facts = [held(number, text) for number, text in enumerate(texts, 1)]
+    shown = [ranking().for_message(facts, message, 100, NOW) for message in ("Amanhã tenho plantão?", "Am I on?")]
+    assert list(map(len, shown)) == [4, 2]
+
+
 def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app):
     """A message in another language gets facts with which it can share no word."""
     client, german = model_app.test_client(), "Die Bänke gehen am Freitag an den Wirt"

@@ -10,6 +10,7 @@ from tests.knowledge import digest_of, fact
 from tests.model_server import ToolCalls, prompts
 from tests.openai import complete, failed, post, talk
 from tests.recall import talker
+from tests.test_mcp import told
 
 SATURDAY_EVENING = datetime(2026, 11, 29, 1, 30, tzinfo=UTC)  # in New York, where it is 20:30
 NEW_YORK = "America/New_York"
@@ -103,6 +104,17 @@ def test_a_client_names_the_zone_in_a_header(start, model_server):
         assert now_in_prompt(model_server) == "2026-11-28 20:30 America/New_York, Saturday"
     wrong = post(client, talk("Hello."), "w", headers={"X-Memory-Timezone": "Mars"}, user="ada")
     assert "There is no time zone called 'Mars'" in failed(wrong, 400)["message"]
+
+
+def test_the_memory_block_has_the_zone_of_the_persons_latest_conversation(start):
+    client = start()
+    chat(client, "Hello.", session_id="s", user_id="ada", timezone=NEW_YORK)
+    good(client.post("/api/facts", json={"text": "Sails tomorrow", "user_id": "ada"}))
+    message = "When do I sail?"
+    blocks = [good(client.post("/api/recall", json={"message": message, "user_id": "ada"}))["block"]]
+    blocks.append(told(client, "recall", message=message)[1])
+    for block in blocks:
+        assert "Sails tomorrow" in block and 'now="2026-11-28 20:30 America/New_York, Saturday"' in block
 
 
 def test_a_model_may_copy_the_present_into_a_search(start, model_server):

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC
 from typing import Any
 from urllib.parse import quote
 
@@ -98,7 +97,10 @@ class Topic(Input):
 
 class RecalledMessage(Input):
     message = fields.Text(required=True, about="What the person says, in their own words.")
-    timezone = fields.TimeZone(load_default=UTC, about='The zone of words like "yesterday", as Europe/Tallinn.')
+    timezone = fields.TimeZone(
+        load_default=None,
+        about='The zone of words like "yesterday", as Europe/Tallinn; if left out, that of their latest conversation.',
+    )
 
 
 class Place(Paged):

@@ -25,7 +25,10 @@ MESSAGE_CHARS = 2_000  # of a message whose meaning is compared
 
 
 class Ranking:
-    """Scores facts, and chooses those that fit a budget: half of it is for the prefix, half for the message."""
+    """Scores facts, and chooses those that fit a budget: half of it is for the prefix, half for the message.
+
+    For a message in another language than SEARCH_LANGUAGE it is all of it.
+    """
 
     def __init__(self, settings: Settings, nearness: Nearness | None = None) -> None:
         """Without `nearness` facts are compared with a message by their words alone."""
@@ -61,7 +64,7 @@ class Ranking:
         """
         query = self._words(message) if facts else frozenset()
         languages_of = self._analysis.likely_languages
-        languages = frozenset(languages_of(message) if facts and not is_personal else ())
+        languages = frozenset(languages_of(message) if facts else ())
         is_foreign = bool(languages) and self._analysis.language not in languages
         ranked = [
             (fact, self._score(fact, query, like, now))
@@ -77,7 +80,8 @@ class Ranking:
             key=lambda pair: (pair[0].id in first, pair[0].pinned, pair[1].relevance, pair[1].total, pair[0].id),
             reverse=True,
         )
-        return _within(budget - budget // 2, ranked)
+        # In other languages than that of the search only shared words tell facts apart, so more of them are shown.
+        return _within(budget if is_foreign else budget - budget // 2, ranked)
 
     def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """Return the facts to show within `budget` tokens, best first, each with its score.
