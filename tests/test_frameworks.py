@@ -29,6 +29,7 @@ FILLED_IN = {
     "CrewAI, without tools": "\nCurrent Task: {}\n\nProvide your complete response:",
     "DSPy": f"[[ ## question ## ]]\n{{}}\n\n{FORM}",
     "DSPy, documents": f'[[ ## context ## ]]\n["I own a hotel."]\n\n[[ ## question ## ]]\n{{}}\n\n{FORM}',
+    "Instructor": "{}\n\nReturn the correct JSON response within a ```json codeblock. not the JSON_SCHEMA",
     "smolagents": "New task:\n{}",
     "smolagents, next task": "Observation:\nIt is 21 degrees.\nNew task:\n{}",
     "Open WebUI, documents": "### Task:\nRespond to the user query using the provided context...\n\n<context>\n"
@@ -44,6 +45,8 @@ OWN = (
     "Answer my mail about the documents:\nHi Tom,\nrequest: please send the papers\nThanks",
     "I have a query regarding information on my plan.\nInput: the date is May.",
     "Fill in my form. I am Ann, 42.\nName:\nAge:",
+    "Make a table of it.\n\nReturn it as JSON in a code block.",
+    "1 validation error: what does it mean?",
     "Validation feedback: the form takes no umlauts.",
 )
 
@@ -72,6 +75,10 @@ def test_what_a_person_writes_in_such_a_form_stays_whole(client, words):
     [
         ("Thought: look.\nAction: weather\nAction Input: {}", "Observation: 21 degrees in Lyon"),
         ("<code>\nprint(weather())\n</code>", [{"type": "text", "text": "Observation:\nExecution logs:\n21 degrees"}]),
+        (
+            '{"degrees": "warm"}',
+            '1 validation error:\n```json\n[{"loc": ["degrees"]}]\n```\n\nFix the errors and try again.',
+        ),
         ('{"degrees": "warm"}', "Validation feedback:\ndegrees: no integer\n\nFix the errors and try again."),
     ],
 )

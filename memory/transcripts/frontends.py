@@ -49,11 +49,14 @@ _GOES_ON = re.compile(_LABEL)
 _FIELD = re.compile(
     rf"^{_PERSONS}\s*(\S.*?)(?=\n{_PERSONS}|\n</"
     r"|\n[ \t#*]*(?:context|documents|(?:\w+ )?answer|thought|action|ai|assistant|chatbot|response):"
-    rf"|\n[ \t]*\n(?:(?-i:{_LABEL})|\[\[ ## |Respond with |Begin!)|\n(?-i:{_LABEL})\Z|\Z)",
+    rf"|\n[ \t]*\n(?:(?-i:{_LABEL})|\[\[ ## |Begin!)|\n(?-i:{_LABEL})\Z|\Z)",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
 _CALLED = re.compile(r"^Action:|^Calling tools:|<code>|^```", re.MULTILINE)
-_FOUND_WRONG = ("Validation feedback:", "Validation Error found:", "Correct your JSON ONLY RESPONSE")
+_FOUND_WRONG = re.compile(
+    r"Validation (?:feedback|Error found):|Correct your JSON ONLY RESPONSE|[0-9]{1,3} validation errors?:\n```"
+)
+_REMINDER = re.compile(r"(?:Return|Respond)\b.*\b(?:output fields|order of fields|JSON_SCHEMA)\b")
 _EXAMPLE_ENDS = "I switched to a new code base. Please don't consider the above files"
 _FILES = (
     *("I am not sharing any files", "I am not sharing the full contents", "Don't try and edit any existing code"),
@@ -124,6 +127,9 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
     text = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else text
     if wrapped := _WORDS.fullmatch(text):
         text = wrapped[2]
+    prompt, _, end = text.strip().rpartition("\n\n")
+    if prompt and _REMINDER.match(end):
+        text = prompt
     prompt = text.strip()
     before, _, last_line = prompt.rpartition("\n")
     if _FILLED_IN.match(prompt) or (before and _GOES_ON.fullmatch(last_line)):
@@ -169,7 +175,7 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
         return message
     called = "\n".join(texts_in(before.get("content")))
     is_result = (
-        _begins(message, "user", _FOUND_WRONG)
+        (message.get("role") == "user" and any(map(_FOUND_WRONG.match, texts_in(message.get("content")))))
         or (_begins(message, "user", "Observation:") and _CALLED.search(called) is not None)
         or (message.get("role") == "system" and called.rstrip().endswith("```"))
     )
