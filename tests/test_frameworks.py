@@ -112,6 +112,14 @@ def test_a_program_s_own_request_changes_nothing_of_its_chat(client, text):
     assert history(client, "chat") == before and len(sessions(client)) == 1
 
 
+def test_a_question_put_to_stand_alone_before_a_search_is_asked_once(client):
+    order = "Given a chat history and the latest user question, formulate a standalone question. Do NOT answer it."
+    history_sent = talk("My boat is blue.", "Noted.", "Where is it?")
+    complete(client, history_sent[:1])
+    complete(client, [{"role": "system", "content": order}, *history_sent])
+    assert [words for role, words in history(client, "s") if role == "user"] == ["My boat is blue."]
+
+
 def session_of(client, messages):
     return post(client, messages, None, user="ada").headers["X-Memory-Session-Id"]
 

@@ -95,7 +95,7 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
         "<role> Context Extraction Assistant </role>",
         "<messages>",
     ),  # of LangChain, when it summarises an agent's history
-    ("Given ", " to be a standalone question"),  # of LangChain, LlamaIndex and what is made with them, before a search
+    ("Given ", " a standalone question"),  # of LangChain, LlamaIndex and what is made with them, before a search
     ("Given the following... please reply with a short summary", "words in length"),  # of Continue
     ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
     ("CRITICAL: Respond with TEXT ONLY.", "create a detailed summary of the conversation"),  # of Claude Code, then
