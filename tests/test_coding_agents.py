@@ -442,6 +442,7 @@ NOTES = {  # how a conversation goes on after that
     "Claude Code": "This session is being continued from a previous conversation that ran out of context. The summary",
     "Codex": "Another language model started to solve this problem and produced a summary of its thinking process.",
     "pi": "The conversation history before this point was compacted into the following summary:",
+    "Qwen Code": "<state_snapshot>\n    <overall_goal>Know the cat.</overall_goal>\n</state_snapshot>",
     "Copilot": "The conversation history has been summarized to free up context.",
 }
 
@@ -484,10 +485,12 @@ def test_an_agents_summary_is_not_the_persons_words_and_its_session_goes_on(mode
         good(answer)
         return str(answer.headers["X-Memory-Session-Id"])
 
-    model_server.main.queue("Noted.", "A grey one.", "I went on.")
-    first = send(begun[0])
-    send(*begun, later[0])
-    assert send(user(NOTES["pi"]), *later, user("Go on.")) == first and stored(client, first) == talk
+    answer = {"role": "assistant", "content": "Got it. Thanks for the additional context!"}
+    for note in ([user(NOTES["pi"])], [user(NOTES["Qwen Code"]), answer]):
+        model_server.main.queue("Noted.", "A grey one.", "I went on.")
+        first = send(begun[0])
+        send(*begun, later[0])
+        assert send(*note, *later, user("Go on.")) == first and stored(client, first) == talk
 
     model_server.main.queue("I went on.", "So I did.")
     first = send(user(NOTES["Copilot"]), user("Go on."))

@@ -27,12 +27,16 @@ _WORDS = re.compile(r"\s*<(user_(?:message|query|input))\b[^<>]*>\s*(.*?)\s*</\1
 _FILE = "# AGENTS.md instructions"
 _SETUP = re.compile(r"This is the [\w -]+\. We are setting up the context for our chat\.")
 _NOTE = re.compile(r"\s*(\[Request interrupted by user[^\]]*\]|Continue from where you left off\.)\s*")
-_ANSWERS = ("Got it. Thanks for the context!", "No response requested.")
+_ANSWERS = (
+    *("Got it. Thanks for the context!", "Got it. Thanks for the additional context!"),
+    "No response requested.",
+)
 _SUMMARY = (  # how a message begins that stands in the place of what was said before
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted",
     "The conversation history has been summarized",
+    *("<state_snapshot>", "<scratchpad>"),
 )
 _FOUND, _FOUND_ENDS = "### Task:\nRespond to the user query using the provided context", "</context>"
 _ADDED, _ADDED_ENDS = "<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"
