@@ -328,8 +328,9 @@ class OpenAIModel:
                 self._retries.failed(error)
             if began or pause is None:
                 raise error
-            if tries == PLAIN_AFTER and error.code == "model_failed":  # perhaps at its own calls or JSON
-                form, is_lesson = replace(form, tools=False, json_mode="text"), False
+            if tries == PLAIN_AFTER and error.code == "model_failed":  # perhaps at its own calls, JSON or stream
+                form = replace(form, tools=False, json_mode="text", streams=bool(form.streams))
+                is_lesson = False
             yield from _wait(pause, request)
 
     def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:

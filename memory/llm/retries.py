@@ -19,7 +19,7 @@ DOWN_SECONDS = {
 """For so many seconds a model that failed is asked after its fallbacks. Other failures say nothing about the next."""
 
 TRIES_MAX = 3  # of one request
-PLAIN_AFTER = TRIES_MAX - 1  # failed tries; the next goes without tools and JSON mode, where the server may fail
+PLAIN_AFTER = TRIES_MAX - 1  # failed tries; the next goes without tools, JSON mode and stream, where a server may fail
 PAUSE_SECONDS_MAX = 5.0  # a server that asks for a longer one is reported
 BACKOFF_SECONDS_MAX = 1.0
 LOADING_SECONDS = 60.0  # that an answer waits for a model that its server loads; at most half of MODEL_TIMEOUT

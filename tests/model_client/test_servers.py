@@ -316,6 +316,15 @@ def test_a_server_that_fails_twice_at_tools_or_a_schema_is_asked_without_them(se
     assert len(server.requests) == 6 and model.supports_tools
 
 
+def test_a_server_that_fails_twice_at_streams_is_asked_for_the_whole_answer(server, model):
+    """As Portkey's gateway 1.15 does."""
+    broken = Status(500, {"status": "failure", "message": "Something went wrong"})
+    server.main.default = lambda body: broken if body["stream"] else "Hi."
+    for _ in range(2):
+        assert complete(model, ask(stream=True))[0] == "Hi."
+    assert [request.body["stream"] for request in server.requests] == [True, True, False] * 2
+
+
 UNPARSED = {"code": 500, "message": "The model produced output that does not match the expected peg-native format"}
 
 
