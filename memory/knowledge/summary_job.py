@@ -32,7 +32,7 @@ from memory.knowledge.summaries import insert_version, replace_texts
 from memory.knowledge.summary_update import CUT_OFF, SummaryInput, SummaryUpdate, shortened, update_summary
 from memory.llm.mini_model import BATCH_TOKENS, ParsedAnswer
 from memory.ops import logs
-from memory.prompts.prompts import PromptTemplate
+from memory.prompts.prompts import HAS_PROMPTS, PromptTemplate
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, without_kept_out, words_beside_requests
 from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
@@ -115,7 +115,8 @@ def run(engine: Engine, job: Job) -> bool:
         session = _read(engine, tx, job.session_id, job.owner_id, job.tenant)
         if session is None:
             return False
-        prompts = engine.prompts.find_with_repair(tx, Caller(job.tenant), *names)
+        has_prompts = session.has_prompts
+        prompts = engine.prompts.find_with_repair(tx, Caller(job.tenant), *names, has_prompts=has_prompts)
         batch = _make_batch(engine, tx, session, prompts, session, payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
@@ -406,6 +407,7 @@ _READ = (
         _NEW_FACTS.label("has_new_facts"),
         exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
         _TYPES.scalar_subquery().label("types"),
+        HAS_PROMPTS,
         *_RULES,
     )
     .join(OwnerRow.__table__, _O.id == _S.owner_id)
