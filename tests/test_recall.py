@@ -18,7 +18,7 @@ from memory.sessions.messages import find as find_message
 from models.messages import MessageDraft
 from models.owners import Caller
 from tests.http import append, ask, chat, error, find, good, said
-from tests.model_server import prompts
+from tests.model_server import ToolCalls, prompts
 from tests.recall import BARE, blocks, last, reason, recalled, talker, words
 
 CODE = "My locker code is 7319."
@@ -237,6 +237,18 @@ def test_of_a_long_message_the_part_is_shown_that_was_looked_for(start, model_se
         assert hit.endswith("…") and hit.startswith("…At station") == (shown > 1)
         stored = good(client.get(f"/api/sessions/{answer['session_id']}/turns/{answer['message_id']}?user_id=ada"))
         assert recalled(stored) == [[hit]], "the turn is stored with what it showed"
+
+
+def test_what_the_model_looks_for_takes_all_recall_tokens_in_each_type_of_conversation(start, model_server):
+    client = start()
+    told = said(f"My notes: {'The river runs on. ' * 30}The heron nests at mile 7. {'The river runs on. ' * 30}")
+    append(client, "old", [told, said(f"A heron it is. {'I have your notes. ' * 25}", "assistant")], user_id="ada")
+    chat(client, "Hello.", session_id="s", user_id="ada")
+    good(client.patch("/api/sessions/s", json={"type": "writing"}))  # which halves them for what is shown unasked
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "heron nests mile"}),)), "At mile 7.")
+    chat(client, "Where does it nest?", session_id="s", user_id="ada", recall="tools")
+    (found,) = (message["content"] for message in prompts(model_server)[-1] if message["role"] == "tool")
+    assert "The heron nests at mile 7." in found and "A heron it is." in found
 
 
 def test_a_list_question_shows_all_that_is_found_each_cut_to_an_even_share(client, model_server):

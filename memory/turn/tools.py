@@ -62,6 +62,8 @@ class RecallTools:
         self._scope, self._others = context.scope, context.others
         self._settings = settings
         self._zone = zone = turn.zone(settings)
+        # A conversation's type may show less unasked; what the model looks for it needs whole.
+        self._tokens = max(settings.recall_tokens, engine.settings.recall_tokens)
         self._rounds = settings.recall_tool_rounds
         self._limit = max(1, min(settings.recall_limit, LIMIT_MAX))
         self._arguments = ARGUMENTS if self.facts is None else {**ARGUMENTS, **fact_tools.ARGUMENTS}
@@ -142,7 +144,7 @@ class RecallTools:
             assert isinstance(arguments, _Recent)
             query = arguments.query if isinstance(arguments, _Search) else None
             report = RecallToolCall(call.name, query, arguments.after, arguments.before, arguments.limit)
-            if min(self._settings.recall_tokens, room) < SEARCH_TOKENS_MIN:
+            if min(self._tokens, room) < SEARCH_TOKENS_MIN:
                 raise ToolError("no room is left for more excerpts; answer with what you have.")
         except ToolError as error:
             return f"Error: {error}", replace(report, error=str(error))
@@ -163,7 +165,7 @@ class RecallTools:
 
     def _quote_found(self, query: Query, room: int) -> tuple[str, int]:
         """Return the excerpts of a search, quoted in at most `room` tokens and "" for none, and their number."""
-        budget = min(self._settings.recall_tokens, room) // (1 + len(self._others))
+        budget = min(self._tokens, room) // (1 + len(self._others))
         blocks, count = list[str](), 0
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
