@@ -345,6 +345,24 @@ def test_of_what_aider_sends_the_persons_words_are_stored(model_app, model_serve
     assert stored(client, other) == [("user", "What is my cat called?"), ("assistant", "Miso.")]
     assert "My cat is called Miso." in str(sent(model_server)[2]["messages"])
 
+    commit = "You are an expert software engineer that generates concise, one-line Git commit messages based on diffs."
+    asked = [
+        {"role": "system", "content": commit},
+        user("\nUSER: Add a file.\n\nASSISTANT: Noted.\n\n# Diffs:\n+alpha"),
+    ]
+    good(client.post("/v1/chat/completions", json={"model": "recap", "messages": asked}))
+    assert sent(model_server)[3]["messages"] == asked and len(read_all(client, "/api/sessions")) == 2
+    tag = "thinking-content-7bbeb8e1441453ad999a0bbba8a46d4b"
+    told = {"role": "assistant", "content": f"\n<{tag}>\n\nA cat.\n\n</{tag}>\n\nNoted.  \n\n"}
+    restored = [
+        user("My cat is called Miso.  \n"),
+        told,
+        user("What colour is Miso?"),
+        {**reply, "content": "Grey."},
+        user("Sure?"),
+    ]
+    assert send(*restored) == first and len(stored(client, first)) == 6
+
 
 def parts(*texts: str) -> list[Any]:
     return [{"type": "text", "text": text} for text in texts]

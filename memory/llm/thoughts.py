@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from memory.llm import TextDelta, Thought, text_of
 
+_AIDERS = "thinking-content-7bbeb8e1441453ad999a0bbba8a46d4b"  # in the history that it reads again
 _MARKS = {
-    **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")},
+    **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think", _AIDERS)},
     "[think]": "[/think]",  # Magistral
     "◁think▷": "◁/think▷",  # Kimi-VL
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",  # gpt-oss, where the server reads no harmony

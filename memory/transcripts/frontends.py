@@ -104,6 +104,7 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
     ("CRITICAL: Respond with TEXT ONLY.", "create a detailed summary of the conversation"),  # of Claude Code, then
     ("Managed memory directory: ", "update durable managed memory"),  # of Qwen Code, for files of its own
+    ("You are an expert software engineer that generates", "commit message"),  # of Aider
     ("Reply with only a description in four words or less", ""),  # of Goose
     ("Summarize in a 10-word Title.", ""),  # of Jan
     ("Analyze *only* the content and structure of your immediately preceding response", ""),  # of Gemini CLI
