@@ -183,17 +183,22 @@ def _with_calls_as_text(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str
 
 
 def _joined(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages with neighbours of one role, user or assistant, as one message where both are text."""
+    """Return the messages with neighbours of one role, user or assistant, as one message."""
     joined: list[dict[str, Any]] = []
     for message in messages:
         last = joined[-1] if joined else {}
-        texts = isinstance(message.get("content"), str) and isinstance(last.get("content"), str)
         calls = "tool_calls" in message or "tool_calls" in last or message["role"] == "tool"
-        if last.get("role") == message["role"] and texts and not calls:
-            joined[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+        if last.get("role") == message["role"] and not calls:
+            first, second = last.get("content") or "", message.get("content") or ""
+            texts = isinstance(first, str) and isinstance(second, str)
+            joined[-1] = {**last, "content": f"{first}\n\n{second}" if texts else [*_parts(first), *_parts(second)]}
         else:
             joined.append(message)
     return joined
+
+
+def _parts(content: str | list[Any]) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:

@@ -479,6 +479,17 @@ def test_turns_without_a_system_message_are_tried_at_last(server, model):
     assert only["role"] == "user" and "Be brief." in only["content"]
 
 
+def test_a_message_with_an_image_is_joined_with_its_neighbours_too(server, model):
+    """Gemma 2's template at vLLM: the system message goes before the person's words, in one message."""
+    server.main.default = lambda body: "Hi." if len(body["messages"]) == 1 else refusal("System role not supported")
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,x"}}
+    shown = ChatMessage("user", "Look", raw={"role": "user", "content": [{"type": "text", "text": "Look"}, picture]})
+    complete(model, ModelRequest((ask().messages[0], shown)))
+    (only,) = server.requests[-1].body["messages"]
+    texts = [{"type": "text", "text": text} for text in ("Be brief.", "Look")]
+    assert only == {"role": "user", "content": [*texts, picture]}
+
+
 def test_fields_of_messages_that_a_server_does_not_know_are_left_out(server, model):
     server.main.queue(Status(422, mistral_extra("messages.0.user.name")))
     named = ChatMessage("user", "Hi", raw={"role": "user", "content": "Hi", "name": "Ada"})
