@@ -1,7 +1,7 @@
 """What frameworks write into a person's messages is not stored as theirs, and their conversations are known again.
 
 The requests have the form that these programs sent to a server that wrote them down (LangChain 1.5, LlamaIndex 0.14,
-CrewAI 1.15, DSPy 3.4, smolagents 1.26, Haystack 3.4, Pydantic AI 2.68, Instructor 1.17, Open WebUI 0.12).
+CrewAI 1.15, DSPy 3.4, smolagents 1.26, Haystack 3.4, Pydantic AI 2.38, Instructor 1.17, Open WebUI 0.12).
 """
 
 import pytest
