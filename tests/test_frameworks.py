@@ -95,6 +95,13 @@ def test_what_comes_of_a_call_that_is_text_is_the_result_of_a_tool(client, model
     assert history(client, "s")[:5] == [*line, ("user", "Thanks.")]
 
 
+def test_the_next_task_behind_what_a_call_led_to_is_the_persons(client):
+    messages = [user("Is it warm?"), assistant("Calling tools:\nweather")]
+    content = [{"type": "text", "text": "Observation:\n21 degrees\nNew task:\nMy cat is called Miso."}]
+    complete(client, [*messages, user(content)])
+    assert history(client, "s")[2] == ("user", "My cat is called Miso.")
+
+
 @pytest.mark.parametrize(
     "text",
     [

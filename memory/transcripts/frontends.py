@@ -176,11 +176,12 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
 
     A block of code that ends the assistant's words is such a call, if a system message follows.
     """
-    if before is None or before.get("role") != "assistant":
+    told = "\n".join(texts_in(message.get("content")))
+    if before is None or before.get("role") != "assistant" or _FILLED_IN.match(told):
         return message
     called = "\n".join(texts_in(before.get("content")))
     is_result = (
-        (message.get("role") == "user" and any(map(_FOUND_WRONG.match, texts_in(message.get("content")))))
+        (message.get("role") == "user" and _FOUND_WRONG.match(told) is not None)
         or (_begins(message, "user", "Observation:") and _CALLED.search(called) is not None)
         or (message.get("role") == "system" and called.rstrip().endswith("```"))
     )
