@@ -9,7 +9,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
-from itertools import accumulate, chain, takewhile
+from itertools import chain, takewhile
+from math import fsum
 from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import quote
@@ -188,13 +189,19 @@ def _start_of(text: str, size: int, terms: Collection[str], analysis: Analysis) 
         return 0
     pieces = [piece for piece in _PIECE.finditer(text[:SEARCHED_CHARS]) if piece.group().strip()]
     sizes = [tokens.estimate(piece.group()) for piece in pieces]
-    found = [frozenset(terms).intersection(analysis.terms(piece.group())) for piece in pieces]
-    counts = Counter(chain.from_iterable(found))
-    scores = list[float]()
-    for first in range(len(pieces)):
-        ends = takewhile(lambda end: end <= size, accumulate(sizes[first:]))
-        there = frozenset[str]().union(*(words for words, _ in zip(found[first:], ends, strict=False)))
-        scores.append(sum(1 / counts[word] for word in there))
+    wanted = frozenset(terms)
+    found = [wanted.intersection(analysis.terms(piece.group())) for piece in pieces]
+    counts, scores = Counter(chain.from_iterable(found)), list[float]()
+    there, used, end = Counter[str](), 0, 0  # of the part that begins with a piece, as far as `size` reaches
+    for first, words in enumerate(found):
+        while end < len(pieces) and used + sizes[end] <= size:
+            there.update(found[end])
+            used, end = used + sizes[end], end + 1
+        scores.append(fsum([1 / counts[word] for word in there if there[word]]))
+        if end > first:
+            there.subtract(words)
+            used -= sizes[first]
+        end = max(end, first + 1)
     most = max(scores, default=0)
     if not most or scores[0] == most:
         return 0
