@@ -195,7 +195,7 @@ def test_what_the_model_wrote_is_told_under_its_reply_and_undone(page, live, mod
     model_server.main.queue(ToolCalls((("remember", words),)))
     chat(page, model_server, "I keep bees", "Nice.")
     expect(messages(page).last.get_by_text("Remembered: I keep bees")).to_be_visible()
-    forgotten = {"fact": "Lives in Bergen", "quote": "Forget that I live in Bergen"}
+    forgotten = {"fact": "Lives in Bergen", "quote": "Forget that I live in Bergen", "rest": ""}
     model_server.main.queue(ToolCalls((("forget", forgotten),)))
     chat(page, model_server, "Forget that I live in Bergen", "Done.")
     told = messages(page).last.get_by_text("Forgotten: Lives in Bergen")
