@@ -148,17 +148,17 @@ def find_summary(raw: Sequence[Mapping[str, Any]]) -> int:
     return next((place for place in places if _begins(raw[place], "user", _SUMMARY)), -1)
 
 
-def without_agents(raw: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mapping[str, Any] | None]:
     """Return the messages with the person's words alone; None for those that an agent wrote, and for its answers.
 
-    None also for those before a summary, which the program leaves out or repeats from it.
+    None also for those before the place of a `summary` (see `find_summary`): the program leaves them out, or repeats
+    them from it.
     """
-    kept = find_summary(raw)
     begin = next((place for place, message in enumerate(raw) if _begins(message, "user", _EXAMPLE_ENDS)), None)
     if begin is None:
         pairs = zip((None, *raw), raw, strict=False)
         return [
-            None if place < kept or _begins(message, "assistant", _ANSWERS) else _by_role(before, message)
+            None if place < summary or _begins(message, "assistant", _ANSWERS) else _by_role(before, message)
             for place, (before, message) in enumerate(pairs)
         ]
     persons: list[Mapping[str, Any] | None] = [None] * (begin + 1)
@@ -176,8 +176,10 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
 
     A block of code that ends the assistant's words is such a call, if a system message follows.
     """
+    if before is None or before.get("role") != "assistant" or message.get("role") not in ("user", "system"):
+        return message
     told = "\n".join(texts_in(message.get("content")))
-    if before is None or before.get("role") != "assistant" or _FILLED_IN.match(told):
+    if _FILLED_IN.match(told):
         return message
     called = "\n".join(texts_in(before.get("content")))
     is_result = (

@@ -109,8 +109,8 @@ def _find_begun(tx: Transaction, caller: Caller, client: TranscriptRequest, arri
 
     A program's prompt around the same words is the same request: each step of an agent may have more in it.
     """
-    query = visible_to(select(SessionRow).join(OwnerRow), caller)
-    query = query.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
+    sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
+    query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
     query = query.where(TurnRow.fingerprint == client.fingerprint).order_by(TurnRow.id.desc()).limit(1)
     rows = []
     for row, turn in tx.execute(for_update(tx, query, OwnerRow, SessionRow, TurnRow)).unique():
@@ -119,8 +119,9 @@ def _find_begun(tx: Transaction, caller: Caller, client: TranscriptRequest, arri
         rows += [row] if _is_again(turn, client, arrived_at, seconds) else []
     if not rows and caller.owner is not None and client.conversation.is_filled_in:
         since = arrived_at - timedelta(seconds=REGENERATED_SECONDS)
-        again = visible_to(select(SessionRow).join(OwnerRow), caller).join(MessageRow)
-        again = again.where(SessionRow.updated_at > since, SessionRow.message_count == 2, MessageRow.branch == 0)
+        again = sessions.join(MessageRow).where(
+            SessionRow.updated_at > since, SessionRow.message_count == 2, MessageRow.branch == 0
+        )
         again = again.where(MessageRow.content == client.conversation.asked).order_by(SessionRow.id.desc()).limit(1)
         rows += tx.scalars(for_update(tx, again, OwnerRow, SessionRow)).unique()
     return rows

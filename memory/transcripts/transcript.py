@@ -87,7 +87,8 @@ class Transcript:
         """Read the conversation in a request's `messages`. continues: the model goes on from the assistant's last."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
-        for item, persons in zip(map(_without_thoughts, raw), without_agents(raw), strict=True):
+        summary = find_summary(raw)
+        for item, persons in zip(map(_without_thoughts, raw), without_agents(raw, summary), strict=True):
             draft = _draft(_without_thoughts(persons)) if persons is not None else None
             if draft is None:
                 waiting.append(item)
@@ -96,13 +97,13 @@ class Transcript:
                 waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
-        prefill, is_abridged = "", find_summary(raw) >= 0
+        prefill = ""
         if len(messages) > 1 and not waiting and _is_prefill(messages[-1], continues=continues):
             begun = messages.pop()
             prefill, waiting = begun.draft.content, [*begun.before, begun.raw]
         first = messages[0]
         messages[0] = replace(first, before=())
-        return cls(tuple(raw), first.before, tuple(messages), tuple(waiting), prefill, is_abridged)
+        return cls(tuple(raw), first.before, tuple(messages), tuple(waiting), prefill, summary >= 0)
 
     @property
     def instruction_tokens(self) -> int:

@@ -25,7 +25,7 @@ from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
 from memory.knowledge.forgetting import forget_asked
 from memory.knowledge.grounding import Ungrounded, contains_quote, stems, strip_framing, words_of
-from memory.languages import content_terms, shared
+from memory.languages import content_terms, shared, states
 from memory.llm import Tool
 from memory.quoting import escape, one_line, own_words
 from memory.sessions.memory_requests import requests_to_forget
@@ -177,7 +177,7 @@ class FactTools:
         known = current_facts(self._engine, tx, row.owner_id, row.id)
         old = self._known(known, arguments.fact) if isinstance(arguments, _Correct) else None
         words, kept = content_terms(arguments.text), old.text if old is not None else ""  # what still holds of it
-        if 2 * (len(words) - shared(words, content_terms(f"{own_words(source.content)}\n{kept}"))) > len(words):
+        if not states(content_terms(f"{own_words(source.content)}\n{kept}"), words):
             raise ToolError("the text says more than the quoted message; use the person's own words and language.")
         draft = FactDraft(
             one_line(arguments.text),
