@@ -188,7 +188,8 @@ def _facts(ranking: Ranking, told: Sets, budget: int) -> Figures:
     ]
     counts = dict.fromkeys(("shown", "in 1", "in 3"), 0)
     for question, right in told["questions"]:
-        shown = ranking.for_message(facts, question, budget, BEGAN, is_personal=role_meant(question) is not None)
+        is_personal, room = role_meant(question) is not None, ranking.message_budget(question, budget)
+        shown = ranking.for_message(facts, question, room, BEGAN, is_personal=is_personal)
         place = next((at for at, fact in enumerate(shown) if right in fact.text), None)
         if place is not None:
             counts["shown"] += 1

@@ -103,6 +103,21 @@ def test_a_prompts_facts_keep_to_fact_tokens(make_app, model_server, budget):
     assert all(int(text.split()[-1]) % 5 == 0 for text in told[:3])  # pinned ones first
 
 
+@pytest.mark.parametrize(
+    ("message", "most"),
+    [("Write the note from what we decided.", 300 + 400), ("Escreve a nota com o que decidimos.", 600 + 400)],
+)
+def test_where_no_message_fits_what_is_meant_facts_take_the_place_of_excerpts(make_app, model_server, message, most):
+    """They have at most RECALL_TOKENS beside half of FACT_TOKENS, or beside all of it in another language."""
+    client = make_app(**at(model_server, fact_tokens=600, recall_tokens=400)).test_client()
+    chat(client, "Hello.", session_id="s", user_id="ada")  # the prefix is chosen before there are facts
+    for number in range(120):
+        state(client, f"Chose the paint number {number} for the door of the shed")
+    texts = shown(client, message)
+    taken = sum(tokens.estimate(fact_line(held(1, text))) for text in texts)
+    assert most - 100 < taken <= most
+
+
 def test_use_is_counted_where_a_fact_goes_with_the_message(model_app):
     client = model_app.test_client()
     for text in ("Likes tea", "Has a dog"):
@@ -122,8 +137,10 @@ def test_beside_a_message_in_another_language_than_the_search_more_facts_are_sho
     """Where no word is shared, nothing tells which are meant."""
     texts = [f"Trabalha no hospital {place}, com a equipa da noite" for place in ("Norte", "Sul", "Este", "Oeste")]
     facts = [held(number, text) for number, text in enumerate(texts, 1)]
-    shown = [ranking().for_message(facts, message, 100, NOW) for message in ("Amanhã tenho plantão?", "Am I on?")]
-    assert list(map(len, shown)) == [4, 2]
+    ranks, counts = ranking(), list[int]()
+    for message in ("Amanhã tenho plantão?", "Am I on?"):
+        counts.append(len(ranks.for_message(facts, message, ranks.message_budget(message, 100), NOW)))
+    assert counts == [4, 2]
 
 
 def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app):

@@ -25,9 +25,9 @@ MESSAGE_CHARS = 2_000  # of a message whose meaning is compared
 
 
 class Ranking:
-    """Scores facts, and chooses those that fit a budget: half of it is for the prefix, half for the message.
+    """Scores facts, and chooses those that fit a budget of tokens.
 
-    For a message in another language than SEARCH_LANGUAGE it is all of it.
+    Half of FACT_TOKENS is for the prefix (`select_for_prefix`), and the rest for the message (`message_budget`).
     """
 
     def __init__(self, settings: Settings, nearness: Nearness | None = None) -> None:
@@ -43,8 +43,16 @@ class Ranking:
         return cls(engine.settings, engine.index.nearness)
 
     def select_for_prefix(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
-        """Return the facts of the prefix, whatever the message."""
+        """Return the facts of the prefix, whatever the message, in half of the budget."""
         return self.prioritise(facts, "", budget // 2, now)
+
+    def message_budget(self, message: str, budget: int) -> int:
+        """Return how much of the budget is for the facts that go with a message: half of it.
+
+        It is all for a message in another language than SEARCH_LANGUAGE: there only shared words tell facts apart, so
+        more are shown.
+        """
+        return budget if self._is_foreign(message) else budget - budget // 2
 
     def for_message(
         self,
@@ -56,7 +64,7 @@ class Ranking:
         is_personal: bool = True,
         first: Collection[int] = (),
     ) -> tuple[Fact, ...]:
-        """Return the most relevant of the facts outside the prefix, best first, after the pinned ones.
+        """Return the most relevant of the facts outside the prefix within `budget` tokens, after the pinned ones.
 
         is_personal: without it, only facts that share words with the message, are near it, or are in another language
         than a message that is not in SEARCH_LANGUAGE, with which they can share none. first: ids of those that come
@@ -64,8 +72,7 @@ class Ranking:
         """
         query = self._words(message) if facts else frozenset()
         languages_of = self._analysis.likely_languages
-        languages = frozenset(languages_of(message) if facts else ())
-        is_foreign = bool(languages) and self._analysis.language not in languages
+        languages = frozenset(languages_of(message) if facts and self._is_foreign(message) else ())
         ranked = [
             (fact, self._score(fact, query, like, now))
             for fact, like in zip(facts, self._near(facts, message), strict=True)
@@ -74,14 +81,13 @@ class Ranking:
             or fact.id in first
             or like >= NEARNESS_MIN
             or not query.isdisjoint(self._words(fact.text))
-            or (is_foreign and languages.isdisjoint(languages_of(fact.text)))
+            or (languages and languages.isdisjoint(languages_of(fact.text)))
         ]
         ranked.sort(
             key=lambda pair: (pair[0].id in first, pair[0].pinned, pair[1].relevance, pair[1].total, pair[0].id),
             reverse=True,
         )
-        # In other languages than that of the search only shared words tell facts apart, so more of them are shown.
-        return _within(budget if is_foreign else budget - budget // 2, ranked)
+        return _within(budget, ranked)
 
     def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """Return the facts to show within `budget` tokens, best first, each with its score.
@@ -117,6 +123,10 @@ class Ranking:
     def is_used(self, score: FactScore) -> bool:
         """Return whether the fact was of use for the message it was scored for, and was not just the best there is."""
         return score.relevance > USED * self._weights.relevance
+
+    def _is_foreign(self, message: str) -> bool:
+        languages = self._analysis.likely_languages(message)
+        return bool(languages) and self._analysis.language not in languages
 
     def _scores(self, facts: Sequence[Fact], message: str, now: datetime) -> list[FactScore]:
         query = self._words(message) if facts else frozenset()

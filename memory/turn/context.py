@@ -256,14 +256,14 @@ def _choose_for_message(
         found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
     if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
-    ranking, budget = Ranking.of(engine), settings.fact_tokens
-    facts, left = fit_facts(ranking.of_use(context.former, question, engine.now()), budget // 4)
+    ranking, former_budget = Ranking.of(engine), settings.fact_tokens // 4
+    facts, left = fit_facts(ranking.of_use(context.former, question, engine.now()), former_budget)
     if unseen:
         first = corrections.keys() | {fact.superseded_by or 0 for fact in facts}
-        budget -= 2 * (budget // 4 - max(left, 0))  # of which half is for the message
+        budget = ranking.message_budget(question, settings.fact_tokens) - (former_budget - max(left, 0))
         if findings.plan.points_back and not recalled.excerpts:
             # "Write the release note from what we decided": no message is near enough, but facts may tell it.
-            budget += 2 * findings.budget
+            budget += findings.budget
         facts += ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=first)
     keywords = " ".join(prepared.reading.keywords)
     is_told = prepared.reading.asks_how_things_stand and bool(prefix.facts or facts)  # "What's left before we ship?"

@@ -84,8 +84,8 @@ def select_others(
 
     is_personal: the message is about the person who speaks.
     """
-    budget = fact_tokens // len(found)
     ranking, shown = Ranking.of(engine), list[OtherMemory]()
+    budget = ranking.message_budget(question, fact_tokens // len(found))
     for other, facts, findings in found:
         result = recall.choose_excerpts(engine, findings)
         excerpts = result.excerpts if result.kind not in (LATEST, MISSING) else ()
