@@ -25,6 +25,8 @@ from tests.builtin import ADA, MODEL, MOVE, chat_of, digest, fact, message, prom
         ("My name is Ada and I live in Tallinn.", ["Name: Ada", "Lives in Tallinn"]),
         ("I live in Bristol, at 17 Marlow Road.", ["Lives in Bristol, at 17 Marlow Road"]),
         ("We moved to Bergen, Strandgaten 5, in May", ["Moved to Bergen, Strandgaten 5"]),
+        ("actually the delivery got moved to March 19", ["Delivery: March 19"]),
+        ("The flight has been moved to May 3.", ["Flight: May 3"]),
         ("Hi, I'm Ada, I'm 34 and I'm from Portland, Oregon.", ["Name: Ada", "34 years old", "From Portland, Oregon"]),
         (
             "I’m allergic to nuts, shellfish and eggs.",
