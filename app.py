@@ -87,7 +87,7 @@ def build_app(settings: Settings, model: "Model | None" = None, *, is_embedded: 
         engine = Engine(settings, database.engine, model=model)
     register_jobs(engine)
     api.register(app, engine)
-    app.register_blueprint(web.docs)
+    app.register_blueprint(web.docs, url_prefix="/docs")
     app.register_blueprint(web.blueprint)
     return app
 

@@ -32,6 +32,7 @@ def build_document(version: str, blueprints: Iterable[Blueprint]) -> dict[str, A
     app.config.update(API_TITLE="Recap", API_VERSION=version, OPENAPI_VERSION="3.0.3")
     app.url_map.converters["int64"] = Int64
     api = _Api(app)
+    api.spec.options["servers"] = [{"url": "./"}]  # where the document is, which may be below a path
     api.spec.components.security_scheme("bearer", _SCHEME)
     api.register_converter(Int64, lambda converter: converter.documented)
     for blueprint in blueprints:

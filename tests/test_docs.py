@@ -4,6 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import click
 import pytest
@@ -197,7 +198,7 @@ def test_the_docs_page_needs_no_internet(client):
     assert len(links) >= 3
     assert [link for link in links if "//" in link] == [], "assets from outside"
     for link in links:
-        with client.get(link) as asset:
+        with client.get(urljoin("/docs/", link)) as asset:
             assert asset.status_code == 200, link
             if asset.mimetype == "text/css":
                 assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", asset.text), link

@@ -35,10 +35,10 @@ def app(shared_app):
 def test_the_page_is_there_and_everything_it_names(client):
     page = client.get("/")
     assert page.status_code == 200 and page.mimetype == "text/html"
-    named = re.findall(r'(?:href|src)="(/static/[^"]+)"', page.text)
+    named = re.findall(r'(?:href|src)="(static/[^"]+)"', page.text)
     assert len(named) > 5
     for path in named:
-        assert client.get(path).status_code == 200, path
+        assert client.get(f"/{path}").status_code == 200, path
     told = re.search(r"<body data-sections='([^']+)'>", page.text)
     assert told and json.loads(told[1]) == [[one.name, one.kind] for one in SECTIONS]
 
@@ -94,7 +94,7 @@ def test_a_first_visit_loads_less_than_200_kb(client):
         assert path == "/" or client.get(path, headers=etag).status_code == 304, path
         return len(answer.data)
 
-    loaded = {"/", *re.findall(r'(?:href|src)="(/static/[^"]+)"', client.get("/").text)}
+    loaded = {"/"} | {f"/{path}" for path in re.findall(r'(?:href|src)="(static/[^"]+)"', client.get("/").text)}
     waiting = [STATIC / "js" / "main.js"]
     while waiting:  # what modules import as they start; what `import()` names is loaded when it is needed
         module = waiting.pop()

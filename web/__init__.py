@@ -50,7 +50,7 @@ TEXTS = {name: json.loads((Path(__file__).parent / "texts" / f"{name}.json").rea
 
 GUIDE = Path(__file__).parent / "guide"
 
-docs = get_swaggerui_blueprint("/docs", "/openapi.json", config=_SWAGGER)
+docs = get_swaggerui_blueprint(".", "../openapi.json", config=_SWAGGER)
 blueprint = Blueprint("web", __name__, template_folder="templates", static_folder="static")
 
 

@@ -5,10 +5,22 @@ import re
 from playwright.sync_api import expect
 
 import web
+from tests.browser.page import chat, open_settings
 
 
-def test_the_docs_show_every_call_and_try_one(page):
-    page.goto("/docs/")
+def test_behind_a_proxy_below_a_path_the_page_chats_and_the_docs_try_a_call(page, live, model_server):
+    serve = live.app.wsgi_app
+
+    def strip(environ, start_response):
+        """Pass on what is below the path, as a proxy that says nothing of it."""
+        path = environ["PATH_INFO"]
+        environ["PATH_INFO"] = path.removeprefix("/recap") if path.startswith("/recap/") else "/nothing"
+        return serve(environ, start_response)
+
+    live.app.wsgi_app = strip
+    page.goto("/recap/")
+    chat(page, model_server, "I keep bees.")
+    open_settings(page, "Models").get_by_role("link", name="All calls of the API").click()
     call = page.locator("#operations-sessions-list_sessions")
     call.get_by_role("button").first.click()
     call.get_by_role("button", name="Try it out").click()

@@ -221,7 +221,7 @@ class Models extends Component {
   render(_, { ready }) {
     return html`<p role="status">${told(ready)}</p>
       ${holder.may.server && html`<div class="row"><button onClick=${this.connect}>${text("dialogs.settings.models_server")}</button></div>`}
-      <p><a href="/docs/">${text("dialogs.settings.models_api")}</a></p>`;
+      <p><a href="docs/">${text("dialogs.settings.models_api")}</a></p>`;
   }
 }
 

@@ -79,7 +79,7 @@ export async function learnWhose() {
 /** Read whom the key speaks for, and return the status.  Errors are ignored: the next call reports them. */
 async function learn() {
   const key = sessionStorage.getItem(KEY);
-  const response = await fetch("/api/me", { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
+  const response = await fetch(addressOf("/api/me"), { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
   if (!response?.ok) return response?.status;
   const before = shownName();
   Object.assign(holder, await response.json());
@@ -87,11 +87,14 @@ async function learn() {
   return response.status;
 }
 
+/** The address of a call, below the path at which the page is served. */
+const addressOf = (path) => new URL(`.${path}`, document.baseURI);
+
 async function reach(method, path, { query = {}, body = undefined, headers = {}, signal = undefined } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
     const whose = NOBODYS.test(path) ? {} : { user_id: person(), space: space() || undefined }; // read anew: a new key may be another person's
-    const address = new URL(path, location.origin);
+    const address = addressOf(path);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);
     }
