@@ -36,8 +36,9 @@ export class Item extends Component {
   };
 
   render({ line, manyLines, edit, editing, children }, { trouble }) {
-    const keys = { e: edit && this.edit, Delete: this.forget, Backspace: this.forget };
-    return html`<${Row} class="item" keys=${keys} aria-keyshortcuts=${edit ? "E Delete" : "Delete"}>
+    const forget = line && this.forget; // an empty line only invites to write one
+    const keys = { e: edit && this.edit, Delete: forget, Backspace: forget };
+    return html`<${Row} class="item" keys=${keys} aria-keyshortcuts=${[edit && "E", forget && "Delete"].filter(Boolean).join(" ")}>
         ${editing
           ? html`<${EditForm} class="item-form" manyLines=${manyLines} save=${this.save} cancel=${this.close}>
                 <textarea name="item" rows="2" defaultValue=${line} aria-label=${text("memory.item.line")} />
@@ -45,7 +46,7 @@ export class Item extends Component {
           : html`<span class="grow ${manyLines ? "typed" : ""}">${line}${children}</span>
               <span class="row-actions">
                 ${edit && html`<${RowButton} name="edit" of=${line} onClick=${this.edit} />`}
-                <${RowButton} name="forget" of=${line} onClick=${this.forget} />
+                ${forget && html`<${RowButton} name="forget" of=${line} onClick=${forget} />`}
               </span>
             `}
         <${Trouble} ...${trouble} />
