@@ -203,7 +203,7 @@ def test_the_docs_page_needs_no_internet(client):
             if asset.mimetype == "text/css":
                 assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", asset.text), link
     assert '"validatorUrl": null' in page.text  # or it would ask a site on the internet about our document
-    assert '"url": "/openapi.json"' in page.text
+    assert '"url": "../openapi.json"' in page.text
 
 
 def test_the_guide_is_served_once_it_was_built(client, document, guide, monkeypatch):
