@@ -391,7 +391,7 @@ def test_a_turn_without_spaces_runs_no_statement_for_them(remembered):
     for client in (alone, ada):
         with statements(database) as sent:
             chat(client, "Thank you!", session_id="s")
-        counts.append(len(sent))
+        counts.append(sum(not text.startswith("INSERT INTO jobs") for text in sent))  # for a job that is not due soon
         assert ("tuple" in str(sent) or "owners.kind, owners.name" in str(sent)) == (client is ada)
     assert counts[1] == counts[0] + 1, "small talk: the owners are looked up, their facts are kept"
 

@@ -230,53 +230,64 @@ def _choose_for_message(
 ) -> Context:
     """Return the context with what is selected for the message.  May call the mini model.
 
-    For a question of change ("where did I live before?") the former facts that are of use come first, in a quarter of
-    FACT_TOKENS, with those that took their place.
-
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    mode, reason = prepared.requested_mode, prepared.mode_reason
+    reading, mode, reason = prepared.reading, prepared.requested_mode, prepared.mode_reason
     if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
         recalled = recall.choose_excerpts(engine, findings)
         recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
-    visible = {(message.id, message.created_at) for message in context.recent}
+    found_elsewhere: tuple[OtherMemory, ...] = ()
+    if elsewhere:
+        is_personal = reading.is_personal
+        found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
+    facts = _choose_facts(engine, question, context, prepared, findings, recalled)
+    shown, keywords = (*prefix.facts, *facts), " ".join(reading.keywords)
+    is_told = bool(shown) and reading.asks_how_things_stand  # "What's left before we ship?"
+    if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
+        recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
+    elif recalled.kind == MISSING and (is_told or Ranking.of(engine).share_words(shown, keywords)):
+        recalled = replace(recalled, kind=findings.plan.kind, reason=f"{findings.plan.reason}, but only facts fit")
+    examples: tuple[Example, ...] = ()
+    if settings.example_tokens and prefix.has_examples and reading.trigger(context.scope.visible_texts).looks_back:
+        examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
+    return context._replace(facts=facts, recalled=recalled, examples=examples, found_elsewhere=found_elsewhere)
+
+
+def _choose_facts(
+    engine: Engine,
+    question: str,
+    context: Context,
+    prepared: PreparedRecall,
+    findings: Findings,
+    recalled: RecallResult,
+) -> tuple[Fact, ...]:
+    """Return the facts beside the message: those that were superseded, then those that hold and the prompt lacks.
+
+    The superseded ones are there for a question of change ("where did I live before?"), in a quarter of FACT_TOKENS;
+    those that took their place, and that hold in place of what excerpts say, come before all others.
+    """
+    ranking, prefix, fact_tokens = Ranking.of(engine), context.prefix, context.settings.fact_tokens
+    former, left = fit_facts(ranking.of_use(context.former, question, engine.now()), fact_tokens // 4)
     in_prefix = {fact.id for fact in prefix.facts}
     corrections = {
         fact.id: fact for fact in recalled.corrections if fact.id not in in_prefix and not prefix.profile.states(fact)
     }
     others = {fact.id: fact for fact in prefix.other_facts} | corrections
+    visible = {(message.id, message.created_at) for message in context.recent}
     # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
     unseen = [fact for fact in others.values() if (fact.source_message_id, fact.valid_from) not in visible]
+    if not unseen:
+        return former
+    first = corrections.keys() | {fact.superseded_by or 0 for fact in former}
+    budget = ranking.message_budget(question, fact_tokens) - (fact_tokens // 4 - max(left, 0))
+    if findings.plan.points_back and not recalled.excerpts:
+        # "Write the release note from what we decided": no message is near enough, but facts may tell it.
+        budget += findings.budget
     is_personal = prepared.reading.is_personal
-    found_elsewhere: tuple[OtherMemory, ...] = ()
-    if elsewhere:
-        found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
-    if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
-        recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
-    ranking, former_budget = Ranking.of(engine), settings.fact_tokens // 4
-    facts, left = fit_facts(ranking.of_use(context.former, question, engine.now()), former_budget)
-    if unseen:
-        first = corrections.keys() | {fact.superseded_by or 0 for fact in facts}
-        budget = ranking.message_budget(question, settings.fact_tokens) - (former_budget - max(left, 0))
-        if findings.plan.points_back and not recalled.excerpts:
-            # "Write the release note from what we decided": no message is near enough, but facts may tell it.
-            budget += findings.budget
-        facts += ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=first)
-    keywords = " ".join(prepared.reading.keywords)
-    is_told = prepared.reading.asks_how_things_stand and bool(prefix.facts or facts)  # "What's left before we ship?"
-    if recalled.kind == MISSING and (is_told or ranking.share_words((*prefix.facts, *facts), keywords)):
-        recalled = replace(recalled, kind=findings.plan.kind, reason=f"{findings.plan.reason}, but only facts fit")
-    examples: tuple[Example, ...] = ()
-    if (
-        settings.example_tokens
-        and prefix.has_examples
-        and prepared.reading.trigger(context.scope.visible_texts).looks_back
-    ):
-        examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
-    return context._replace(facts=facts, recalled=recalled, examples=examples, found_elsewhere=found_elsewhere)
+    return former + ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=first)
 
 
 def _read_former(tx: Connection, turn: Turn, context: Context, prepared: PreparedRecall) -> Sequence[Fact]:
