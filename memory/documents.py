@@ -18,7 +18,7 @@ from memory.access.owners import find_or_make_owner, get_session, owner_and_sess
 from memory.engine import Engine
 from memory.erasing import erasing
 from memory.events import tell
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.passages import passages
 from memory.passages.extraction import extract, media_type_of, problem
 from memory.quoting import one_line
@@ -108,9 +108,7 @@ def list_documents(
     with engine.database.read() as tx:
         if session_id is not None:
             query = query.where(OwnerRow.id == get_session(tx, caller, session_id).owner_id)
-        rows = tx.execute(rows_of_page(query, SessionRow.id, cursor, limit)).all()
-        page = page_of(rows, limit, lambda row: (row[0].id,))
-        return Page(tuple(_as_document(*row) for row in page.items), page.next_cursor)
+        return read_page(tx, query, cursor, limit, SessionRow.id).map(lambda row: _as_document(*row[:2]))
 
 
 def get_document(engine: Engine, caller: Caller, document_id: str) -> Document:

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from memory.access.owners import OWNER_AND_TENANT, find_or_make_owner, find_owner, get_session
 from memory.engine import Engine
 from memory.llm.mini_model import INTEGER, TEXT, list_of, object_of
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.sessions.messages import MESSAGES, VISIBLE, Exchange, find_exchange
 from memory.store import item_rows
 from memory.store.store import rank_items
@@ -105,8 +105,7 @@ def page(engine: Engine, caller: Caller, *, session_id: str | None, cursor: str 
     with engine.database.read() as tx:
         owner = get_session(tx, caller, session_id).owner if session_id is not None else find_owner(tx, caller)
         query = _OF_KIND.where(_I.owner_id == (owner.id if owner is not None else None))
-        rows = tx.execute(rows_of_page(query, _I.id, cursor, limit)).all()
-    return page_of([as_example(item_rows.as_item(row)) for row in rows], limit, lambda example: (example.id,))
+        return read_page(tx, query, cursor, limit, _I.id).map(lambda row: as_example(item_rows.as_item(row)))
 
 
 def similar(engine: Engine, tenant: str, owner_id: int, text: str) -> tuple[Example, ...]:

@@ -16,7 +16,7 @@ from memory.access.owners import get_row, get_session, of_caller
 from memory.engine import Engine
 from memory.errors import Conflict, NotFound
 from memory.job_statements import IN_QUEUE
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from models import JobRow, OwnerRow, SessionRow, Transaction, as_value
 from models.owners import Caller
 
@@ -49,15 +49,15 @@ def page(
     limit: int = 100,
 ) -> Page[JobInfo]:
     """Return the caller's jobs, oldest first. Raises NotFound for a session that is not the caller's."""
-    query = rows_of_page(_visible(caller), JobRow.id, cursor, limit, newest_first=False)
+    query = _visible(caller)
     if state:
         query = query.where(JobRow.state == state)
     with engine.database.read() as tx:
         if session_id is not None:
             assert caller is not None, "two tenants may each have a session of that id"
             query = query.where(JobRow.session_id == get_session(tx, caller, session_id).id)
-        infos = _infos(engine, tx, tx.execute(query).all())
-    return page_of(infos, limit, lambda info: (info.id,))
+        page = read_page(tx, query, cursor, limit, JobRow.id, newest_first=False)
+        return Page(tuple(_infos(engine, tx, page.items)), page.next_cursor)
 
 
 def retry(engine: Engine, caller: Caller | None, job_id: int) -> JobInfo:

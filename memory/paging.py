@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Select
+from sqlalchemy import Select, literal, tuple_
 
 from memory.errors import InvalidRequest
+from models import Transaction
 
 T = TypeVar("T")
+U = TypeVar("U")
 CURSOR_CHARS_MAX = 100  # the longest key takes fewer
 
 
@@ -29,6 +31,10 @@ class Page(Generic[T]):
     items: tuple[T, ...]
     next_cursor: str | None = None
     previous_cursor: str | None = None
+
+    def map(self, change: Callable[[T], U]) -> "Page[U]":
+        """Return the page with each item changed."""
+        return Page(tuple(map(change, self.items)), self.next_cursor, self.previous_cursor)
 
 
 def encode_cursor(*key: int | datetime) -> str:
@@ -58,20 +64,21 @@ def _is_in_range(part: int | datetime) -> bool:
     return part.tzinfo == UTC if isinstance(part, datetime) else 0 <= part < 2**63
 
 
-def rows_of_page(
-    query: Select[*tuple[Any, ...]], by: Any, cursor: str | None, limit: int, *, newest_first: bool = True
-) -> Select[*tuple[Any, ...]]:
-    """Narrow `query` to the rows that `page_of` needs. by: a column of integers, the cursor's sort key."""
+def read_page(
+    tx: Transaction, query: Select[Any], cursor: str | None, limit: int, *by: Any, newest_first: bool = True
+) -> Page[Any]:
+    """Return a page of a query's rows, in the order of the columns `by`, which each row has at its end.
+
+    by: columns that tell the rows apart; their values are the cursor.
+    """
     if cursor is not None:
-        (last,) = decode_cursor(cursor, int)
-        query = query.where(by < last if newest_first else by > last)
-    return query.order_by(by.desc() if newest_first else by).limit(limit + 1)
-
-
-def page_of(rows: Sequence[T], limit: int, key: Callable[[T], tuple[Any, ...]]) -> Page[T]:
-    """Return a page of up to `limit` + 1 rows. key: returns a row's sort key, which becomes the cursor."""
-    items = tuple(rows[:limit])
-    return Page(items, encode_cursor(*key(items[-1])) if len(rows) > limit else None)
+        key = decode_cursor(cursor, *(column.type.python_type for column in by))
+        last = tuple_(*(literal(part, column.type) for part, column in zip(key, by, strict=True)))
+        query = query.where(tuple_(*by) < last if newest_first else tuple_(*by) > last)
+    query = query.add_columns(*(column.label(f"by_{place}") for place, column in enumerate(by)))
+    ordered = query.order_by(*(column.desc() if newest_first else column for column in by))
+    rows = tx.execute(ordered.limit(limit + 1)).all()
+    return Page(tuple(rows[:limit]), encode_cursor(*rows[limit - 1][-len(by) :]) if len(rows) > limit else None)
 
 
 def slice_page(items: Sequence[T], cursor: str | None, limit: int) -> Page[T]:

@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from memory.access.keys import Principal
 from memory.engine import Engine
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from models import OwnerRow
 from models.keys import WRITE
 
@@ -38,6 +38,5 @@ def list_spaces(engine: Engine, principal: Principal, *, cursor: str | None = No
             made = {row.name: row.created_at for row in tx.scalars(query.where(OwnerRow.name.in_(names)))}
         return Page(tuple(Space(name, right, made.get(name)) for name, right in sorted(names.items())))
     with engine.database.read() as tx:
-        rows = tx.scalars(rows_of_page(query, OwnerRow.id, cursor, limit)).all()
-    page = page_of(rows, limit, lambda row: (row.id,))
-    return Page(tuple(Space(row.name, WRITE, row.created_at) for row in page.items), page.next_cursor)
+        page = read_page(tx, query, cursor, limit, OwnerRow.id)
+    return page.map(lambda row: Space(row.OwnerRow.name, WRITE, row.OwnerRow.created_at))

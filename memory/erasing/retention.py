@@ -26,7 +26,7 @@ from memory.access.owners import find_or_make_owner, find_owner, get_row, lock_s
 from memory.engine import Engine
 from memory.erasing.erasing import DATABASE_FILES, Receipt, erase_empty_owner, erase_rows, receipt_of, vacuum_job
 from memory.errors import NotFound
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.store import item_rows
 from memory.transfer.export import ARCHIVES, Export
 from memory.transfer.export_format import to_json
@@ -149,8 +149,7 @@ def list_archives(
     if session_id is not None:
         query = query.where(ArchiveRow.session_id == session_id)
     with engine.database.read() as tx:
-        archives = tx.execute(rows_of_page(query, ArchiveRow.id, cursor, limit)).all()
-    return page_of(archives, limit, lambda archive: (archive.id,))
+        return read_page(tx, query, cursor, limit, ArchiveRow.id)
 
 
 def read_archive(engine: Engine, caller: Caller, archive_id: int) -> bytes:

@@ -27,7 +27,7 @@ from memory.knowledge.grounding import Grounding, Ungrounded, check_restated, is
 from memory.knowledge.rule_set import decide_on_stated, rules_of
 from memory.knowledge.summaries import replace_texts, rewrite_newest, undo_correction
 from memory.knowledge.supersession import find_superseded
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.sessions.messages import MESSAGES
 from models import (
     FactRevisionRow,
@@ -83,10 +83,9 @@ def page(  # noqa: PLR0913 - by keyword, as a query has them
         if session_id is not None:
             session = get_session(tx, caller, session_id)
             query = query.where(fact_reads.in_scope(session.id, session.owner_id))
-        rows = tx.execute(rows_of_page(query, FactRow.id, cursor, limit), {fact_reads.NOW.key: engine.now()})
-        facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id in rows])
-    listed = page_of(facts, limit, lambda fact: (fact.id,))
-    return Page(Ranking.of(engine).scored(listed.items, "", as_of or engine.now()), listed.next_cursor)
+        page = read_page(tx, query.params({fact_reads.NOW.key: engine.now()}), cursor, limit, FactRow.id)
+        facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id, _ in page.items])
+    return Page(Ranking.of(engine).scored(facts, "", as_of or engine.now()), page.next_cursor)
 
 
 def add(

@@ -14,7 +14,7 @@ from memory.access.owners import owner_and_session
 from memory.engine import Engine
 from memory.knowledge.entities import EntityResolver, key
 from memory.knowledge.fact_reads import FACTS, in_scope, valid_at
-from memory.paging import Page, decode_cursor, page_of
+from memory.paging import Page, decode_cursor, encode_cursor
 from models import FactRow
 from models.facts import SELF, Fact, Relation
 from models.owners import Caller
@@ -81,7 +81,9 @@ def around(  # noqa: PLR0913 - by keyword, as a query has them
         distance, fact_id, number = decode_cursor(cursor, int, int, int)
         last = distance, -fact_id, number
         edges = [edge for edge in edges if (edge.distance, -edge.fact.id, edge.number) > last]
-    return page_of(edges[: limit + 1], limit, lambda edge: (edge.distance, edge.fact.id, edge.number))
+    shown = tuple(edges[:limit])
+    following = (shown[-1].distance, shown[-1].fact.id, shown[-1].number) if len(edges) > limit else None
+    return Page(shown, encode_cursor(*following) if following else None)
 
 
 def sources_about(tx: Connection, owner_id: int, text: str) -> dict[int, float]:

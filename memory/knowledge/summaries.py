@@ -15,7 +15,7 @@ from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.knowledge import overview
 from memory.knowledge.grounding import stems, strip_framing, words_of
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import skip_unread
 from memory.sessions.titles import name_after, title_taken_anew
@@ -77,8 +77,7 @@ def versions(
     """Return all versions, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         query = select(SummaryRow).where(SummaryRow.session_id == get_session(tx, caller, session_id).id)
-        rows = tx.scalars(rows_of_page(query, SummaryRow.version, cursor, limit))
-        return page_of(list(map(as_version, rows)), limit, lambda version: (version.version,))
+        return read_page(tx, query, cursor, limit, SummaryRow.version).map(lambda row: as_version(row.SummaryRow))
 
 
 def edit(

@@ -14,7 +14,7 @@ from sqlalchemy.orm import contains_eager
 from memory.access.owners import get_row, visible_to
 from memory.engine import Engine
 from memory.errors import NotFound
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
 from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, columns_of
 from models.documents import DocumentRecord, Passage
@@ -164,6 +164,5 @@ def read_passages(
         if around is not None:
             at = select(MessageRow.position).where(MessageRow.id == around, MessageRow.session_id == row.id)
             query = query.where(MessageRow.position >= at.scalar_subquery() - 1)
-        query = rows_of_page(query, MessageRow.position, cursor, limit, newest_first=False)
-        found: Sequence[Message] = [Message._make(columns) for columns in tx.execute(query)]
-    return page_of(found, limit, lambda message: (message.position,))
+        page = read_page(tx, query, cursor, limit, MessageRow.position, newest_first=False)
+        return page.map(lambda row: Message._make(row[:-1]))

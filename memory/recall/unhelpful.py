@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, select
 from memory.access.owners import owner_and_session
 from memory.engine import Engine
 from memory.errors import NotFound
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.sessions.messages import MESSAGES, QUOTABLE, find_exchange
 from memory.store import item_rows
 from models import ItemRow, ItemSourceRow, MessageRow
@@ -87,8 +87,9 @@ def list_marks(
         wanted = select(_I.id).where(_OF_KIND, _I.owner_id == (owner.id if owner is not None else None))
         if message_id is not None:
             wanted = wanted.where(_I.id.in_(item_rows.resting_on([message_id])))
-        excerpts = marks(tx.connection(), _I.id.in_(rows_of_page(wanted, _I.id, cursor, limit)))
-    return page_of(excerpts, limit, lambda excerpt: (excerpt.id,))
+        page = read_page(tx, wanted, cursor, limit, _I.id)
+        excerpts = marks(tx.connection(), _I.id.in_([row.id for row in page.items]))
+    return Page(tuple(excerpts), page.next_cursor)
 
 
 def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:

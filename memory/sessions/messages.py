@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, bindparam, exists, func, insert, or_, select
+from sqlalchemy import Connection, bindparam, exists, func, insert, or_, select
 
 from memory import tokens
 from memory.access.owners import get_session
@@ -74,7 +74,7 @@ MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
 """Messages with the fields of a `Message`: `Message._make` takes each row, less the columns that a query adds."""
 
 LISTED = MESSAGES.add_columns(_THUMBS)
-"""The same with what the person thinks of a reply: `listed` reads them."""
+"""The same with what the person thinks of a reply: `as_listed` reads them."""
 
 RECENT_MESSAGES = MESSAGES.where(
     _M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE
@@ -144,9 +144,9 @@ def find(tx: Transaction | Connection, message_id: int) -> Message | None:
     return None if row is None else Message._make(row)
 
 
-def listed(tx: Transaction, query: Select[Any]) -> tuple[ListedMessage, ...]:
-    """Return the messages of a query that begins with LISTED."""
-    return tuple(ListedMessage(Message._make(columns), thumbs) for *columns, thumbs in tx.execute(query))
+def as_listed(row: Sequence[Any]) -> ListedMessage:
+    """Return the message of a row that begins with the columns of LISTED."""
+    return ListedMessage(Message._make(row[: len(COLUMNS)]), row[len(COLUMNS)])
 
 
 def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import ColumnDefault, Connection, and_, or_, select
+from sqlalchemy import ColumnDefault, Connection, or_, select
 
 from config import Settings
 from memory.access.owners import (
@@ -27,9 +27,9 @@ from memory.conversation_types import ConversationTypes
 from memory.errors import Conflict, NotFound
 from memory.jobs import NOT_KNOWN, JobQueue
 from memory.leases import Leases
-from memory.paging import Page, decode_cursor, encode_cursor, page_of, rows_of_page
+from memory.paging import Page, encode_cursor, read_page
 from memory.sessions.compaction import summary_request
-from memory.sessions.messages import CURRENT, LISTED, append, listed, require_message_size, tombstone
+from memory.sessions.messages import CURRENT, LISTED, append, as_listed, require_message_size, tombstone
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction, as_value, for_update, retry_on_conflict
 from models.jobs import JobRequest
 from models.messages import ListedMessage, MessageDraft
@@ -166,16 +166,9 @@ class Sessions:
         }
         query = query.where(SessionRow.is_document.is_(False))
         query = query.where(*(conditions[name](value) for name, value in filters.items() if value not in (None, "")))
-        if cursor is not None:
-            last, row_id = decode_cursor(cursor, datetime, int)
-            query = query.where(
-                or_(SessionRow.updated_at < last, and_(SessionRow.updated_at == last, SessionRow.id < row_id))
-            )
-        query = query.order_by(SessionRow.updated_at.desc(), SessionRow.id.desc()).limit(limit + 1)
         with self.database.read() as tx:
-            rows = tx.scalars(query).all()
-        page = page_of(rows, limit, lambda row: (row.updated_at, row.id))
-        return Page(tuple(self.info(row) for row in page.items), page.next_cursor)
+            page = read_page(tx, query, cursor, limit, updated_at, SessionRow.id)
+        return page.map(lambda row: self.info(row.SessionRow))
 
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
         """Set the session's fields that callers may change.  Raises NotFound, InvalidRequest."""
@@ -206,9 +199,8 @@ class Sessions:
             query = LISTED.where(
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
-            query = rows_of_page(query, MessageRow.position, cursor, limit, newest_first=newest_first)
-            messages = listed(tx, query)
-        return page_of(messages, limit, lambda message: (message.position,))
+            page = read_page(tx, query, cursor, limit, MessageRow.position, newest_first=newest_first)
+            return page.map(as_listed)
 
     def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[ListedMessage]:
         """List the messages around one, oldest first, with cursors for `messages` to go on either way.
@@ -231,7 +223,7 @@ class Sessions:
             first = max(1, min(middle - (limit - 1) // 2, row.message_count - limit + 1))
             last = first + limit - 1
             near = LISTED.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position.between(first, last))
-            items = listed(tx, near.order_by(MessageRow.position))
+            items = tuple(map(as_listed, tx.execute(near.order_by(MessageRow.position))))
         return Page(
             items,
             next_cursor=encode_cursor(last) if last < row.message_count else None,

@@ -16,7 +16,7 @@ from sqlalchemy import BindParameter, ColumnElement, Select, bindparam, delete, 
 
 from memory.access.owners import find_owner, get_row, visible_to
 from memory.errors import Conflict, NotFound
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Namespace, Put, Source
@@ -201,11 +201,8 @@ def page_of_versions(
     tx: Transaction, item: Item | None, read: Callable[[ItemVersion], T], cursor: str | None, limit: int
 ) -> Page[T]:
     """Return a page of the values that an item had, newest first. read: returns a version as its kind has it."""
-    query = rows_of_page(
-        _VERSIONS.where(_V.item_id == (item.id if item is not None else None)), _V.version, cursor, limit
-    )
-    page = page_of([ItemVersion(*row) for row in tx.execute(query)], limit, lambda version: (version.version,))
-    return Page(tuple(map(read, page.items)), page.next_cursor)
+    query = _VERSIONS.where(_V.item_id == (item.id if item is not None else None))
+    return read_page(tx, query, cursor, limit, _V.version).map(lambda row: read(ItemVersion(*row[:-1])))
 
 
 def histories(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[ItemVersion]]:

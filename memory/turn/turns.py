@@ -17,7 +17,7 @@ from sqlalchemy.orm import aliased
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import Conflict, NotFound
-from memory.paging import Page, page_of, rows_of_page
+from memory.paging import Page, read_page
 from memory.sessions.messages import CURRENT, MESSAGES, find, tombstone
 from memory.transcripts.transcript import calls_of
 from memory.turn.memory_report import MemoryReport, report_of, stored_report
@@ -181,9 +181,9 @@ class TurnHistory:
         """List a session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
         with self.engine.database.read() as tx:
             row = get_session(tx, caller, session_id)
-            query = rows_of_page(_active_turns(row), TurnRow.user_message_id, cursor, limit, newest_first=newest_first)
-            turns = [self._info(turn, refused, row) for turn, refused in tx.execute(query)]
-        return page_of(turns, limit, lambda turn: (turn.user_message_id,))
+            order = TurnRow.user_message_id
+            page = read_page(tx, _active_turns(row), cursor, limit, order, newest_first=newest_first)
+            return page.map(lambda turn: self._info(turn[0], turn[1], row))
 
     def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
         """Return the turn of a message or reply, with its memory.  Raises NotFound."""
