@@ -19,18 +19,16 @@ from datetime import datetime
 
 from sqlalchemy import Row, bindparam, null, or_, select, update
 
-from config import Settings
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
-from memory.knowledge.summaries import add_version, find_version
+from memory.knowledge.summaries import bring_back, find_version
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import CURRENT, skip_unread
 from memory.sessions.titles import title_taken_anew
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Message, NamedMessages
 from models.owners import Caller
-from models.sections import Sections
 
 
 @dataclass(frozen=True)
@@ -104,13 +102,13 @@ def _change(
         if marks:
             tx.execute(_MARK, [{"session": row.id, "at": at, "hidden": mark} for at, mark in marks.items()])
         since = min((before[at] for at in changed.shown), default=None)
-        if row.summary_version and follow_shown(tx, row, changed.shown, since, engine.settings, engine.now()):
+        if row.summary_version and follow_shown(engine, tx, row, changed.shown, since):
             engine.sessions.enqueue_follow_ups(tx, row)
         return changed
 
 
 def follow_shown(
-    tx: Transaction, row: SessionRow, shown: Sequence[int], since: datetime | None, settings: Settings, now: datetime
+    engine: Engine, tx: Transaction, row: SessionRow, shown: Sequence[int], since: datetime | None
 ) -> bool:
     """Let the summary cover the messages at these positions, which are `shown` again after being hidden `since`.
 
@@ -125,11 +123,8 @@ def follow_shown(
     fits = or_(SummaryRow.through < shown[0], SummaryRow.author == "person")
     versions = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0, fits)
     back = tx.scalar(versions.order_by(SummaryRow.version.desc()).limit(1))
-    sections = Sections.from_dict(back.sections) if back is not None else Sections()
-    through = min(back.through, shown[0] - 1) if back is not None else 0
-    restores = back.version if back is not None else None
-    add_version(tx, row, sections, through, now, author="rollback", restores=restores)
-    use_newest_summary(tx, row, settings)
+    bring_back(engine, tx, row, back, "rollback", before=shown[0])
+    use_newest_summary(tx, row, engine.settings)
     return True
 
 
@@ -178,9 +173,7 @@ def _in_sequence(line: Line, chosen: set[int]) -> set[int]:
     return hidden
 
 
-def accept_messages(
-    tx: Transaction, row: SessionRow, answered: Sequence[Message], settings: Settings, now: datetime
-) -> None:
+def accept_messages(engine: Engine, tx: Transaction, row: SessionRow, answered: Sequence[Message]) -> None:
     """Take the marks from refused messages that a model has answered; the summary reads them again."""
     marked = [message for message in answered if message.refused is not None]
     with title_taken_anew(tx, row):
@@ -188,4 +181,4 @@ def accept_messages(
         tx.execute(update(MessageRow).where(MessageRow.id.in_(ids)).values(refused=null(), indexed_in=None))
     if row.summary_version:
         since = min(message.refused.at for message in marked if message.refused is not None)
-        follow_shown(tx, row, [message.position for message in marked], since, settings, now)
+        follow_shown(engine, tx, row, [message.position for message in marked], since)

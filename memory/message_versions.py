@@ -17,13 +17,11 @@ Invariants:
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 
 from sqlalchemy import and_, func, select, update
 from sqlalchemy.orm import aliased
 
-from config import Settings
 from memory.access.owners import get_session
 from memory.engine import Engine
 from memory.errors import NotFound
@@ -72,14 +70,12 @@ def restore_version(engine: Engine, caller: Caller, session_id: str, message_id:
                 f"Message {message_id} is no version of a message that session {session_id!r} shows now. Nothing "
                 "was changed; read the versions again.",
             )
-        _restore(tx, row, *pair, engine.settings, engine.now())
+        _restore(engine, tx, row, *pair)
         engine.sessions.enqueue_follow_ups(tx, row, index_delay=0.0)
         return engine.sessions.info(row)
 
 
-def replace_messages(
-    tx: Transaction, row: SessionRow, position: int, draft: MessageDraft, settings: Settings, now: datetime
-) -> Message:
+def replace_messages(engine: Engine, tx: Transaction, row: SessionRow, position: int, draft: MessageDraft) -> Message:
     """Replace the session's messages from `position` on by `draft`; return the new message.
 
     The caller holds the session's lease, and enqueues the job `index`, which also removes the replaced messages.  If
@@ -89,20 +85,18 @@ def replace_messages(
     assert first is not None, "there is nothing to replace"
     same = (draft.role, draft.content) == (first.role, first.content)
     with title_taken_anew(tx, row):
-        branch = _move_to_branch(tx, row, position, settings, now, same=same)
-        (message,) = append(tx, row, [draft], now)
-    _withdraw(tx, row, branch, first.id, message.id if same else None, now)
+        branch = _move_to_branch(engine, tx, row, position, same=same)
+        (message,) = append(tx, row, [draft], engine.now())
+    _withdraw(engine, tx, row, branch, first.id, message.id if same else None)
     return message
 
 
-def _restore(
-    tx: Transaction, row: SessionRow, first: MessageRow, version: MessageRow, settings: Settings, now: datetime
-) -> None:
+def _restore(engine: Engine, tx: Transaction, row: SessionRow, first: MessageRow, version: MessageRow) -> None:
     """Replace the active messages from `first` on by the branch that begins with `version`."""
     same = (version.role, version.content) == (first.role, first.content)
     brought = version.branch
     with title_taken_anew(tx, row):
-        branch = _move_to_branch(tx, row, first.position, settings, now, same=same)
+        branch = _move_to_branch(engine, tx, row, first.position, same=same)
         back = (MessageRow.session_id == row.id, MessageRow.branch == brought)
         row.message_count, size = tx.execute(
             select(func.max(MessageRow.position), func.sum(MessageRow.tokens)).where(*back)
@@ -111,7 +105,7 @@ def _restore(
         tx.execute(update(MessageRow).where(*back).values(branch=0, replaced_after=None, indexed_in=None))
         covering = (SummaryRow.session_id == row.id, SummaryRow.branch == brought)
         tx.execute(update(SummaryRow).where(*covering).values(branch=0))
-    _withdraw(tx, row, branch, first.id, version.id if same else None, now)
+    _withdraw(engine, tx, row, branch, first.id, version.id if same else None)
 
 
 def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, MessageRow]]:
@@ -130,9 +124,7 @@ def _versions(tx: Transaction, row: SessionRow) -> Sequence[tuple[MessageRow, Me
     return [(active, version) for active, version in tx.execute(query)]
 
 
-def _move_to_branch(
-    tx: Transaction, row: SessionRow, position: int, settings: Settings, now: datetime, *, same: bool
-) -> int:
+def _move_to_branch(engine: Engine, tx: Transaction, row: SessionRow, position: int, *, same: bool) -> int:
     """Move the active messages from `position` to a new branch; return its number.
 
     The session's figures are of the messages that stay. same: the replacement repeats the first message.
@@ -152,7 +144,7 @@ def _move_to_branch(
     row.tokens -= gone
     row.facts_through = min(row.facts_through, position if same else position - 1)
     if row.summary_version:
-        _take_back_summary(tx, row, position, branch, settings, now)
+        _take_back_summary(engine, tx, row, position, branch)
     return branch
 
 
@@ -163,7 +155,7 @@ def _active_at(tx: Transaction, row: SessionRow, position: int) -> MessageRow | 
 
 
 def _withdraw(
-    tx: Transaction, row: SessionRow, branch: int, first_id: int, again_id: int | None, now: datetime
+    engine: Engine, tx: Transaction, row: SessionRow, branch: int, first_id: int, again_id: int | None
 ) -> None:
     """Delete the facts that were taken from a branch, and what long-term memory has of it.
 
@@ -174,21 +166,18 @@ def _withdraw(
         move_source(tx, first_id, again_id)
         tx.execute(update(ItemSourceRow).where(ItemSourceRow.message_id == first_id).values(message_id=again_id))
         replaced = replaced.where(MessageRow.id != first_id)
-    delete_with_history(
-        tx, tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced))), now, "replaced"
-    )
-    forget_messages(tx, replaced, now)
+    facts = tx.scalars(select(FactRow.id).where(FactRow.source_message_id.in_(replaced)))
+    delete_with_history(tx, facts, engine.now(), "replaced")
+    forget_messages(tx, replaced, engine.now())
 
 
-def _take_back_summary(
-    tx: Transaction, row: SessionRow, position: int, branch: int, settings: Settings, now: datetime
-) -> None:
+def _take_back_summary(engine: Engine, tx: Transaction, row: SessionRow, position: int, branch: int) -> None:
     """Put the newest version that covers only what stays in the place of those that cover more."""
     current = (SummaryRow.session_id == row.id, SummaryRow.branch == 0)
     too_far = (*current, SummaryRow.through >= position)
     tx.execute(update(SummaryRow).where(*too_far, SummaryRow.author == "person").values(through=position - 1))
     tx.execute(update(SummaryRow).where(*too_far).values(branch=branch))
-    use_newest_left(tx, row, now, author="replacement")
+    use_newest_left(engine, tx, row, "replacement")
     shown = select(SummaryRow.id).where(*current, SummaryRow.version == row.head_version)
     if row.head_version and (tx.scalar(shown) is None or row.head_through >= position):
-        use_newest_summary(tx, row, settings)
+        use_newest_summary(tx, row, engine.settings)

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import Select, literal, tuple_
 
 from memory.errors import InvalidRequest
-from models import Transaction
+from models import Transaction, UTCDateTime
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -72,7 +72,7 @@ def read_page(
     by: columns that tell the rows apart; their values are the cursor.
     """
     if cursor is not None:
-        key = decode_cursor(cursor, *(column.type.python_type for column in by))
+        key = decode_cursor(cursor, *(datetime if isinstance(column.type, UTCDateTime) else int for column in by))
         last = tuple_(*(literal(part, column.type) for part, column in zip(key, by, strict=True)))
         query = query.where(tuple_(*by) < last if newest_first else tuple_(*by) > last)
     query = query.add_columns(*(column.label(f"by_{place}") for place, column in enumerate(by)))

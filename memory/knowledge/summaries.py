@@ -104,7 +104,8 @@ def edit(
                 "Nothing was changed; read it again and apply your edit to that.",
             )
         through = row.summary_through if row.summary_version else row.message_count
-        return _change(engine, tx, row, sections, through, author="person")
+        add_version(engine, tx, row, sections, through, "person")
+        return _shown(engine, tx, row)
 
 
 def rollback(engine: Engine, caller: Caller, session_id: str, version: int) -> SummaryState:
@@ -125,8 +126,8 @@ def rollback(engine: Engine, caller: Caller, session_id: str, version: int) -> S
                 "back. Nothing was changed. Choose another version, or write what you want to keep into the "
                 "summary yourself.",
             )
-        sections = Sections.from_dict(old.sections)
-        return _change(engine, tx, row, sections, old.through, author="rollback", restores=version)
+        bring_back(engine, tx, row, old, "rollback")
+        return _shown(engine, tx, row)
 
 
 def refresh(engine: Engine, caller: Caller, session_id: str) -> SummaryState:
@@ -141,51 +142,57 @@ def refresh(engine: Engine, caller: Caller, session_id: str) -> SummaryState:
 # -- versions, in the caller's transaction
 
 
-def _change(
-    engine: Engine, tx: Transaction, row: SessionRow, sections: Sections, through: int, **about: Any
-) -> SummaryState:
-    """Store a version as the person says, and show it from now on."""
-    add_version(tx, row, sections, through, engine.now(), **about)
+def _shown(engine: Engine, tx: Transaction, row: SessionRow) -> SummaryState:
+    """Show the version that the person wants from now on; return the state."""
     overview.outdate(tx, row.owner_id, engine.now(), session_id=row.public_id)
     use_newest_summary(tx, row, engine.settings)
     return state_of(tx, row)
 
 
 def add_version(
-    tx: Transaction, row: SessionRow, sections: Sections, through: int, now: datetime, **about: Any
+    engine: Engine, tx: Transaction, row: SessionRow, sections: Sections, through: int, author: str, **about: Any
 ) -> None:
     """Make `sections` the session's newest version, which covers the messages up to position `through`."""
     row.summary_version += 1
     row.summary_through = skip_unread(tx, row, through)
-    insert_version(tx, row.id, row.summary_version, sections, row.summary_through, now, **about)
+    about |= {"author": author, "created_at": engine.now()}
+    insert_version(tx, row.id, row.summary_version, sections, row.summary_through, **about)
     name_after(tx, row, sections.topic)
     tx.flush()
 
 
-def insert_version(
-    tx: Transaction, session_id: int, version: int, sections: Sections, through: int, now: datetime, **about: Any
+def bring_back(
+    engine: Engine, tx: Transaction, row: SessionRow, old: SummaryRow | None, author: str, before: int | None = None
 ) -> None:
-    """Store a version, to which the session has advanced."""
-    columns = {"session_id": session_id, "version": version, "through": through, "created_at": now, **about}
+    """Make a copy of an earlier version the newest; None: an empty summary. before: a position it must not cover.
+
+    It becomes a version of its own: no number is used twice, and an update in progress notices the change.
+    """
+    sections, through, restores = Sections(), 0, None
+    if old is not None:
+        sections, restores = Sections.from_dict(old.sections), old.version
+        through = old.through if before is None else min(old.through, before - 1)
+    add_version(engine, tx, row, sections, through, author, restores=restores)
+
+
+def insert_version(
+    tx: Transaction, session_id: int, version: int, sections: Sections, through: int, **about: Any
+) -> None:
+    """Store a version, to which the session has advanced. about: its author, its time and more columns."""
+    columns = {"session_id": session_id, "version": version, "through": through, **about}
     columns |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections))}
     tx.execute(insert(SummaryRow.__table__), columns)
 
 
-def use_newest_left(tx: Transaction, row: SessionRow, now: datetime, author: str) -> None:
-    """Use the newest version that is left, after newer ones were erased or their messages replaced.
-
-    It becomes a version of its own: no number is used twice, and an update in progress notices the change.
-    """
+def use_newest_left(engine: Engine, tx: Transaction, row: SessionRow, author: str) -> None:
+    """Use the newest version that is left, after newer ones were erased or their messages replaced."""
     left = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
     newest = tx.scalar(left.order_by(SummaryRow.version.desc()).limit(1))
     row.recognised_type = None  # it may rest on what is gone
-    if newest is None:
-        add_version(tx, row, Sections(), 0, now, author=author)
-    elif newest.version != row.summary_version:
-        sections = Sections.from_dict(newest.sections)
-        add_version(tx, row, sections, newest.through, now, author=author, restores=newest.version)
-    else:
+    if newest is not None and newest.version == row.summary_version:
         row.summary_through = newest.through
+    else:
+        bring_back(engine, tx, row, newest, author)
 
 
 @contextmanager
@@ -209,7 +216,7 @@ def summarised_without(
             tx.delete(version)
         tx.flush()
         if row.summary_version in gone:
-            use_newest_left(tx, row, engine.now(), author="erasure")
+            use_newest_left(engine, tx, row, "erasure")
     if row.head_version in gone:
         use_newest_summary(tx, row, engine.settings)
     row.summary_through = skip_unread(tx, row, row.summary_through)
@@ -264,7 +271,7 @@ def rewrite_newest(
     for row, version in tx.execute(newest).all():
         sections = Sections.from_dict(version.sections)
         if (changed := rewrite(sections)) != sections:
-            add_version(tx, row, changed, row.summary_through, engine.now(), author=author)
+            add_version(engine, tx, row, changed, row.summary_through, author)
             use_newest_summary(tx, row, engine.settings)
             rewritten.append(row)
     return rewritten
@@ -302,7 +309,7 @@ def undo_correction(engine: Engine, tx: Transaction, new: FactRow, old: FactRow)
             changed[section.name] = tuple(left)
     undone = replace(are, **changed)
     if undone != are:
-        add_version(tx, row, undone, row.summary_through, engine.now(), author="erasure")
+        add_version(engine, tx, row, undone, row.summary_through, "erasure")
         use_newest_summary(tx, row, engine.settings)
 
 

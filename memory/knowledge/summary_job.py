@@ -270,9 +270,9 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         learned_instructions.propose(engine, tx, session, result.instructions, batch.source.messages)
         instead = {old: new.text for old, new in corrected.items()}
         sections = rules.kept_of(replace_texts(result.sections, instead))
-        of_answer = {"model": answer.model, "prompt": batch.prompt.label, "usage": {**_usage(answer), "facts": counts}}
-        through, now = advanced.summary_through, engine.now()
-        insert_version(tx, session.id, version, sections, through, now, author="model", **of_answer)
+        about = {"author": "model", "created_at": engine.now(), "model": answer.model, "prompt": batch.prompt.label}
+        about["usage"] = {**_usage(answer), "facts": counts}
+        insert_version(tx, session.id, version, sections, advanced.summary_through, **about)
         engine.mini.budgets.add_usage(tx, session.owner_id, spent)
         if batch.refused is not None:
             mark_refused(tx, [message.id for message in batch.source.messages], batch.refused, engine.now())

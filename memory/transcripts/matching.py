@@ -19,8 +19,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from config import Settings
 from memory.access.owners import find_session, visible_to
+from memory.engine import Engine
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
@@ -228,7 +228,7 @@ def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime, se
 
 
 def sync_transcript(
-    tx: Transaction, row: SessionRow, client: TranscriptRequest, settings: Settings, now: datetime, *, is_retry: bool
+    engine: Engine, tx: Transaction, row: SessionRow, client: TranscriptRequest, *, is_retry: bool
 ) -> tuple[Message, Mapping[int, TranscriptMessage]]:
     """Make the session's active branch the client's conversation, as far as it was sent.
 
@@ -246,8 +246,8 @@ def sync_transcript(
     stored: list[Message] = []
     if is_replaced:
         position = before + plan.keep + 1 - (plan.new == len(sent))
-        stored = [replace_messages(tx, row, position, drafts[0], settings, now)]
-    stored += append(tx, row, drafts[len(stored) :], now)
+        stored = [replace_messages(engine, tx, row, position, drafts[0])]
+    stored += append(tx, row, drafts[len(stored) :], engine.now())
     as_sent |= {message.id: as_new for message, as_new in zip(stored, new, strict=True)}
     last = stored[-1] if stored else find(tx, ids[-1])
     assert last is not None

@@ -323,7 +323,7 @@ def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: i
     draft = MessageDraft("user", values["content"], values["name"], extra=values["extra"])
     with engine.database.orm(tx) as rows:
         row = rows.get_one(SessionRow, session.id)
-        message = replace_messages(rows, row, replaced.position, draft, engine.settings, engine.now())
+        message = replace_messages(engine, rows, row, replaced.position, draft)
         rows.flush()
         return turn._replace(session=SessionState.of(row), new_messages=(message,))
 
@@ -341,7 +341,7 @@ def _store_transcript(
             row.lease_token = row.lease_until = None
             return Turn(taken.turn.request, earlier_answer=turns.read_answer(rows, resumed))
         is_retry = resumed is not None
-        last, as_sent = sync_transcript(rows, row, transcript, engine.settings, engine.now(), is_retry=is_retry)
+        last, as_sent = sync_transcript(engine, rows, row, transcript, is_retry=is_retry)
         rows.flush()
         after = {"session": row.id, "after": min(row.head_through, row.message_count - 1)}
         recent = map(Message._make, tx.execute(RECENT_MESSAGES, after))

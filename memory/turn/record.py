@@ -110,7 +110,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
         if any(message.refused is not None for message in turn.new_messages):
             with engine.database.orm(tx) as rows:
                 answered = rows.get_one(SessionRow, session.id)
-                accept_messages(rows, answered, turn.new_messages, engine.settings, now)
+                accept_messages(engine, rows, answered, turn.new_messages)
                 rows.flush()
                 session = SessionState.of(answered)
         engine.budgets.add_usage(tx, session.owner_id, [finished.usage.spent])
