@@ -6,7 +6,7 @@ from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory import hidden_messages, message_versions
 from memory.erasing import erasing, message
 from memory.recall.related_sessions import related_sessions
-from memory.turn.turns import TurnHistory
+from memory.turn import turns
 from models.keys import CHAT
 from schemas import messages, sessions
 from schemas.shapes import Receipt
@@ -159,4 +159,4 @@ def stop_reply(caller: Caller, session_id: str) -> dict[str, bool]:
     `interrupted`. If there are none yet, that call fails with `turn_stopped`. The message is kept; send it again to
     get a reply.
     """
-    return {"stopping": TurnHistory(current_engine()).stop(caller, session_id)}
+    return {"stopping": turns.stop(current_engine(), caller, session_id)}

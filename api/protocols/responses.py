@@ -32,8 +32,8 @@ from memory.errors import NotFound, RecapError
 from memory.json_values import object_in
 from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.transcript import INSTRUCTING
+from memory.turn import turns
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from memory.turn.turns import TurnHistory
 from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields
 from schemas.fields import PARTS_MAX
@@ -453,7 +453,7 @@ def _following(previous: str, turn: TurnRequest) -> TurnRequest:
 def find_answer(whom: Caller, id: str) -> TurnFinished:
     """Return the turn of a response. Raises NotFound, also for one that has no reply yet."""
     try:
-        return TurnHistory(current_engine()).read_answer(whom, *chat.turn_named(id))
+        return turns.get_answer(current_engine(), whom, *chat.turn_named(id))
     except NotFound:
         text = f"There is no response {id!r}: it was never stored, it was erased, or another one took its place."
         raise NotFound("response_not_found", text, param="response_id") from None

@@ -11,7 +11,7 @@ from api.protocols.conversations import DeletedObject
 from api.protocols.response_items import ConversationItems, item_list, items_of
 from api.protocols.responses import UNSET, ResponseBody, ResponseEncoder, ResponseObject, ResponseRequest, find_answer
 from memory.erasing.message import erase_message
-from memory.turn.turns import TurnHistory
+from memory.turn import turns
 from models.keys import CHAT
 from schemas import fields
 from schemas.shapes import Open
@@ -34,7 +34,7 @@ def list_input_items(response_id: str) -> Response:
     """List the items that a response answers: those after the response before, oldest first"""
     whom = client_caller({})
     find_answer(whom, response_id)
-    return item_list(list(items_of(TurnHistory(current_engine()).read_input(whom, *chat.turn_named(response_id)))))
+    return item_list(list(items_of(turns.get_input(current_engine(), whom, *chat.turn_named(response_id)))))
 
 
 @blueprint.delete("/<response_id>", returns=DeletedObject, slow=True)
@@ -42,7 +42,7 @@ def delete_response(response_id: str) -> dict[str, Any]:
     """Erase a response and what it answers, for good, as single messages are erased"""
     whom = client_caller({})
     reply_id, (session_id, message_id) = find_answer(whom, response_id).reply_message_id, chat.turn_named(response_id)
-    asked = TurnHistory(current_engine()).read_input(whom, session_id, message_id)
+    asked = turns.get_input(current_engine(), whom, session_id, message_id)
     for id in (reply_id, *(message.id for message in asked)):
         if id is not None:
             erase_message(current_engine(), whom, session_id, id)

@@ -163,73 +163,67 @@ class TurnInfo:
     memory: MemoryReport | None = None
 
 
-@dataclass(frozen=True)
-class TurnHistory:
-    """Reads and stops turns on behalf of callers."""
+def page(
+    engine: Engine, caller: Caller, session_id: str, *, cursor: str | None, limit: int, newest_first: bool
+) -> Page[TurnInfo]:
+    """List a session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
+    with engine.database.read() as tx:
+        row = get_session(tx, caller, session_id)
+        order = TurnRow.user_message_id
+        page = read_page(tx, _active_turns(row), cursor, limit, order, newest_first=newest_first)
+        return page.map(lambda turn: _info(engine, turn[0], turn[1], row))
 
-    engine: Engine
 
-    def page(
-        self,
-        caller: Caller,
-        session_id: str,
-        *,
-        cursor: str | None = None,
-        limit: int = 100,
-        newest_first: bool = True,
-    ) -> Page[TurnInfo]:
-        """List a session's turns in the order of their messages, newest or oldest first.  Raises NotFound."""
-        with self.engine.database.read() as tx:
-            row = get_session(tx, caller, session_id)
-            order = TurnRow.user_message_id
-            page = read_page(tx, _active_turns(row), cursor, limit, order, newest_first=newest_first)
-            return page.map(lambda turn: self._info(turn[0], turn[1], row))
+def get(engine: Engine, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
+    """Return the turn of a message or reply, with its memory.  Raises NotFound."""
+    with engine.database.read() as tx:
+        row = get_session(tx, caller, session_id)
+        turn, refused = _find_turn(tx, row, message_id)
+        # Without other memories: not everybody who may read this session may read them.
+        own = {**turn.memory, "others": ()} if turn.memory is not None else None
+        memory = report_of(tx, own) if own is not None else None
+        return _info(engine, turn, refused, row, memory)
 
-    def get(self, caller: Caller, session_id: str, message_id: int) -> TurnInfo:
-        """Return the turn of a message or reply, with its memory.  Raises NotFound."""
-        with self.engine.database.read() as tx:
-            row = get_session(tx, caller, session_id)
-            turn, refused = _find_turn(tx, row, message_id)
-            # Without other memories: not everybody who may read this session may read them.
-            own = {**turn.memory, "others": ()} if turn.memory is not None else None
-            memory = report_of(tx, own) if own is not None else None
-            return self._info(turn, refused, row, memory)
 
-    def read_answer(self, caller: Caller, session_id: str, message_id: int) -> TurnFinished:
-        """Return the answer to a message as it was given.  Raises NotFound, also while there is none."""
-        with self.engine.database.read() as tx:
-            turn, _ = _find_turn(tx, get_session(tx, caller, session_id), message_id)
-            if turn.reply_message_id is None or find(tx, turn.reply_message_id) is None:
-                raise _turn_not_found(session_id, message_id)
-            return read_answer(tx, turn)
+def get_answer(engine: Engine, caller: Caller, session_id: str, message_id: int) -> TurnFinished:
+    """Return the answer to a message as it was given.  Raises NotFound, also while there is none."""
+    with engine.database.read() as tx:
+        turn, _ = _find_turn(tx, get_session(tx, caller, session_id), message_id)
+        if turn.reply_message_id is None or find(tx, turn.reply_message_id) is None:
+            raise _turn_not_found(session_id, message_id)
+        return read_answer(tx, turn)
 
-    def read_input(self, caller: Caller, session_id: str, message_id: int) -> list[Message]:
-        """Return the messages that a turn answers: those after the reply before.  Raises NotFound."""
-        with self.engine.database.read() as tx:
-            row = get_session(tx, caller, session_id)
-            last = select(MessageRow.position).where(MessageRow.id == message_id).scalar_subquery()
-            query = MESSAGES.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position <= last)
-            newest = map(Message._make, tx.execute(query.order_by(MessageRow.position.desc()).limit(INPUT_MAX)))
-            return list(takewhile(lambda message: message.role != "assistant", newest))[::-1]
 
-    def stop(self, caller: Caller, session_id: str) -> bool:
-        """End the reply that is being written in a session; return whether there is one.  Raises NotFound."""
-        return self.engine.leases.stop(lambda tx: get_session(tx, caller, session_id))
+def get_input(engine: Engine, caller: Caller, session_id: str, message_id: int) -> list[Message]:
+    """Return the messages that a turn answers: those after the reply before.  Raises NotFound."""
+    with engine.database.read() as tx:
+        row = get_session(tx, caller, session_id)
+        last = select(MessageRow.position).where(MessageRow.id == message_id).scalar_subquery()
+        query = MESSAGES.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position <= last)
+        newest = map(Message._make, tx.execute(query.order_by(MessageRow.position.desc()).limit(INPUT_MAX)))
+        return list(takewhile(lambda message: message.role != "assistant", newest))[::-1]
 
-    def _info(
-        self, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None
-    ) -> TurnInfo:
-        state = self._state(turn, refused, row)
-        usage = TurnUsage.from_stored(turn.usage) if turn.usage is not None else None
-        return as_value(TurnInfo, turn, message_id=turn.reply_message_id, state=state, usage=usage, memory=memory)
 
-    def _state(self, turn: TurnRow, refused: Refusal | None, row: SessionRow) -> str:
-        if turn.finished_at is not None:
-            return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
-        taken = turn.lease_token is not None and turn.lease_token == row.lease_token
-        if taken and not self.engine.leases.is_free(row):
-            return "answering"
-        return "broken_off" if refused is None else "refused"
+def stop(engine: Engine, caller: Caller, session_id: str) -> bool:
+    """End the reply that is being written in a session; return whether there is one.  Raises NotFound."""
+    return engine.leases.stop(lambda tx: get_session(tx, caller, session_id))
+
+
+def _info(
+    engine: Engine, turn: TurnRow, refused: Refusal | None, row: SessionRow, memory: MemoryReport | None = None
+) -> TurnInfo:
+    state = _state(engine, turn, refused, row)
+    usage = TurnUsage.from_stored(turn.usage) if turn.usage is not None else None
+    return as_value(TurnInfo, turn, message_id=turn.reply_message_id, state=state, usage=usage, memory=memory)
+
+
+def _state(engine: Engine, turn: TurnRow, refused: Refusal | None, row: SessionRow) -> str:
+    if turn.finished_at is not None:
+        return "interrupted" if turn.finish_reason in (INTERRUPTED, CUT_OFF) else "finished"
+    taken = turn.lease_token is not None and turn.lease_token == row.lease_token
+    if taken and not engine.leases.is_free(row):
+        return "answering"
+    return "broken_off" if refused is None else "refused"
 
 
 def _find_turn(tx: Transaction, row: SessionRow, message_id: int) -> tuple[TurnRow, Refusal | None]:
