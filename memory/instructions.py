@@ -105,7 +105,7 @@ def rollback(engine: Engine, caller: Caller, name: str, version: int) -> Instruc
     with engine.database.write() as tx:
         owner, item = _own(engine, tx, caller, name)
         old = item_rows.get_version(tx, item, version)
-        return _write(engine, tx, owner, Put(NAMESPACE, name, old.value), "rollback")
+        return _write(engine, tx, owner, Put(NAMESPACE, name, old), "rollback")
 
 
 def decide(engine: Engine, caller: Caller, name: str, *, accept: bool) -> Instruction:

@@ -1,11 +1,10 @@
 """Values of overviews, which are documents of the store."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from models.store import MODEL, ItemVersion
+from models.store import MODEL
 
 
 @dataclass(frozen=True)
@@ -36,23 +35,27 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Overview:
-    """Version of an overview; version 0 is the empty one that nobody has written.
+    """Sentences of an overview.
 
     removed: sentences that the person took out. read: a digest of what the model was shown.
-    author: `model`, `person`, `rollback`, `correction` or `erasure`.
     """
 
-    version: int = 0
     sentences: tuple[Sentence, ...] = ()
     removed: tuple[Sentence, ...] = ()
     read: str = ""
-    author: str | None = None
-    created_at: datetime | None = None
 
     @classmethod
-    def of(cls, stored: ItemVersion) -> Self:
-        sentences, removed = (tuple(map(Sentence.of, stored.value[name])) for name in ("sentences", "removed"))
-        return cls(stored.version, sentences, removed, stored.value["read"], stored.author, stored.created_at)
+    def of(cls, value: Mapping[str, Any] | None) -> Self:
+        """Return an overview as it was stored; an empty one where nothing was."""
+        if value is None:
+            return cls()
+        sentences, removed = (tuple(map(Sentence.of, value[name])) for name in ("sentences", "removed"))
+        return cls(sentences, removed, value["read"])
+
+    def changed(self, change: Callable[[Sentence], Sentence | None]) -> Self:
+        """Return the overview with changed sentences, without those that `change` returns none for."""
+        sentences, removed = (tuple(filter(None, map(change, part))) for part in (self.sentences, self.removed))
+        return replace(self, sentences=sentences, removed=removed)
 
     @property
     def value(self) -> dict[str, Any]:

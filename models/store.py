@@ -1,9 +1,9 @@
 """Store items, their earlier values and the messages that they rest on; the values of operations."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import JSON, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
@@ -111,6 +111,10 @@ class ItemVersion:
     value: Any = None
     author: str | None = None
     created_at: datetime | None = None
+
+    def read(self, read: Callable[[Any], Any]) -> Self:
+        """Return the version with its value as `read` returns it."""
+        return replace(self, value=read(self.value))
 
 
 @dataclass(frozen=True)

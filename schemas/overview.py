@@ -36,7 +36,7 @@ class OverviewVersion(Schema):
     """Version of an overview."""
 
     version = fields.Integer(about="0 until something is written.")
-    sentences = fields.List(fields.Nested(Sentence))
+    sentences = fields.List(fields.Nested(Sentence), attribute="value.sentences")
     author = fields.String(allow_none=True, about="`model`, `person`, `rollback`, `correction` or `erasure`.")
     created_at = fields.UtcDateTime(allow_none=True)
 

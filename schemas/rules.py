@@ -71,7 +71,7 @@ class RulesVersion(Schema):
     """Version of the rules of a person or a tenant; version 0: nobody has written any."""
 
     version = fields.Integer()
-    rules = fields.Nested(RuleSet)
+    rules = fields.Nested(RuleSet, attribute="value")
     in_force = fields.Nested(RuleSet, about="A person's rules together with the tenant's.")
     author = fields.String(allow_none=True)
     created_at = fields.UtcDateTime(allow_none=True)

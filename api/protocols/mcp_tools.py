@@ -380,8 +380,8 @@ def keep_out(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     Recap's page, or `delete_memory` forgets it.
     """
     stored = get_rules(engine, caller)
-    topics = tuple(dict.fromkeys((*stored.rules.topics, params["topic"])))
-    return put_rules(engine, caller, replace(stored.rules, topics=topics), stored.version, close=False)
+    topics = tuple(dict.fromkeys((*stored.value.topics, params["topic"])))
+    return put_rules(engine, caller, replace(stored.value, topics=topics), stored.version, close=False)
 
 
 def _waiting(engine: Engine, caller: Caller, params: dict[str, Any]) -> str:

@@ -38,7 +38,7 @@ from models.jobs import Job, JobRequest
 from models.overview import Overview, Sentence
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
-from models.store import MODEL, OWN, Item, Put
+from models.store import MODEL, OWN, Item, ItemVersion, Put
 
 NAMESPACE, KEY = (OWN, "overview"), "overview"
 OVERVIEW_TOKENS = 150  # of the sentences in a prompt's prefix
@@ -47,8 +47,6 @@ _PLACE = {"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxIt
 _SENTENCES = list_of(object_of(text=TEXT, facts=list_of(INTEGER), summaries=list_of(_PLACE), author=TEXT))
 SHAPE = object_of(sentences=_SENTENCES, removed=_SENTENCES, read=TEXT)
 
-Value = Mapping[str, Any]
-OWNERS = ("user", "space")  # the kinds that have an overview
 SOURCE_TOKENS = 2_500  # of facts, and of summaries, that one call reads
 SESSIONS_MAX = 12  # the latest with a summary
 REMOVED_MAX = 50  # that are remembered, the latest
@@ -81,7 +79,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class OverviewState(Overview):
+class OverviewState(ItemVersion):
     """Newest version, and how it stands. is_shown: prompts show it. is_updating: a job for it is due or runs."""
 
     is_shown: bool = False
@@ -95,7 +93,7 @@ def get(engine: Engine, caller: Caller) -> OverviewState:
         return _state(engine, tx, get_user(tx, caller))
 
 
-def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[Overview]:
+def versions(engine: Engine, caller: Caller, *, cursor: str | None, limit: int) -> Page[ItemVersion]:
     """Return all versions, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         item = _item(engine, tx, get_user(tx, caller).id)
@@ -117,8 +115,9 @@ def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected
         )
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        before = _read(engine, tx, owner.id)
-        item_rows.check_version(KEY, expected, before.version)
+        stored = _read(engine, tx, owner.id)
+        item_rows.check_version(KEY, expected, stored.version)
+        before: Overview = stored.value
         existing = {sentence.text: sentence for sentence in before.sentences}
         sources = frozenset[Any]().union(*(sentence.sources for sentence in before.sentences))
         if any(not sentence.sources <= sources for sentence in sentences):
@@ -159,7 +158,7 @@ def refresh(engine: Engine, caller: Caller) -> OverviewState:
 def enqueue_update(engine: Engine, tx: Transaction, owner: OwnerRow | None) -> None:
     """Ask for an update at its time, as something about the person has changed."""
     when = engine.settings.overview
-    if when.is_scheduled and owner is not None and owner.kind in OWNERS and owner.remember:
+    if when.is_scheduled and owner is not None and owner.is_named and owner.remember:
         engine.job_queue.enqueue(tx, scheduled_request(when, "overview", owner, engine.now()))
 
 
@@ -173,7 +172,8 @@ def run(engine: Engine, job: Job) -> bool:
         if owner is None:
             return False
         zone = owner_zone(tx, owner.id, engine.settings)
-        before, sources = _read(engine, tx, owner.id), _sources(engine, tx, owner.id, zone)
+        stored, sources = _read(engine, tx, owner.id), _sources(engine, tx, owner.id, zone)
+        before: Overview = stored.value
         today = engine.now().astimezone(zone)
         is_asked = (job.payload or {}).get("asked", False)
         if not (sources or before.sentences) or (before.read == _digest(sources) and not is_asked):
@@ -193,7 +193,7 @@ def run(engine: Engine, job: Job) -> bool:
         if row is None:
             return False
         digest = _digest(_sources(engine, tx, row.id, owner_zone(tx, row.id, engine.settings)))
-        if _read(engine, tx, row.id) != before or digest != _digest(sources):
+        if _read(engine, tx, row.id) != stored or digest != _digest(sources):
             return True  # it changed meanwhile: once more
         _write(engine, tx, row, replace(before, sentences=(*by_person, *written), read=digest), MODEL)
     return False
@@ -206,9 +206,9 @@ def _item(engine: Engine, tx: Transaction, owner_id: int) -> Item | None:
     return item_rows.read(tx, owner_id, NAMESPACE, KEY, engine.now())
 
 
-def _read(engine: Engine, tx: Transaction, owner_id: int) -> Overview:
-    stored = item_rows.newest_version(tx, _item(engine, tx, owner_id))
-    return Overview.of(stored) if stored is not None else Overview()
+def _read(engine: Engine, tx: Transaction, owner_id: int) -> ItemVersion:
+    """Return the newest version, whose value is an Overview."""
+    return item_rows.newest_version(tx, _item(engine, tx, owner_id)).read(Overview.of)
 
 
 def _state(engine: Engine, tx: Transaction, owner: OwnerRow) -> OverviewState:
@@ -356,8 +356,7 @@ def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> No
         ids, texts = {fact.id for fact in erased}, [fact.text for fact in erased if stems(fact.text)]
         item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
         if item is not None:
-            is_gone = partial(_rests_on_erased, ids, texts)
-            item_rows.drop_versions(tx, owner_id, item, partial(_without, is_gone), now)
+            item_rows.drop_versions(tx, owner_id, item, partial(_without, partial(_rests_on_erased, ids, texts)), now)
 
 
 def forget_sessions(tx: Transaction, owner_id: int, item: Item, messages: Select[int], now: datetime) -> Counter[str]:
@@ -381,29 +380,27 @@ def outdate(tx: Transaction, owner_id: int, now: datetime, *, fact_id: int = 0, 
 def move_fact(tx: Transaction, owner_id: int, fact_id: int, to_fact_id: int, now: datetime) -> None:
     """Let the sentences of earlier versions that rest on a fact rest on another one, which has its words of then."""
 
-    def here(sentence: Value) -> Value:
-        return {**sentence, "facts": [to_fact_id if fact == fact_id else fact for fact in sentence["facts"]]}
+    def here(sentence: Sentence) -> Sentence:
+        return replace(sentence, facts=tuple(to_fact_id if fact == fact_id else fact for fact in sentence.facts))
 
     item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
     if item is None:
         return
     for version in item_rows.list_versions(tx, item.id):
-        lists = {name: list(map(here, version.value[name])) for name in ("sentences", "removed")}
-        item_rows.change_version(tx, item.id, replace(version, value={**version.value, **lists}))
+        item_rows.change_version(tx, item.id, replace(version, value=Overview.of(version.value).changed(here).value))
 
 
-def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Value) -> bool:
-    return not fact_ids.isdisjoint(sentence["facts"]) or any(place[0] in session_ids for place in sentence["summaries"])
+def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Sentence) -> bool:
+    return not fact_ids.isdisjoint(sentence.facts) or any(place[0] in session_ids for place in sentence.summaries)
 
 
-def _rests_on_erased(fact_ids: set[int], texts: Sequence[str], sentence: Value) -> bool:
-    share = 0.5 if sentence["summaries"] else 1.0
-    return any(says(sentence["text"], text, share) for text in texts) or _rests_on(fact_ids, set(), sentence)
+def _rests_on_erased(fact_ids: set[int], texts: Sequence[str], sentence: Sentence) -> bool:
+    share = 0.5 if sentence.summaries else 1.0
+    return any(says(sentence.text, text, share) for text in texts) or _rests_on(fact_ids, set(), sentence)
 
 
-def _without(is_gone: Callable[[Value], bool], value: Value) -> Value:
-    lists = {name: [sentence for sentence in value[name] if not is_gone(sentence)] for name in ("sentences", "removed")}
-    return {**value, **lists}
+def _without(is_gone: Callable[[Sentence], bool], value: Mapping[str, Any]) -> dict[str, Any]:
+    return Overview.of(value).changed(lambda sentence: None if is_gone(sentence) else sentence).value
 
 
 # -- in another database
@@ -421,5 +418,4 @@ def moved(value: Any, facts: Mapping[int, int], sessions: Mapping[str, str]) -> 
         is_whole = len(of_facts) == len(sentence.facts) and len(summaries) == len(sentence.summaries)
         return replace(sentence, facts=of_facts, summaries=summaries) if is_whole else None
 
-    lists = {name: filter(None, map(here, map(Sentence.of, value[name]))) for name in ("sentences", "removed")}
-    return {**value, **{name: [sentence.value for sentence in kept] for name, kept in lists.items()}}
+    return Overview.of(value).changed(here).value

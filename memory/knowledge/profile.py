@@ -11,7 +11,7 @@ Invariants [test_profile, test_erasing]:
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Self
 
@@ -111,11 +111,11 @@ def get(engine: Engine, caller: Caller, as_of: datetime | None = None) -> ItemVe
         return _newest(engine, tx, get_user(tx, caller), as_of)
 
 
-def versions(engine: Engine, caller: Caller, *, cursor: str | None = None, limit: int = 50) -> Page[ItemVersion]:
+def versions(engine: Engine, caller: Caller, *, cursor: str | None, limit: int) -> Page[ItemVersion]:
     """Return all versions, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         item = _item(engine, tx, get_user(tx, caller))
-        return item_rows.page_of_versions(tx, item, _version_of, cursor, limit)
+        return item_rows.page_of_versions(tx, item, Profile.of, cursor, limit)
 
 
 def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: int | None = None) -> ItemVersion:
@@ -148,8 +148,8 @@ def rollback(engine: Engine, caller: Caller, version: int) -> ItemVersion:
     """Make an earlier version the newest again.  Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        old = item_rows.get_version(tx, _item(engine, tx, owner), version)
-        return _write(engine, tx, owner, Profile.of(old.value), "rollback")
+        old = Profile.of(item_rows.get_version(tx, _item(engine, tx, owner), version))
+        return _write(engine, tx, owner, old, "rollback")
 
 
 def refresh(engine: Engine, caller: Caller) -> ItemVersion:
@@ -254,12 +254,7 @@ def _item(engine: Engine, tx: Transaction, owner: OwnerRow) -> Item | None:
 
 
 def _newest(engine: Engine, tx: Transaction, owner: OwnerRow, as_of: datetime | None = None) -> ItemVersion:
-    return _version_of(item_rows.newest_version(tx, _item(engine, tx, owner), as_of) or ItemVersion())
-
-
-def _version_of(stored: ItemVersion) -> ItemVersion:
-    """Return a stored version with a Profile as its value."""
-    return replace(stored, value=Profile.of(stored.value))
+    return item_rows.newest_version(tx, _item(engine, tx, owner), as_of).read(Profile.of)
 
 
 def _schema(engine: Engine, tx: Transaction, tenant: str, kind: str) -> dict[str, Any]:

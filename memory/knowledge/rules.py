@@ -39,22 +39,15 @@ BATCH_ROWS = 200  # that are closed in one transaction: others write in between
 
 
 @dataclass(frozen=True)
-class RulesVersion:
-    """Version of the rules of a person or a tenant; version 0 has none, and nobody has written it.
+class RulesVersion(ItemVersion):
+    """Version of the rules of a person or a tenant. in_force: with those of the tenant."""
 
-    in_force: with those of the tenant.
-    """
-
-    version: int = 0
-    rules: RuleSet = EVERYTHING
-    author: str | None = None
-    created_at: datetime | None = None
     in_force: RuleSet = EVERYTHING
 
     @classmethod
     def of(cls, stored: ItemVersion, of_tenant: RuleSet) -> Self:
-        rules = RuleSet.of(stored.value)
-        return cls(stored.version, rules, stored.author, stored.created_at, of_tenant.narrowed(rules))
+        version = stored.read(RuleSet.of)
+        return cls(**vars(version), in_force=of_tenant.narrowed(version.value))
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,7 @@ def get(engine: Engine, caller: Caller) -> RulesVersion:
     """Return the newest version of the caller's rules."""
     with engine.database.read() as tx:
         of_tenant = _of_tenant(engine, tx, caller)
-        stored = item_rows.newest_version(tx, _item(engine, tx, caller))
-    return RulesVersion.of(stored, of_tenant) if stored is not None else RulesVersion(in_force=of_tenant)
+        return RulesVersion.of(item_rows.newest_version(tx, _item(engine, tx, caller)), of_tenant)
 
 
 def versions(engine: Engine, caller: Caller) -> list[RulesVersion]:
@@ -130,7 +122,7 @@ def rollback(engine: Engine, caller: Caller, version: int) -> RulesVersion:
         if (item := _item(engine, tx, caller)) is None:
             raise not_found()
         old = item_rows.get_version(tx, item, version)
-        item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, old.value), engine.now(), author="rollback")
+        item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, old), engine.now(), author="rollback")
     return get(engine, caller)
 
 

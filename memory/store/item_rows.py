@@ -188,21 +188,19 @@ def list_versions(tx: Transaction, item_id: int) -> list[ItemVersion]:
     return histories(tx, [item_id])[item_id][::-1]
 
 
-def newest_version(tx: Transaction, item: Item | None, as_of: datetime | None = None) -> ItemVersion | None:
-    """Return the value that an item has, or had at `as_of`; None without an item."""
-    if item is None:
-        return None
-    query = _VERSIONS.where(_V.item_id == item.id).order_by(_V.version.desc()).limit(1)
+def newest_version(tx: Transaction, item: Item | None, as_of: datetime | None = None) -> ItemVersion:
+    """Return the value that an item has, or had at `as_of`."""
+    query = _VERSIONS.where(_V.item_id == (item.id if item is not None else None)).order_by(_V.version.desc()).limit(1)
     row = tx.execute(query if as_of is None else query.where(_V.created_at <= as_of)).first()
-    return ItemVersion(*row) if row is not None else None
+    return ItemVersion(*row) if row is not None else ItemVersion()
 
 
 def page_of_versions(
-    tx: Transaction, item: Item | None, read: Callable[[ItemVersion], T], cursor: str | None, limit: int
-) -> Page[T]:
-    """Return a page of the values that an item had, newest first. read: returns a version as its kind has it."""
+    tx: Transaction, item: Item | None, read: Callable[[Any], Any], cursor: str | None, limit: int
+) -> Page[ItemVersion]:
+    """Return a page of the values that an item had, newest first, each as `read` returns it."""
     query = _VERSIONS.where(_V.item_id == (item.id if item is not None else None))
-    return read_page(tx, query, cursor, limit, _V.version).map(lambda row: read(ItemVersion(*row[:-1])))
+    return read_page(tx, query, cursor, limit, _V.version).map(lambda row: ItemVersion(*row[:-1]).read(read))
 
 
 def histories(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[ItemVersion]]:
@@ -228,13 +226,10 @@ def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[
     return by_item
 
 
-def get_version(tx: Transaction, item: Item | None, version: int) -> ItemVersion:
-    """Return a value that the item had. Raises NotFound."""
-    named = _VERSIONS.where(_V.item_id == (item.id if item is not None else None), _V.version == version)
-    row = tx.execute(named).first()
-    if row is None:
-        raise NotFound("version_not_found", f"There is no version {version}.", param="version")
-    return ItemVersion(*row)
+def get_version(tx: Transaction, item: Item | None, version: int) -> Any:
+    """Return the value that the item had in a version. Raises NotFound."""
+    named = select(_V.value).where(_V.item_id == (item.id if item is not None else None), _V.version == version)
+    return get_row(tx, named, NotFound("version_not_found", f"There is no version {version}.", param="version"))[0]
 
 
 def drop_versions(
