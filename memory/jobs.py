@@ -61,18 +61,6 @@ Handler = Callable[[Job], bool | None]
 _J = JobRow.__table__.c
 
 
-def scheduled_request(when: When, kind: str, owner: OwnerRow, now: datetime) -> JobRequest:
-    """Return the request for a job of an owner at its time, where the kind runs by itself.
-
-    An `inline` job is due at once, and the turn that is being taken runs it before it ends.
-    """
-    background = when.mode == "background"
-    delay = PAUSE if background else 0.0
-    if when.mode == "schedule":
-        delay = (when.next(now) - now).total_seconds()
-    return JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, debounce=background)
-
-
 class JobQueue:
     """Enqueues, claims and runs jobs.
 
@@ -139,6 +127,17 @@ class JobQueue:
         soon = [(row["kind"], row["run_at"]) for row in rows if row["delay"] < POLL_SECONDS]
         if soon:
             self._database.after_commit(partial(self._wake, soon))
+
+    def schedule(self, tx: Transaction, when: When, kind: str, owner: OwnerRow) -> None:
+        """Enqueue a job of an owner at its time, where the kind runs by itself.
+
+        An `inline` job is due at once, and the turn that is being taken runs it before it ends.
+        """
+        now, is_background = self._now(), when.mode == "background"
+        delay = PAUSE if is_background else 0.0
+        if when.mode == "schedule":
+            delay = (when.next(now) - now).total_seconds()
+        self.enqueue(tx, JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, debounce=is_background))
 
     def _wake(self, soon: Collection[tuple[str, datetime]]) -> None:
         for kind, due in soon:

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, ColumnElement, Dialect, ForeignKey, Index, String, Text, TypeDecorator, false, text
-from sqlalchemy.ext.hybrid import hybrid_property
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import JSON, Dialect, ForeignKey, Index, String, Text, TypeDecorator, false, text
+from sqlalchemy.orm import Mapped, column_property, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
@@ -77,17 +76,8 @@ class FactRow(Base):
     merged: Mapped[bool] = mapped_column(default=False, server_default=false())
     links: Mapped[tuple[Relation, ...]] = mapped_column(Relations, nullable=True)
     replaces: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
+    waiting: Mapped[bool] = column_property(replaces.is_not(None))  # for review
     created_at: Mapped[datetime]
-
-    @hybrid_property
-    def waiting(self) -> bool:
-        """Return whether it waits for review."""
-        return self.replaces is not None
-
-    @waiting.inplace.expression
-    @classmethod
-    def _waiting(cls) -> ColumnElement[bool]:
-        return cls.replaces.is_not(None)
 
 
 class FactRevisionRow(Base):

@@ -13,7 +13,7 @@ import pytest
 from config import ApiKey, FactWeights, FallbackModel, Settings, SettingsError
 from config.parsers import When, when
 from config.settings import REMOVED
-from memory.jobs import PAUSE, scheduled_request
+from memory.jobs import PAUSE
 from models import OwnerRow
 
 # Every variable that takes more than a number or a text: a value, and what that becomes.
@@ -355,8 +355,7 @@ def test_a_job_waits_for_a_pause_or_for_its_time(bench):
             with bench.engine.database.write() as tx:
                 if when(setting).is_scheduled:
                     owner = tx.get_one(OwnerRow, owner_id)
-                    request = scheduled_request(when(setting), "probe", owner, bench.clock())
-                    bench.engine.job_queue.enqueue(tx, request)
+                    bench.engine.job_queue.schedule(tx, when(setting), "probe", owner)
             bench.clock.tick(60.0)
         jobs = [job["run_at"] for job in bench.jobs(user_id=setting)]
         expected = [(began + timedelta(seconds=due[setting])).isoformat()] if setting in due else []

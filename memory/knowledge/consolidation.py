@@ -26,7 +26,6 @@ from sqlalchemy.orm import aliased
 from memory.access.owners import get_user, lock_owner
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
-from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import change_fact, end_of, invalidate, merge
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, words_as_written
@@ -220,7 +219,7 @@ def enqueue_run(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
     new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
     query, when = select(FactRow.id).where(*IN_ALL_SESSIONS, *new), engine.settings.consolidation
     if when.is_scheduled and owner.is_named and tx.scalar(query.limit(1)) is not None:
-        engine.job_queue.enqueue(tx, scheduled_request(when, "consolidation", owner, engine.now()))
+        engine.job_queue.schedule(tx, when, "consolidation", owner)
 
 
 # -- the job
@@ -251,7 +250,7 @@ def run(engine: Engine, job: Job) -> None:
         row.consolidated_through = max(through, row.consolidated_through)
         when = engine.settings.consolidation
         if when.mode == "schedule" and (len(read) < len(doubtful) or plans):
-            engine.job_queue.enqueue(tx, scheduled_request(when, "consolidation", row, engine.now()))
+            engine.job_queue.schedule(tx, when, "consolidation", row)
     log.info("consolidation: %s", dict(counts) or "nothing to invalidate")
 
 

@@ -24,7 +24,6 @@ from memory import tokens
 from memory.access.owners import get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
-from memory.jobs import scheduled_request
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import read_facts, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, says, stems
@@ -159,7 +158,7 @@ def enqueue_update(engine: Engine, tx: Transaction, owner: OwnerRow | None) -> N
     """Ask for an update at its time, as something about the person has changed."""
     when = engine.settings.overview
     if when.is_scheduled and owner is not None and owner.is_named and owner.remember:
-        engine.job_queue.enqueue(tx, scheduled_request(when, "overview", owner, engine.now()))
+        engine.job_queue.schedule(tx, when, "overview", owner)
 
 
 def run(engine: Engine, job: Job) -> bool:

@@ -22,7 +22,6 @@ from memory import tokens
 from memory.access.owners import find_or_make_owner, get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, ModelError
-from memory.jobs import scheduled_request
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import says
@@ -188,7 +187,7 @@ def enqueue_update(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
     """Ask for an update at its time if facts about the person are new; a session of its own has no profile."""
     when = engine.settings.profile_mode
     if when.is_scheduled and owner.is_named and tx.scalar(_new_facts(owner).limit(1)) is not None:
-        engine.job_queue.enqueue(tx, scheduled_request(when, "profile", owner, engine.now()))
+        engine.job_queue.schedule(tx, when, "profile", owner)
 
 
 def run(engine: Engine, job: Job) -> bool:
