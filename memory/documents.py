@@ -22,7 +22,7 @@ from memory.paging import Page, read_page
 from memory.passages import passages
 from memory.passages.extraction import extract, media_type_of, problem
 from memory.quoting import one_line
-from models import DocumentRow, OwnerRow, SessionRow, as_value, retry_on_conflict
+from models import DocumentRow, OwnerRow, SessionRow, Transaction, as_value, retry_on_conflict
 from models.documents import Document, DocumentRecord
 from models.owners import Caller
 from schemas.documents import PDF, PLAIN, TITLE_CHARS
@@ -124,17 +124,15 @@ def _title(upload: Upload, own: str, text: str) -> str:
     return next(filter(None, (one_line(name)[:TITLE_CHARS].strip() for name in names)))
 
 
-@retry_on_conflict
-def _erase(engine: Engine, caller: Caller, document_id: str) -> erasing.Erased:
-    with engine.database.write() as tx:
+def erase_document(engine: Engine, caller: Caller, document_id: str) -> erasing.Receipt:
+    """Erase a document with its passages. Raises NotFound."""
+
+    def erase(tx: Transaction) -> erasing.Erased:
         row, _ = passages.get(tx, caller, document_id)
         tell(tx, "document.erased", [(row.owner_id, {"document_id": row.public_id})], engine.now())
         return erasing.erase_rows(engine, tx, row)
 
-
-def erase_document(engine: Engine, caller: Caller, document_id: str) -> erasing.Receipt:
-    """Erase a document with its passages. Raises NotFound."""
-    return erasing.finish_now(engine, _erase(engine, caller, document_id), document_id=document_id)
+    return erasing.erase_now(engine, erase, document_id=document_id)
 
 
 def _as_document(row: SessionRow, document: DocumentRow, state: str | None = None) -> Document:

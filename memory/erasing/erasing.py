@@ -85,9 +85,9 @@ class Erased(NamedTuple):
 
 def erase_user(engine: Engine, caller: Caller) -> Receipt:
     """Erase everything of a person or a space. Raises NotFound."""
-    erased = _write(engine, lambda tx: erase_owner(engine, tx, get_user(tx, caller)))
     kind, name = caller.owner or ("user", "")
-    return finish_now(engine, erased, **{"space" if kind == "space" else "user_id": name})
+    named = {"space" if kind == "space" else "user_id": name}
+    return erase_now(engine, lambda tx: erase_owner(engine, tx, get_user(tx, caller)), **named)
 
 
 def erase_session(engine: Engine, caller: Caller, session_id: str) -> Receipt:
@@ -97,7 +97,7 @@ def erase_session(engine: Engine, caller: Caller, session_id: str) -> Receipt:
         row = get_session(tx, caller, session_id)
         return erase_owner(engine, tx, row.owner) if row.owner.kind == "session" else erase_rows(engine, tx, row)
 
-    return finish_now(engine, _write(engine, erase), session_id=session_id)
+    return erase_now(engine, erase, session_id=session_id)
 
 
 def erase_fact(engine: Engine, caller: Caller, fact_id: int, *, restore: bool = False) -> Receipt:
@@ -230,19 +230,20 @@ def receipt_of(engine: Engine, erased: Mapping[str, int], pending: tuple[str, ..
     return Receipt({kind: erased.get(kind, 0) for kind in RECEIPT}, pending, engine.now(), named)
 
 
-@retry_on_conflict
-def _write(engine: Engine, erase: Callable[[Transaction], Erased]) -> Erased:
-    with engine.database.write() as tx:
-        return erase(tx)
-
-
 def _enqueue_clearing(engine: Engine, tx: Transaction, tenant: str, key: str, **payload: Any) -> None:
     unindex = JobRequest("unindex", key, tenant, delay=KILLED_SECONDS, payload=payload)
     engine.job_queue.enqueue(tx, unindex, vacuum_job(tenant, KILLED_SECONDS))
 
 
-def finish_now(engine: Engine, erased: Erased, **named: Any) -> Receipt:
-    """Run the enqueued jobs in this thread, and return the receipt."""
+def erase_now(engine: Engine, erase: Callable[[Transaction], Erased], **named: Any) -> Receipt:
+    """Erase in one transaction, run the jobs that it enqueues in this thread, and return the receipt."""
+
+    @retry_on_conflict
+    def write() -> Erased:
+        with engine.database.write() as tx:
+            return erase(tx)
+
+    erased = write()
     engine.index.clear_caches()
     jobs = {("unindex", erased.index_key): SEARCH_INDEX, ("scrub", erased.tenant): DATABASE_FILES}
     for job in jobs:
