@@ -91,7 +91,7 @@ def run(engine: Engine, job: Job) -> bool:
         waiting = _waiting(engine, tx, owner) if owner is not None else []
         if owner is None or not waiting:
             return False
-        engine.mini.budgets.check(tx, owner.id)
+        engine.budgets.check(tx, owner.id)
         item = waiting[0]
         name: str = item.value["instruction"]
         before, room = instructions.text_of(engine, tx, owner, name), instructions.room(engine, tx, owner, name)

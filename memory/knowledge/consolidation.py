@@ -260,7 +260,7 @@ def _read(
     """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
     with engine.database.write() as tx:
         row, now = lock_owner(tx, owner_id), engine.now()
-        if row is None or engine.mini.budgets.remaining(tx, owner_id) <= 0:
+        if row is None or engine.budgets.remaining(tx, owner_id) <= 0:
             return []
         if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
             return []

@@ -145,7 +145,7 @@ def refresh(engine: Engine, caller: Caller) -> OverviewState:
     """Ask for an update now, also where nothing has changed. Raises NotFound, LimitReached."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        engine.mini.budgets.check(tx, owner.id)
+        engine.budgets.check(tx, owner.id)
         request = JobRequest("overview", owner.id, owner.tenant, owner.id, force=True, payload={"asked": True})
         engine.job_queue.enqueue(tx, request)
         return _state(engine, tx, owner)
@@ -177,7 +177,7 @@ def run(engine: Engine, job: Job) -> bool:
         is_asked = (job.payload or {}).get("asked", False)
         if not (sources or before.sentences) or (before.read == _digest(sources) and not is_asked):
             return False
-        engine.mini.budgets.check(tx, owner.id)
+        engine.budgets.check(tx, owner.id)
         prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "overview")
     by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
     request = request_for(f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER)

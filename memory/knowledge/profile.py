@@ -157,7 +157,7 @@ def refresh(engine: Engine, caller: Caller) -> ItemVersion:
         raise InvalidRequest("profiles_off", "PROFILE_MODE is off on this server, so no profile is updated.")
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        engine.mini.budgets.check(tx, owner.id)
+        engine.budgets.check(tx, owner.id)
         engine.job_queue.enqueue(tx, JobRequest("profile", owner.id, owner.tenant, owner.id, force=True))
         return _newest(engine, tx, owner)
 
@@ -200,7 +200,7 @@ def run(engine: Engine, job: Job) -> bool:
         sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
         if owner is None or not sources:
             return False
-        engine.mini.budgets.check(tx, owner.id)
+        engine.budgets.check(tx, owner.id)
         read_through = owner.profile_through
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
         messages, facts = _quoted(tx, owner.id, sources)

@@ -125,7 +125,7 @@ def run(engine: Engine, job: Job) -> bool:
         batch, answer = _update_fewer(engine, batch, spent)
         stored = _store(engine, job, batch, answer, spent)
     finally:
-        engine.mini.budgets.add_usage_now(session.owner_id, spent)
+        engine.budgets.add_usage_now(session.owner_id, spent)
     return not stored or batch.through < batch.last
 
 
@@ -141,7 +141,7 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
     """
     with engine.database.read() as tx:
         row = get_session(tx, caller, session_id)
-        engine.mini.budgets.check(tx, row.owner_id)
+        engine.budgets.check(tx, row.owner_id)
         if text is None:
             instruction = engine.prompts.find_summary(tx, caller, prompt or engine.settings.summary_prompt)
         else:
@@ -230,7 +230,7 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
     The unchanged summary covers messages that are all kept out of memory, and a single one that the server refuses.
     """
     ask = partial(engine.mini.ask, batch.session.owner_id, spent=spent)
-    unread = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.mini.model_server.models.mini.name, ())
+    unread = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.model_server.models.mini.name, ())
     if all(message.is_kept_out for message in batch.source.messages):
         return batch, unread
     while True:
@@ -273,7 +273,7 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         about = {"author": "model", "created_at": engine.now(), "model": answer.model, "prompt": batch.prompt.label}
         about["usage"] = {**_usage(answer), "facts": counts}
         insert_version(tx, session.id, version, sections, advanced.summary_through, **about)
-        engine.mini.budgets.add_usage(tx, session.owner_id, spent)
+        engine.budgets.add_usage(tx, session.owner_id, spent)
         if batch.refused is not None:
             mark_refused(tx, [message.id for message in batch.source.messages], batch.refused, engine.now())
             engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
