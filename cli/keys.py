@@ -11,7 +11,6 @@ from cli import Commands
 from memory.access.keys import CACHE_SECONDS
 from models.keys import SCOPES, KeyRow
 from models.keys import SPACE_RIGHTS as RIGHTS
-from models.oauth import GrantRow
 
 keys = Commands("keys", help="API keys: who may call, whose data they see, and what for.")
 
@@ -60,7 +59,10 @@ def show() -> None:
         click.echo(_line(info))
         for connection in connections:
             if connection.key_id == info.id:
-                click.echo(_connection_line(connection))
+                place, since = urlsplit(connection.redirect_uri), f"connected {connection.created_at:%Y-%m-%d}"
+                program = f"{connection.name}  {place.hostname or place.scheme}  {connection.scopes}"
+                since += f", renewed {connection.renewed_at:%Y-%m-%d %H:%M} UTC"
+                click.echo(f"    connection {connection.id}  {program}  {since}")
     click.echo(
         f"{len(made)} made. Those in RECAP_API_KEYS: {len(current_engine().settings.api_keys)}, not listed.", err=True
     )
@@ -90,12 +92,6 @@ def _for_whom(row: KeyRow) -> str:
     if row.user_id is None:
         return f"of the space {spaces} in the tenant {row.tenant}" if spaces else f"of the tenant {row.tenant}"
     return f"of {row.user_id or 'an erased person'}{f' with {spaces}' if spaces else ''} in the tenant {row.tenant}"
-
-
-def _connection_line(connection: GrantRow) -> str:
-    place, since = urlsplit(connection.redirect_uri), f"connected {connection.created_at:%Y-%m-%d}"
-    program = f"{connection.name}  {place.hostname or place.scheme}  {connection.scopes}"
-    return f"    connection {connection.id}  {program}  {since}, renewed {connection.renewed_at:%Y-%m-%d %H:%M} UTC"
 
 
 def _line(row: KeyRow) -> str:

@@ -72,10 +72,6 @@ class Principal:
         """
         return scope in self.scopes or (own and not self.is_whole_tenant and CHAT in self.scopes)
 
-    def right_in(self, space: str) -> str | None:
-        """Return the right of the key in a space, `read` or `write`; None: it does not open the space."""
-        return WRITE if self.is_whole_tenant else (self.spaces or {}).get(space)
-
     def require_scope(self, scope: str, *, own: bool = True) -> None:
         """Raise Forbidden where the key lacks a scope. own: see `has_scope`."""
         if not self.has_scope(scope, own=own):
@@ -88,8 +84,8 @@ class Principal:
 
     def require_right(self, space: str, right: str) -> None:
         """Raise NotFound where the key does not open the space, Forbidden where it may only read there."""
-        found = self.right_in(space) if ID.fullmatch(space) else None
-        if found is None:
+        found = WRITE if self.is_whole_tenant else (self.spaces or {}).get(space)
+        if found is None or not ID.fullmatch(space):
             raise space_not_found(space)
         if right == WRITE != found:
             raise Forbidden(
@@ -192,8 +188,13 @@ class Keys:
 
     @staticmethod
     def forget_person(tx: Transaction, tenant: str, user_id: str) -> None:
-        """Take the name and the label of a person who is erased out of their revoked keys. Keys that work stay."""
-        revoked = KeyRow.tenant == tenant, KeyRow.user_id == user_id, KeyRow.revoked_at.is_not(None)
+        """End the connections of a person who is erased, and take their name and label out of their revoked keys.
+
+        Keys that work stay.
+        """
+        of_person = KeyRow.tenant == tenant, KeyRow.user_id == user_id
+        tx.execute(delete(GrantRow).where(GrantRow.key_id.in_(select(KeyRow.id).where(*of_person))))
+        revoked = *of_person, KeyRow.revoked_at.is_not(None)
         tx.execute(update(KeyRow).where(*revoked).values(user_id="", label=""))
 
 

@@ -156,12 +156,6 @@ class OAuth:
                 text = f"There is no connection {connection_id}. `recap keys list` shows those there are."
                 raise NotFound("connection_not_found", text)
 
-    @staticmethod
-    def disconnect_person(tx: Transaction, tenant: str, user_id: str) -> None:
-        """End every connection of a person's keys."""
-        keys = select(KeyRow.id).where(KeyRow.tenant == tenant, KeyRow.user_id == user_id)
-        tx.execute(delete(GrantRow).where(GrantRow.key_id.in_(keys)))
-
     def _make(self, tx: Transaction, grant: GrantRow, kind: str) -> str:
         """Store a new code or token, and return it."""
         secret = TOKEN_PREFIX + secrets.token_urlsafe(32)

@@ -183,7 +183,6 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
     _enqueue_clearing(engine, tx, owner.tenant, owner.index_key, owner=owner.index_key)
     has_event = owner.is_named and _tell(engine, tx, owner)
     if owner.user_id is not None:
-        engine.oauth.disconnect_person(tx, owner.tenant, owner.user_id)
         engine.keys.forget_person(tx, owner.tenant, owner.user_id)
     tx.execute(delete(OwnerRow).where(OwnerRow.id == owner.id))
     return Erased(rows, owner.index_key, owner.tenant, has_event)
