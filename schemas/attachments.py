@@ -9,7 +9,7 @@ from typing import Any
 from marshmallow import INCLUDE, Schema, ValidationError, validate
 
 from schemas import fields
-from schemas.fields import UNSTORABLE
+from schemas.fields import OPTIONAL, UNSTORABLE
 from schemas.shapes import Input
 
 ATTACHMENTS_MAX = 10  # of one message
@@ -26,8 +26,8 @@ class Attachment(Schema):
     """Image, file or recording that came with a message. It was sent to the model, and is not stored itself."""
 
     type = fields.Text(required=True, about="`image`, `file` or `audio`.")
-    name = fields.Text(load_default=None, allow_none=True)
-    size = fields.integer(load_default=None, allow_none=True, about="Bytes; null where only its address came.")
+    name = fields.Text(**OPTIONAL)
+    size = fields.integer(**OPTIONAL, about="Bytes; null where only its address came.")
     hash = fields.Text(required=True, about="The same for the same attachment, sent in the same way.")
 
 

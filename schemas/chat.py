@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import Schema, ValidationError, post_load, validate
+from marshmallow import Schema, ValidationError, post_load
 
 from models.messages import MessageDraft
 from models.turns import RECALL_MODES
@@ -83,7 +83,7 @@ class Said(ValueSchema):
     value = MessageDraft
 
     role = fields.one_of("user", "assistant", required=True)
-    content = fields.Text(required=True, validate=validate.Length(1, MESSAGE_CHARS_MAX))
+    content = fields.text(1, MESSAGE_CHARS_MAX, required=True)
 
 
 class Question(CallerQuery):
@@ -121,19 +121,21 @@ class ChatRequest(Question):
         required=True, about=_CONTENT, metadata={"oneOf": [{"type": "string"}, {"type": "object"}]}
     )
     session_id = fields.SessionId(**OPTIONAL, about="Without it, a session is created.")
-    name = fields.optional_text(128)
+    name = fields.text(1, 128, **OPTIONAL)
     stream = fields.Boolean(load_default=False)
     recall = fields.one_of(*RECALL_MODES, **OPTIONAL)
-    model = fields.optional_text(MODEL_CHARS, about="One of `GET /api/models`. Without it, the main model answers.")
+    model = fields.text(
+        1, MODEL_CHARS, **OPTIONAL, about="One of `GET /api/models`. Without it, the main model answers."
+    )
     remember = fields.Boolean(
         load_default=True,
         about="False: the reply looks at this session alone, and nothing of the turn comes up in others: no facts are "
         "taken from it, and it is not recalled. A search still finds it.",
     )
-    prompt = fields.optional_text(
-        64, attribute="summary_prompt", about="The name of the prompt for this turn's summary."
+    prompt = fields.text(
+        1, 64, **OPTIONAL, attribute="summary_prompt", about="The name of the prompt for this turn's summary."
     )
-    system_prompt = fields.optional_text(20_000)
+    system_prompt = fields.text(1, 20_000, **OPTIONAL)
     temporary = fields.Boolean(load_default=False, about="Use the memory, but store nothing of this turn.")
     replaces = fields.integer(1, **OPTIONAL, about="The id of the message it replaces.")
 

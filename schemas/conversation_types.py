@@ -1,6 +1,6 @@
 """Types of conversations."""
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from models.sections import SECTIONS
 from models.turns import RECALL_MODES
@@ -15,15 +15,13 @@ class Does(Schema):
     """Behaviour of a type; null: as the settings say."""
 
     cues = fields.Items(
-        fields.Text(validate=validate.Length(1, CUE_CHARS)),
+        fields.text(1, CUE_CHARS),
         CUES_MAX,
         load_default=(),
         about="Words that tell it; of a cue with several words, all have to be in one message.",
     )
-    prompt = fields.Text(
-        load_default="",
-        validate=validate.Length(max=PROMPT_CHARS),
-        about="Stands beside the system prompt, from the next compaction on.",
+    prompt = fields.text(
+        most=PROMPT_CHARS, load_default="", about="Stands beside the system prompt, from the next compaction on."
     )
     recall = fields.one_of(*RECALL_MODES, **OPTIONAL)
     recall_tokens = fields.integer(0, INT32_MAX, **OPTIONAL)

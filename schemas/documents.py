@@ -1,9 +1,9 @@
 """Documents that are added to what is known."""
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from schemas import fields
-from schemas.fields import EXTERNAL_ID_CHARS
+from schemas.fields import EXTERNAL_ID_CHARS, OPTIONAL
 from schemas.shapes import CallerQuery
 
 TITLE_CHARS, URI_CHARS = 200, 2_000
@@ -18,10 +18,12 @@ class _DocumentFields(CallerQuery):
     """Whose document it is, and what is said of it."""
 
     session_id = fields.SessionId(load_default=None, about=_SESSION)
-    title = fields.optional_text(TITLE_CHARS, about="Without it, Recap takes the one that the document has.")
-    uri = fields.optional_text(URI_CHARS, about="Where it is from; shown wherever it is quoted.")
-    external_id = fields.optional_text(
+    title = fields.text(1, TITLE_CHARS, **OPTIONAL, about="Without it, Recap takes the one that the document has.")
+    uri = fields.text(1, URI_CHARS, **OPTIONAL, about="Where it is from; shown wherever it is quoted.")
+    external_id = fields.text(
+        1,
         EXTERNAL_ID_CHARS,
+        **OPTIONAL,
         about="The application's own name for it. A document sent with the same one replaces it.",
     )
 
@@ -31,7 +33,7 @@ class DocumentCreate(_DocumentFields):
 
     long = True
 
-    text = fields.Text(required=True, validate=validate.Length(1))
+    text = fields.text(1, required=True)
     media_type = fields.one_of(PLAIN, MARKDOWN, HTML, load_default=MARKDOWN)
 
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from marshmallow import Schema, ValidationError, post_load, validate, validates_schema
+from marshmallow import Schema, ValidationError, post_load, validates_schema
 
 from schemas import fields
 from schemas.shapes import CallerQuery, Input
@@ -15,7 +15,7 @@ _RATING = "How good the answer is, from 1 to 5. Of similar examples the best rat
 
 
 class CalledFunction(Input):
-    name = fields.Text(required=True, validate=validate.Length(1, 128))
+    name = fields.text(1, 128, required=True)
     arguments = fields.Text(load_default="{}", about="As JSON.")
 
 
@@ -52,14 +52,14 @@ class Example(Schema):
 class ExampleCreate(CallerQuery):
     """Example: `input` and `output`; or `messages`; or `session_id` and `message_id` of an exchange."""
 
-    input = fields.Text(validate=validate.Length(1, INPUT_CHARS))
-    output = fields.Text(validate=validate.Length(1, OUTPUT_CHARS))
+    input = fields.text(1, INPUT_CHARS)
+    output = fields.text(1, OUTPUT_CHARS)
     messages = fields.Items(
         fields.Nested(ExampleMessage), STEPS_MAX, least=2, about="A message, calls of tools, the answer."
     )
     session_id = fields.SessionId(about="With `message_id`, instead of `input` and `output`: an exchange.")
     message_id = fields.integer(1, about="The id of the exchange's message or of its reply.")
-    tags = fields.Items(fields.Text(validate=validate.Length(1, 64)), 20, load_default=())
+    tags = fields.Items(fields.text(1, 64), 20, load_default=())
     rating = fields.integer(1, BEST, load_default=BEST, about=_RATING)
 
     @validates_schema

@@ -4,7 +4,7 @@ from marshmallow import Schema, validate
 
 from models.facts import FACT_CATEGORIES, SELF
 from schemas import fields
-from schemas.fields import AS_OF, numbers_by_name
+from schemas.fields import AS_OF, OPTIONAL, numbers_by_name
 from schemas.shapes import CallerQuery, Input, PageQuery
 
 TEXT_CHARS_MAX = 500
@@ -53,9 +53,7 @@ class Fact(Schema):
         lambda fact: 1 + len(fact.merged_facts), about="How often it was stated.", metadata={"type": "integer"}
     )
     proofs = fields.List(
-        fields.Nested(Proof),
-        attribute="merged_facts",
-        about="The facts that were merged into it, newest first.",
+        fields.Nested(Proof), attribute="merged_facts", about="The facts that were merged into it, newest first."
     )
     score = fields.Function(
         lambda fact: fact.score and vars(fact.score),
@@ -66,7 +64,7 @@ class Fact(Schema):
 
 class FactQuery(PageQuery):
     session_id = fields.SessionId(load_default=None)
-    q = fields.optional_text(200, least=0, about="Words, or parts of words, that the text must contain.")
+    q = fields.text(0, 200, **OPTIONAL, about="Words, or parts of words, that the text must contain.")
     category = fields.Text(load_default=None, validate=CATEGORY, about=_CATEGORY)
     as_of = AS_OF
     state = fields.one_of(
@@ -82,7 +80,7 @@ class FactCreate(CallerQuery):
     category = fields.Text(load_default="other", validate=CATEGORY, about=_CATEGORY)
     importance = fields.integer(1, 5, load_default=3)
     pinned = fields.Boolean(load_default=False)
-    expires_at = fields.UtcDateTime(load_default=None, allow_none=True, about=_ENDS)
+    expires_at = fields.UtcDateTime(**OPTIONAL, about=_ENDS)
 
 
 class FactChange(Input):
@@ -141,9 +139,10 @@ GRAPH_STEPS_MAX = 3
 
 class GraphQuery(PageQuery):
     session_id = fields.SessionId(load_default=None)
-    entity = fields.Text(
+    entity = fields.text(
+        1,
+        NAME_CHARS_MAX,
         load_default=SELF,
-        validate=validate.Length(1, NAME_CHARS_MAX),
         about="The name to start from: `Ida`, `my sister`, or `user` for the person.",
     )
     depth = fields.number(1, GRAPH_STEPS_MAX, load_default=1, about="How many steps away from the entity links may be.")

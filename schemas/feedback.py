@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from marshmallow import Schema, ValidationError, validate, validates_schema
+from marshmallow import Schema, ValidationError, validates_schema
 
 from schemas import fields
 from schemas.fields import OPTIONAL
@@ -19,8 +19,7 @@ class FeedbackGiven(Schema):
     text = fields.String(attribute="value.text")
     instruction = fields.String(attribute="value.instruction")
     state = fields.String(
-        attribute="value.state",
-        about="`waiting`: the mini model will read it. `stored`: it asks for no change.",
+        attribute="value.state", about="`waiting`: the mini model will read it. `stored`: it asks for no change."
     )
     created_at = fields.UtcDateTime()
 
@@ -29,7 +28,7 @@ class FeedbackCreate(CallerQuery):
     session_id = fields.SessionId(required=True)
     message_id = fields.integer(1, required=True, about="The id of the exchange's message or of its reply.")
     thumbs = fields.one_of("up", "down", "none", **OPTIONAL, about="`none` takes earlier ones back.")
-    text = fields.Text(load_default="", validate=validate.Length(max=FEEDBACK_CHARS))
+    text = fields.text(most=FEEDBACK_CHARS, load_default="")
     instruction = fields.Text(load_default="general", about="The name of the instruction that it may change.")
 
     @validates_schema

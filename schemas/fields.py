@@ -170,8 +170,9 @@ def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> Integer:
     return number(least, most, strict=True, **options)
 
 
-def optional_text(most: int, least: int | None = 1, **options: Any) -> Text:
-    return Text(validate=validate.Length(least, most), **OPTIONAL, **options)
+def text(least: int | None = None, most: int | None = None, **options: Any) -> Text:
+    """Return a text with so many characters."""
+    return Text(validate=validate.Length(least, most), **options)
 
 
 def counts(about: str, **options: Any) -> Dict:

@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, post_load, validate, validates_schema
+from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, post_load, validates_schema
 
 from models import Refusal
 from models.messages import MessageDraft, NamedMessages
@@ -29,12 +29,8 @@ class Refused(ValueSchema):
 
     value = Refusal
 
-    code = fields.Text(required=True, validate=validate.Length(1, 64), about="The code of the error.")
-    reason = fields.Text(
-        required=True,
-        validate=validate.Length(max=2_000),
-        about="A sentence for the person, with the server's own words.",
-    )
+    code = fields.text(1, 64, required=True, about="The code of the error.")
+    reason = fields.text(most=2_000, required=True, about="A sentence for the person, with the server's own words.")
     at = fields.UtcDateTime(required=True)
 
 
@@ -177,11 +173,11 @@ class MessageToAppend(ValueSchema):
     value = MessageDraft
 
     role = fields.one_of(*ROLES, required=True)
-    content = fields.Text(required=True, validate=validate.Length(min=1))
-    name = fields.optional_text(128)
+    content = fields.text(1, required=True)
+    name = fields.text(1, 128, **OPTIONAL)
     created_at = fields.UtcDateTime(**OPTIONAL)
-    external_id = fields.optional_text(
-        EXTERNAL_ID_CHARS, about="The application's own id: a session stores one message for each."
+    external_id = fields.text(
+        1, EXTERNAL_ID_CHARS, **OPTIONAL, about="The application's own id: a session stores one message for each."
     )
     extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, about=_EXTRA_KEPT)
 

@@ -1,9 +1,10 @@
 """Models there are to choose from, and the model server."""
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from models.model_server import ServerDraft
 from schemas import fields
+from schemas.fields import OPTIONAL
 from schemas.shapes import ValueSchema
 
 ADDRESS_CHARS, KEY_CHARS, MODEL_CHARS = 2000, 1000, 256
@@ -23,19 +24,18 @@ class ModelServerDraft(ValueSchema):
 
     value = ServerDraft
 
-    base_url = fields.Text(
+    base_url = fields.text(
+        most=ADDRESS_CHARS,
         load_default="",
-        validate=validate.Length(max=ADDRESS_CHARS),
         about="Where an OpenAI-compatible API is; it usually ends in /v1. Empty: OpenAI.",
     )
-    api_key = fields.Text(
-        load_default=None,
-        allow_none=True,
-        validate=validate.Length(max=KEY_CHARS),
+    api_key = fields.text(
+        most=KEY_CHARS,
+        **OPTIONAL,
         about="The key for it. Empty: none. Null: the one in use, if `base_url` is the one in use too.",
     )
-    main = fields.Text(load_default="", validate=validate.Length(max=MODEL_CHARS), about="Empty: OPENAI_MODEL.")
-    mini = fields.Text(load_default="", validate=validate.Length(max=MODEL_CHARS), about="Empty: OPENAI_SUMMARY_MODEL.")
+    main = fields.text(most=MODEL_CHARS, load_default="", about="Empty: OPENAI_MODEL.")
+    mini = fields.text(most=MODEL_CHARS, load_default="", about="Empty: OPENAI_SUMMARY_MODEL.")
 
 
 class ModelServer(Schema):

@@ -26,8 +26,8 @@ class AuthorizationQuery(Parameters):
     redirect_uri = fields.Text(required=True, validate=_URI)
     code_challenge = fields.String(required=True, validate=validate.Regexp(r"^[A-Za-z0-9_-]{43}\Z"))
     code_challenge_method = fields.String(required=True, validate=validate.Equal("S256"))
-    state = fields.Text(load_default=None, validate=validate.Length(0, 2000))
-    scope = fields.Text(load_default="", validate=validate.Length(0, 1000))
+    state = fields.text(0, 2000, load_default=None)
+    scope = fields.text(0, 1000, load_default="")
     resource = fields.Text(load_default="", validate=_URI)
 
     @post_load
@@ -41,7 +41,7 @@ class AuthorizationQuery(Parameters):
 class Registration(Parameters):
     """Program that registers itself (RFC 7591)."""
 
-    client_name = fields.Text(load_default="", validate=validate.Length(0, 1000))
+    client_name = fields.text(0, 1000, load_default="")
     redirect_uris = fields.Items(fields.Text(), 20, 1, required=True)
 
 

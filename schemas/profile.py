@@ -1,6 +1,6 @@
 """Profiles."""
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from schemas import fields
 from schemas.fields import EXPECTED_VERSION
@@ -15,9 +15,7 @@ class Profile(Schema):
 
     version = fields.Integer(about="0 until something is written.")
     document = fields.Raw(
-        attribute="value.document",
-        about="The profile, under the tenant's JSON Schema.",
-        metadata={"type": "object"},
+        attribute="value.document", about="The profile, under the tenant's JSON Schema.", metadata={"type": "object"}
     )
     sources = fields.Raw(
         attribute="value.sources",
@@ -36,9 +34,9 @@ class Operation(Input):
     """Operation of a JSON Patch (RFC 6902)."""
 
     op = fields.one_of("add", "remove", "replace", "move", "copy", "test", required=True)
-    path = fields.Text(required=True, validate=validate.Length(max=500), about="A JSON Pointer, as `/likes/-`.")
+    path = fields.text(most=500, required=True, about="A JSON Pointer, as `/likes/-`.")
     value = JsonValue(allow_none=True)
-    from_ = fields.Text(data_key="from", attribute="from", validate=validate.Length(max=500))
+    from_ = fields.text(most=500, data_key="from", attribute="from")
 
 
 class ProfilePatch(Input):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Any
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from schemas import fields
 from schemas.chat import Question
@@ -23,11 +23,7 @@ class RecallRequest(Question):
 
     session_id = fields.SessionId(**OPTIONAL, about="Its summary and facts are shown too.")
     block_tokens = fields.integer(
-        100,
-        1_000_000,
-        load_default=TOKENS,
-        data_key="tokens",
-        about="The most tokens that the block takes.",
+        100, 1_000_000, load_default=TOKENS, data_key="tokens", about="The most tokens that the block takes."
     )
     recall = fields.one_of(
         "auto", "always", "off", **OPTIONAL, about="`always`: the nearest excerpts, however near; else as in a turn."
@@ -69,10 +65,11 @@ class Unhelpful(Schema):
 
 
 class SearchQuery(CallerQuery):
-    text = fields.Text(
+    text = fields.text(
+        1,
+        2000,
         required=True,
         data_key="q",
-        validate=validate.Length(1, 2000),
         about='Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages '
         'with that phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word '
         "that begins so.",
@@ -133,12 +130,10 @@ class SearchResult(Schema):
         "for a page to mark. Empty when only the meaning or the messages around matched.",
     )
     window = fields.List(
-        fields.Nested(Message),
-        about="With `window`: the messages around it. Of a fact or a summary: its messages.",
+        fields.Nested(Message), about="With `window`: the messages around it. Of a fact or a summary: its messages."
     )
     corrections = fields.List(
-        fields.Nested(Correction),
-        about="Facts that hold now in place of what it, or its `window`, says.",
+        fields.Nested(Correction), about="Facts that hold now in place of what it, or its `window`, says."
     )
 
 

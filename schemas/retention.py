@@ -31,17 +31,13 @@ class RetentionPolicy(ValueSchema):
     value = Policy
 
     days = fields.integer(
-        1,
-        DAYS_MAX,
-        **OPTIONAL,
-        about="Days after its last message or import that a session stays; null: any number.",
+        1, DAYS_MAX, **OPTIONAL, about="Days after its last message or import that a session stays; null: any number."
     )
     sessions = fields.integer(
         1, INT32_MAX, **OPTIONAL, about="Number of each person's newest sessions that stay; null: all."
     )
     archive = fields.Boolean(
-        load_default=True,
-        about="Whether a session that is taken out becomes an archive. Else it is erased.",
+        load_default=True, about="Whether a session that is taken out becomes an archive. Else it is erased."
     )
 
 

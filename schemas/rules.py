@@ -1,10 +1,10 @@
 """Rules of what is kept."""
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from schemas import fields
 from schemas.facts import CATEGORY, Fact
-from schemas.fields import EXPECTED_VERSION
+from schemas.fields import EXPECTED_VERSION, OPTIONAL
 from schemas.shapes import CallerQuery, Input
 
 CATEGORIES_MAX, TOPICS_MAX, WORDS_MAX = 40, 20, 200
@@ -16,17 +16,9 @@ class CategoryRule(Input):
 
     name = fields.Text(required=True, validate=CATEGORY)
     keep = fields.Boolean(load_default=True, about="Whether its facts are kept.")
-    days = fields.integer(
-        1,
-        DAYS_MAX,
-        load_default=None,
-        allow_none=True,
-        about="How long they stay; null: as long as they are true.",
-    )
-    about = fields.Text(
-        load_default="",
-        validate=validate.Length(max=ABOUT_CHARS),
-        about="What a category of your own has, in words for the mini model.",
+    days = fields.integer(1, DAYS_MAX, **OPTIONAL, about="How long they stay; null: as long as they are true.")
+    about = fields.text(
+        most=ABOUT_CHARS, load_default="", about="What a category of your own has, in words for the mini model."
     )
 
 
@@ -35,13 +27,13 @@ class RuleSet(Input):
 
     categories = fields.Items(fields.Nested(CategoryRule), CATEGORIES_MAX, load_default=())
     topics = fields.Items(
-        fields.Text(validate=validate.Length(1, TOPIC_CHARS)),
+        fields.text(1, TOPIC_CHARS),
         TOPICS_MAX,
         load_default=(),
         about="What is kept out, in words that the mini model reads, as `health`.",
     )
     words = fields.Items(
-        fields.Text(validate=validate.Length(1, WORD_CHARS)),
+        fields.text(1, WORD_CHARS),
         WORDS_MAX,
         load_default=(),
         about="What is kept out wherever it stands: words, with `*` at either end for any letters, and `#` for a "
@@ -57,9 +49,7 @@ class RulesPut(CallerQuery, RuleSet):
 
     expected_version = EXPECTED_VERSION
     close = fields.Boolean(
-        load_default=None,
-        allow_none=True,
-        about="Whether to close what they keep out of what is stored. Null: 409 if there is anything.",
+        **OPTIONAL, about="Whether to close what they keep out of what is stored. Null: 409 if there is anything."
     )
 
 

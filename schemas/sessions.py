@@ -1,9 +1,9 @@
 """Sessions."""
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from schemas import fields
-from schemas.fields import USER_ID_CHARS
+from schemas.fields import OPTIONAL, USER_ID_CHARS
 from schemas.shapes import CallerQuery, Input, PageQuery
 
 REMEMBER = (
@@ -40,27 +40,25 @@ class SessionQuery(PageQuery):
     archived = fields.Boolean(load_default=None)
     before = fields.UtcDateTime(load_default=None)
     after = fields.UtcDateTime(load_default=None)
-    except_user_id = fields.optional_text(
-        USER_ID_CHARS, about="Leave this person's out: those of other people, and of programs, stay."
+    except_user_id = fields.text(
+        1, USER_ID_CHARS, **OPTIONAL, about="Leave this person's out: those of other people, and of programs, stay."
     )
 
 
 class SessionCreate(CallerQuery):
     session_id = fields.SessionId(load_default=None, about="Without it, Recap makes an id.")
-    title = fields.Text(load_default="", validate=validate.Length(max=200))
-    system_prompt = fields.optional_text(20_000, least=None)
+    title = fields.text(most=200, load_default="")
+    system_prompt = fields.text(most=20_000, **OPTIONAL)
     remember = fields.Boolean(load_default=True, about=REMEMBER)
 
 
 class SessionChange(Input):
-    title = fields.Text(validate=validate.Length(1, 200))
-    system_prompt = fields.Text(allow_none=True, validate=validate.Length(max=20_000))
+    title = fields.text(1, 200)
+    system_prompt = fields.text(most=20_000, allow_none=True)
     pinned = fields.Boolean()
     archived = fields.Boolean()
     remember = fields.Boolean(about=REMEMBER)
-    type = fields.Text(
-        allow_none=True, validate=validate.Length(1, 64), about="A type of `GET /api/conversation-types`."
-    )
+    type = fields.text(1, 64, allow_none=True, about="A type of `GET /api/conversation-types`.")
 
 
 class RelatedQuery(CallerQuery):

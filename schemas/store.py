@@ -27,9 +27,7 @@ _PATH = validate.Regexp(rf"^{_STEP}(?:\.{_STEP}){{0,9}}$", error="Is not a path 
 
 def index_paths(**options: Any) -> fields.Items:
     """Return the field for `Put.paths`."""
-    return fields.Items(
-        fields.Text(validate=_PATH), PATHS_MAX, data_key="index", load_default=None, allow_none=True, **options
-    )
+    return fields.Items(fields.Text(validate=_PATH), PATHS_MAX, data_key="index", **OPTIONAL, **options)
 
 
 class Namespace(fields.Described):
@@ -147,7 +145,7 @@ class SearchItems(CallerQuery):
         metadata=_TEXT_OR_LIST,
     )
     filter = JsonObject(load_default=dict, about=_FILTER, metadata={"type": "object"})
-    query = fields.optional_text(2000, about="Find items by words and meaning, the best first.")
+    query = fields.text(1, 2000, **OPTIONAL, about="Find items by words and meaning, the best first.")
     paths = fields.Items(fields.Text(validate=_PATH), PATHS_MAX, data_key="fields", load_default=(), about=_PATHS)
     limit = fields.integer(1, SEARCHED_ITEMS_MAX, load_default=10)
     offset = fields.integer(0, INT32_MAX, load_default=0)

@@ -15,12 +15,12 @@ _ITEM = validate.Length(1, ITEM_CHARS_MAX)
 
 class Excluded(Input):
     option = fields.Text(required=True, validate=_ITEM)
-    reason = fields.Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
+    reason = fields.text(most=ITEM_CHARS_MAX, load_default="")
 
 
 def _section(section: Section) -> fields.Field:
     if section.kind == "line":
-        return fields.Text(load_default="", validate=validate.Length(max=ITEM_CHARS_MAX))
+        return fields.text(most=ITEM_CHARS_MAX, load_default="")
     item = fields.Nested(Excluded) if section.kind == "options" else fields.Text(validate=_ITEM)
     return fields.Items(item, ITEMS_MAX, load_default=())
 
@@ -91,7 +91,7 @@ class SummaryEdit(CallerQuery):
 
 
 class PreviewCall(CallerQuery):
-    prompt = fields.Text(load_default=None, validate=validate.Length(1, 64), about="The name of a summary prompt.")
+    prompt = fields.text(1, 64, load_default=None, about="The name of a summary prompt.")
     text = fields.Text(load_default=None, about="Instead of `prompt`: a template, as for `PUT /api/prompts/{name}`.")
 
     @validates_schema

@@ -1,6 +1,6 @@
 """Webhooks."""
 
-from marshmallow import Schema, validate
+from marshmallow import Schema
 
 from models.events import EVENT_TYPES
 from schemas import fields
@@ -13,9 +13,10 @@ URL_CHARS = 2000
 class WebhookCreate(CallerQuery):
     """Webhook to make. Without a `user_id` or a `space` it gets the events of the whole tenant."""
 
-    url = fields.Text(
+    url = fields.text(
+        1,
+        URL_CHARS,
         required=True,
-        validate=validate.Length(1, URL_CHARS),
         about="Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS.",
     )
     types = fields.Items(fields.one_of(*EVENT_TYPES), len(EVENT_TYPES), about=f"Empty: all. {TYPES}")

@@ -36,7 +36,7 @@ from schemas.shapes import Input, Open
 class NewConversation(NewItems):
     """Conversation to begin, with its first items."""
 
-    metadata = fields.ClientMetadata(load_default=None, allow_none=True)
+    metadata = fields.ClientMetadata(**fields.OPTIONAL)
     user = fields.Raw(load_default=None, about="The person, unless another place names one.")
     safety_identifier = fields.Raw(load_default=None, about="The person, unless a header names one.")
 

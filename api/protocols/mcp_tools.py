@@ -50,7 +50,7 @@ class Paged(Input):
 
 
 class Words(Paged):
-    query = fields.Text(required=True, validate=validate.Length(1, 2000), about="Words of what you look for.")
+    query = fields.text(1, 2000, required=True, about="Words of what you look for.")
 
 
 class MessageWords(Words):
@@ -88,10 +88,8 @@ class MemoryChange(MemoryId):
 
 
 class Topic(Input):
-    topic = fields.Text(
-        required=True,
-        validate=validate.Length(1, rules.TOPIC_CHARS),
-        about="What to keep out, in the person's words, as `health`.",
+    topic = fields.text(
+        1, rules.TOPIC_CHARS, required=True, about="What to keep out, in the person's words, as `health`."
     )
 
 

@@ -88,9 +88,9 @@ class ExportedSummary(_Record):
     sections = fields.Nested(Sections, required=True)
     through = fields.integer(required=True, about="The position of the last message it covers.")
     tokens = fields.integer(required=True)
-    author = fields.Text(required=True, validate=validate.Length(1, 16))
-    model = fields.optional_text(128, least=0)
-    prompt = fields.optional_text(80, least=0)
+    author = fields.text(1, 16, required=True)
+    model = fields.text(0, 128, **OPTIONAL)
+    prompt = fields.text(0, 80, **OPTIONAL)
     usage = fields.Nested(ExportedCost, **OPTIONAL)
     restores = fields.integer(**OPTIONAL)
     created_at = fields.UtcDateTime(required=True)
@@ -112,8 +112,8 @@ class ExportedTurn(_Record):
 
     user_position = fields.integer(1, required=True)
     reply_position = fields.integer(1, **OPTIONAL)
-    model = fields.optional_text(128, least=0)
-    finish_reason = fields.optional_text(32, least=0)
+    model = fields.text(0, 128, **OPTIONAL)
+    finish_reason = fields.text(0, 32, **OPTIONAL)
     usage = fields.Nested(ExportedUsage, **OPTIONAL)
     started_at = fields.UtcDateTime(required=True)
     finished_at = fields.UtcDateTime(**OPTIONAL)
@@ -125,12 +125,12 @@ class ExportedSession(_Record):
     value = SessionRecord
 
     id = fields.SessionId(required=True)
-    title = fields.Text(load_default="", validate=validate.Length(max=200))
+    title = fields.text(most=200, load_default="")
     system_prompt = fields.Text(**OPTIONAL)
     pinned = fields.Boolean(load_default=False)
     archived = fields.Boolean(load_default=False)
     remember = fields.Boolean(load_default=True)
-    type = fields.optional_text(64)
+    type = fields.text(1, 64, **OPTIONAL)
     client_metadata = fields.ClientMetadata(**OPTIONAL)
     created_at = fields.UtcDateTime(required=True)
     updated_at = fields.UtcDateTime(required=True)
@@ -145,8 +145,8 @@ class ExportedRevision(_Record):
 
     value = partial(FactRevisionValue, fact_id=0)
 
-    action = fields.Text(required=True, validate=validate.Length(1, 16))
-    author = fields.Text(required=True, validate=validate.Length(1, 8))
+    action = fields.text(1, 16, required=True)
+    author = fields.text(1, 8, required=True)
     text = fields.Text(required=True)
     category = fields.Text(required=True, validate=CATEGORY)
     importance = fields.integer(1, 5, required=True)
@@ -204,7 +204,7 @@ class ExportedVersion(_Record):
 
     version = fields.integer(1, INT32_MAX, required=True)
     value_ = JsonValue(required=True, allow_none=True, data_key="value", attribute="value")
-    author = fields.Text(required=True, validate=validate.Length(1, 16))
+    author = fields.text(1, 16, required=True)
     created_at = fields.UtcDateTime(required=True)
 
 
@@ -250,11 +250,11 @@ class ExportedDocument(_Record):
 
     value = DocumentRecord
 
-    title = fields.Text(required=True, validate=validate.Length(1, 200))
-    uri = fields.optional_text(2_000)
-    external_id = fields.optional_text(256)
-    media_type = fields.Text(required=True, validate=validate.Length(1, 64))
-    digest = fields.Text(required=True, validate=validate.Length(64, 64))
+    title = fields.text(1, 200, required=True)
+    uri = fields.text(1, 2_000, **OPTIONAL)
+    external_id = fields.text(1, 256, **OPTIONAL)
+    media_type = fields.text(1, 64, required=True)
+    digest = fields.text(64, 64, required=True)
     size = fields.integer(most=INT32_MAX, required=True)
     pages = fields.integer(most=INT32_MAX, **OPTIONAL)
     created_at = fields.UtcDateTime(required=True)
