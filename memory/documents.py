@@ -101,7 +101,7 @@ def _store(engine: Engine, caller: Caller, session_id: str | None, record: Docum
 
 
 def list_documents(
-    engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
+    engine: Engine, caller: Caller, session_id: str | None, cursor: str | None, limit: int
 ) -> Page[Document]:
     """Return the caller's documents, or those of a session's owner, the newest first."""
     query = visible_to(passages.DOCUMENTS, caller)

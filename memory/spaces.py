@@ -29,7 +29,7 @@ class Space:
     created_at: datetime | None
 
 
-def list_spaces(engine: Engine, principal: Principal, *, cursor: str | None = None, limit: int = 50) -> Page[Space]:
+def list_spaces(engine: Engine, principal: Principal, *, cursor: str | None, limit: int) -> Page[Space]:
     """List the spaces that a key opens: those that it names, by name, or all that its tenant has, newest first."""
     query = select(OwnerRow).where(OwnerRow.tenant == principal.tenant, OwnerRow.kind == "space")
     if not principal.is_whole_tenant:

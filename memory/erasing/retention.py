@@ -141,9 +141,7 @@ def _archive(engine: Engine, tx: Transaction, row: SessionRow) -> None:
 # -- archives
 
 
-def list_archives(
-    engine: Engine, caller: Caller, session_id: str | None = None, cursor: str | None = None, limit: int = 50
-) -> Page[Any]:
+def list_archives(engine: Engine, caller: Caller, session_id: str | None, cursor: str | None, limit: int) -> Page[Any]:
     """Return the caller's archives, the newest first."""
     query = visible_to(ARCHIVES, caller)
     if session_id is not None:

@@ -147,12 +147,7 @@ def _extra(passage: Passage, record: DocumentRecord) -> dict[str, object] | None
 
 
 def read_passages(
-    engine: Engine,
-    caller: Caller,
-    document_id: str,
-    cursor: str | None = None,
-    limit: int = 50,
-    around: int | None = None,
+    engine: Engine, caller: Caller, document_id: str, cursor: str | None, limit: int, around: int | None
 ) -> Page[Message]:
     """Return the passages of a document, in their order. Raises NotFound.
 
