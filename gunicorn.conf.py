@@ -4,7 +4,6 @@ import errno
 import fcntl
 import gc
 import logging
-import multiprocessing
 import os
 import signal
 import socket
@@ -51,7 +50,6 @@ control_socket_disable = True
 logger_class = _EventLogger
 logconfig_dict = logs.for_gunicorn(_settings)
 _figures = _settings.data_dir / "metrics"  # shared with `recap jobs work`
-_started = multiprocessing.Value("i", 0)  # workers, over all processes
 
 gc.disable()  # until everything is loaded: nearly nothing of it is garbage
 
@@ -105,11 +103,11 @@ def post_worker_init(worker):
     gc.enable()
     engine_of(worker.wsgi).metrics.share(_figures)
     engine_of(worker.wsgi).start()
-    with _started.get_lock():
-        _started.value += 1
-        if _started.value == workers:
-            address = str(worker.sockets[0]).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
-            logging.getLogger("recap").info("Recap is ready: open %s", _settings.public_url or address)
+    if (
+        worker.age == workers
+    ):  # the last of the first ones; what they shared to count themselves, a killed one could hold
+        address = str(worker.sockets[0]).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+        logging.getLogger("recap").info("Recap is ready: open %s", _settings.public_url or address)
 
 
 def _prepare(wsgi, address):

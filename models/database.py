@@ -20,13 +20,27 @@ from contextlib import closing, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, Insert, QueuePool, Select, event, func, make_url, select
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    ExceptionContext,
+    Insert,
+    QueuePool,
+    Select,
+    event,
+    func,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session, sessionmaker
 
 from models.base import Base
+from models.database_faults import DatabaseFault, DatabaseLost
 from models.sqlite import BUSY_TIMEOUT_MS, SQLiteFile, is_in_memory, set_up_in_memory
 
 LOCK_TIMEOUT_SECONDS = (
@@ -74,6 +88,7 @@ class Database:
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
             self._writing = engine.execution_options(locks_rows=True)
             event.listen(engine, "connect", _set_up)
+            event.listen(engine, "handle_error", _leave_read_only)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -97,7 +112,8 @@ class Database:
         later durable commit: use it for what nobody is told of before that.
 
         Raises OperationalError when other writers keep it waiting for `lock_timeout` seconds (LOCK_TIMEOUT_SECONDS),
-        and DatabaseLost when SQLite's files were removed or replaced, also after the commit, which may be kept.
+        and DatabaseLost when the commit may be lost, or kept: SQLite's files were removed or replaced, or a server's
+        connection broke off.
         """
         with self.begin(lock_timeout, durable=durable) as connection, self.orm(connection) as tx:
             yield tx
@@ -124,8 +140,10 @@ class Database:
                 yield connection
                 try:
                     connection.commit()
-                except DBAPIError:
+                except DBAPIError as error:
                     connection.invalidate()  # SQLAlchemy would pool it with the transaction still open
+                    if error.connection_invalidated and not self._is_sqlite:  # it may be done, or not
+                        raise DatabaseLost(DatabaseFault.CUT_OFF) from error
                     raise
             for callback in callbacks:
                 callback()
@@ -244,6 +262,11 @@ def retry_on_conflict(work: Callable[Given, Result]) -> Callable[Given, Result]:
     return run
 
 
+def is_read_only(tx: Transaction) -> bool:
+    """Return whether the server takes no writes: it is a replica, or an administrator has set it so."""
+    return tx.get_bind().dialect.name == "postgresql" and tx.scalar(text("SHOW transaction_read_only")) == "on"
+
+
 class Upsert:
     """INSERT ... ON CONFLICT DO UPDATE, made once for each kind of database that Recap runs on.
 
@@ -274,3 +297,9 @@ def _set_up(connection: Any, _record: Any) -> None:
         for name, value in _OF_CONNECTION.items():
             cursor.execute(f"SET {name} = {value}")
     connection.commit()
+
+
+def _leave_read_only(context: ExceptionContext) -> None:
+    """Close all connections when one turns out to be read-only: it stays so when the server takes writes again."""
+    if type(context.original_exception).__name__ == "ReadOnlySqlTransaction":
+        context.is_disconnect = True

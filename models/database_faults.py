@@ -22,11 +22,12 @@ class DatabaseFault(StrEnum):
     MISSING = "missing"
     LOG_MISSING = "log missing"
     SCHEMA = "wrong schema"
+    CUT_OFF = "cut off in a commit"  # nobody knows whether it was done
     UNAVAILABLE = "unavailable"  # busy, out of reach, or anything else that may pass
 
 
 class DatabaseLost(SQLAlchemyError):
-    """SQLite's files are not what they were: what is written may be lost, although SQLite reports no error."""
+    """Commit that may be lost, or not: SQLite's files are not what they were, or a server's connection broke off."""
 
     def __init__(self, fault: DatabaseFault) -> None:
         super().__init__(fault.value)
@@ -84,6 +85,7 @@ _RESTART = (
 )
 
 
+_LOST = (DatabaseFault.MISSING, DatabaseFault.LOG_MISSING, DatabaseFault.CUT_OFF)
 # For each fault: the error's code, its message around the consequence and what to do at the end, and its short form for
 # /health/ready.
 _MESSAGES = {
@@ -120,6 +122,12 @@ _MESSAGES = {
         f"again; if that finds an unknown revision, {NEWER}.",
         f"tables are missing or differ: run {UPGRADE}",
     ),
+    DatabaseFault.CUT_OFF: (
+        "database_unavailable",
+        "The connection to the database broke off while it was storing this. {0} Wait, look whether it is there, then "
+        "{1}. If this lasts, look at the server's log.",
+        "can't be read; see the log",
+    ),
     DatabaseFault.UNAVAILABLE: (
         "database_unavailable",
         "The database can't be used right now. {0} Wait, then {1}. If this lasts, look at the server's log.",
@@ -131,7 +139,7 @@ _MESSAGES = {
 def message_of(fault: DatabaseFault, consequence: str, remedy: str) -> tuple[str, str]:
     """Return the code and the message of a fault. remedy: what to do at the end, such as `send it again`."""
     code, message, _ = _MESSAGES[fault]
-    return code, message.format(consequence, remedy)
+    return code, message.format("What was being stored may be lost." if fault in _LOST else consequence, remedy)
 
 
 def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | None:

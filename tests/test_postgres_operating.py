@@ -3,11 +3,12 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from signal import SIGINT
 from typing import Any
@@ -217,6 +218,86 @@ def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes, 
     assert [one["role"] for one in stored(client, "s")] == ["user", "assistant", "user"]
     with database.read() as tx:
         assert tx.scalar(text("SELECT last_value FROM tries")) == 6, "three were stored at the second attempt"
+
+
+@contextmanager
+def cutting(folder: Path, server: str) -> Iterator[list[bytes]]:
+    """The server behind a wire in `folder`, which is cut once a commit of what the list names is done."""
+    wire, sought = socket.socket(socket.AF_UNIX), list[bytes]()
+    wire.bind(str(folder / ".s.PGSQL.5432"))
+    wire.listen()
+
+    def answer(client: socket.socket, database: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := database.recv(1 << 16):
+                client.sendall(piece)
+
+    def carry(client: socket.socket) -> None:
+        with client, socket.socket(socket.AF_UNIX) as database, suppress(OSError):
+            database.connect(f"{server}/.s.PGSQL.5432")
+            answering = threading.Thread(target=answer, args=(client, database))
+            answering.start()
+            seen = b""
+            while piece := client.recv(1 << 16):
+                seen += piece
+                if sought and sought[0] in seen and b"COMMIT\0" in piece:
+                    sought.clear()
+                    client.shutdown(socket.SHUT_RDWR)  # it hears nothing more
+                    database.sendall(piece)
+                    break
+                database.sendall(piece)
+                seen = b"" if b"COMMIT\0" in piece or b"ROLLBACK\0" in piece else seen
+            database.shutdown(socket.SHUT_WR)  # it ends when all is done
+            answering.join()
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=carry, args=(wire.accept()[0],)).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    with wire:
+        yield sought
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("stored_then", ["Was this stored?", "assistant"], ids=["the message", "the reply"])
+def test_a_commit_whose_answer_is_lost_is_told_so_and_sent_again_is_stored_once(nodes, postgres, tmp_path, stored_then):
+    server = make_url(postgres)
+    with cutting(tmp_path, str(server.query["host"])) as sought:
+        behind = {"data_dir": tmp_path, "database_url": str(server.set(query={"host": str(tmp_path)}))}
+        app = build_app(engine_of(nodes[0]).settings.model_copy(update=behind))
+        client = app.test_client()
+        chat(client, "Hello.", session_id="s")
+        sought.append(stored_then.encode())
+        told = failed(ask(client, "Was this stored?", session_id="s", key="k"), 503, "database_unavailable")["message"]
+        assert "What was being stored may be lost" in told and "not stored" not in told and "is kept" not in told
+        assert sought == []
+        again = chat(client, "Was this stored?", session_id="s", key="k")
+        assert [one["content"] for one in stored(client, "s")][2:] == ["Was this stored?", again["reply"]]
+        engine_of(app).stop()
+        engine_of(app).database.close()
+
+
+def test_a_server_that_takes_no_writes_is_told_and_connections_of_that_time_are_not_kept(nodes, postgres):
+    """As after a failover: what is connected stays read-only when the server takes writes again."""
+    client = nodes[0].test_client()
+    chat(client, "Hello.", session_id="s")
+    with create_engine(postgres, isolation_level="AUTOCOMMIT", poolclass=NullPool).connect() as admin:
+        setting = f"ALTER DATABASE {make_url(postgres).database} {{}} default_transaction_read_only"
+        admin.execute(text(f"{setting.format('SET')} = on"))
+        try:
+            admin.execute(text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()"))
+            told = failed(ask(client, "And now?", session_id="s"), 503, "database_unavailable")["message"]
+            assert "Nothing of this request was stored" in told
+            assert len(stored(client, "s")) == 2, "it can be read"
+            ready = client.get("/health/ready")
+            assert ready.status_code == 503 and "takes no writes" in ready.json["database"]
+        finally:
+            admin.execute(text(setting.format("RESET")))
+    assert eventually(lambda: ask(client, "And now?", session_id="s").status_code == 200, 5.0)
+    assert good(client.get("/health/ready"))["status"] == "ready"
+    assert len(stored(client, "s")) == 4
 
 
 def test_what_the_server_cannot_do_is_told_at_once_and_passes(nodes, postgres_server, postgres):

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory.ops import logs
 from memory.ops.metrics import Metrics, ScrapeInfo
 from models import Database, JobRow, Transaction, WebhookRow
+from models.database import is_read_only
 from models.database_faults import DAMAGED, DatabaseFault, fault_of, in_short
 from models.schema import revision_of, schema_differs
 from search_index import Embedder
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 FREE_BYTES_MIN = 1 << 20  # with less free on the disk, the database's log can't grow by a large message
 _RETRIED = select(func.count()).where(JobRow.state == "pending", JobRow.error.is_not(None))
 _DISABLED = select(func.count()).where(WebhookRow.problem.is_not(None))
+READ_ONLY = "takes no writes: it is a replica, or set to read-only. What is stored can be read; no restart is needed"
 LATE = timedelta(seconds=60)  # a living worker takes a due job sooner, unless it is busy with another
 
 
@@ -70,7 +72,7 @@ class Health:
         try:
             with self._database.read() as tx:
                 differs = schema_differs(revision_of(tx.connection()))
-                database, migrated = differs or "ok", differs is None
+                database, migrated = differs or (READ_ONLY if is_read_only(tx) else "ok"), differs is None
                 for (_, state), count in _count_jobs(tx).items():
                     jobs[state] = jobs.get(state, 0) + count
                 if retried := tx.scalar(_RETRIED):

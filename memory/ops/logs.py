@@ -63,9 +63,12 @@ def safe_message(error: BaseException) -> str:
     from sqlalchemy.exc import DBAPIError  # here, so that gunicorn's first process needs neither
 
     from memory.errors import RecapError
+    from models.database_faults import DatabaseLost
 
     if isinstance(error, RecapError):
         return error.code
+    if isinstance(error, DatabaseLost):
+        return str(error)
     if isinstance(error, DBAPIError):  # without the statement and its values, and PostgreSQL's second line has some too
         return (str(error.orig).splitlines() or [""])[0]
     if isinstance(error, OSError) and error.strerror:

@@ -80,6 +80,7 @@ class Chatter(threading.Thread):
         self.session, self.user = session, user
         self.answers: list[Answer] = []
         self.summaries: list[tuple[int, int]] = []
+        self.asked_at = time.monotonic()  # for the first time, what is not answered yet or was answered last
         self.broken = 0  # answers that did not come to their end, and were asked for again
         self.problems: list[str] = []
         self._stream = stream
@@ -105,7 +106,8 @@ class Chatter(threading.Thread):
                 self._look(api)
 
     def _insist(self, api: Api, words: str) -> None:
-        until = time.monotonic() + GIVE_UP_SECONDS
+        self.asked_at = time.monotonic()
+        until = self.asked_at + GIVE_UP_SECONDS
         while time.monotonic() < until:
             try:
                 self.answers.append(say(api.http, self.session, self.user, words, words, stream=self._stream))
