@@ -13,7 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +27,7 @@ from config import Settings
 ROOT = Path(__file__).resolve().parent.parent
 START_SECONDS = 90.0
 STOP_SECONDS = 30.0
+KILL_SECONDS = 5.0  # in which whoever adopted a killed process has noticed
 MAIN, MINI = "main", "mini"  # the names of the scripted models
 OFF = {"PROFILE_MODE": "off", "CONSOLIDATION": "off"}
 
@@ -135,13 +136,16 @@ class Server:
         return self.wait()
 
     def kill(self) -> None:
-        """Kill the whole process group, if it still runs."""
+        """Kill the whole process group, if it still runs, and wait until all are gone: the last one holds the port."""
         if self._process is not None:
-            try:
+            group, deadline = self.pid, time.monotonic() + KILL_SECONDS
+            with suppress(ProcessLookupError):
                 self.signal(signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             self.wait()
+            with suppress(ProcessLookupError):
+                while time.monotonic() < deadline:
+                    os.killpg(group, 0)
+                    time.sleep(0.01)
 
     def _answers(self) -> bool:
         try:

@@ -162,6 +162,8 @@ def database_failed(error: BaseException, consequence: str = NOT_STORED) -> Reca
     fault = fault_of(error)
     if fault is None:
         return None
+    if fault in (DatabaseFault.MISSING, DatabaseFault.LOG_MISSING, DatabaseFault.CUT_OFF):
+        consequence = "What this request wrote may be lost."
     code, message = message_of(fault, consequence, "send it again; no restart is needed")
     retry_after = DATABASE_RETRY_SECONDS if fault in (DatabaseFault.UNAVAILABLE, DatabaseFault.CUT_OFF) else None
     return RecapError(code, message, status=503, retry_after=retry_after)

@@ -21,9 +21,10 @@ from sqlalchemy import Connection, func, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from models import Base, retry_on_conflict
+from models.database import LOCK_TIMEOUT_SECONDS
 from models.database_faults import DatabaseFault, DatabaseLost, command_failed
 from models.schema import revision_of, revisions, schema_differs
-from models.sqlite import is_in_memory
+from models.sqlite import BUSY_TIMEOUT_MS, is_in_memory
 
 MIGRATION_LOCK = 0x6D696772617465  # the key of PostgreSQL's advisory lock
 PATIENCE = "3s"  # for a table that another holds: longer than any write of Recap's, and than a vacuum takes to give way
@@ -45,9 +46,10 @@ def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
         return
     raw = connection.connection.cursor()  # beside SQLAlchemy, which would begin: within a transaction it has no effect
     raw.execute("PRAGMA foreign_keys = OFF")
+    raw.execute(f"PRAGMA busy_timeout = {int(LOCK_TIMEOUT_SECONDS * 1000)}")
     try:
         with connection.begin():
-            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # no write of a server comes between what it reads and writes
             yield
             broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
             if broken:
@@ -55,6 +57,7 @@ def tables_may_be_written_anew(connection: Connection) -> Iterator[None]:
     finally:
         with suppress(sqlite3.ProgrammingError):  # it is closed, because the database failed
             raw.execute("PRAGMA foreign_keys = ON")
+            raw.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
             raw.close()
 
 

@@ -85,7 +85,6 @@ _RESTART = (
 )
 
 
-_LOST = (DatabaseFault.MISSING, DatabaseFault.LOG_MISSING, DatabaseFault.CUT_OFF)
 # For each fault: the error's code, its message around the consequence and what to do at the end, and its short form for
 # /health/ready.
 _MESSAGES = {
@@ -139,7 +138,7 @@ _MESSAGES = {
 def message_of(fault: DatabaseFault, consequence: str, remedy: str) -> tuple[str, str]:
     """Return the code and the message of a fault. remedy: what to do at the end, such as `send it again`."""
     code, message, _ = _MESSAGES[fault]
-    return code, message.format("What was being stored may be lost." if fault in _LOST else consequence, remedy)
+    return code, message.format(consequence, remedy)
 
 
 def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | None:
@@ -147,7 +146,8 @@ def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | No
     fault = fault_of(error)
     if fault is None:
         return None
-    consequence = f"The database is {url.render_as_string()} by the settings of this folder. Nothing was changed."
+    changed = "What this command wrote may be lost." if fault is DatabaseFault.CUT_OFF else "Nothing was changed."
+    consequence = f"The database is {url.render_as_string()} by the settings of this folder. {changed}"
     if fault is DatabaseFault.UNAVAILABLE:
         reason = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0]
         consequence += f' It says: "{reason}".'

@@ -4,6 +4,7 @@ import resource
 import signal
 import sqlite3
 import stat
+import threading
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -104,6 +105,22 @@ def test_an_upgrade_says_in_a_line_what_it_did(tmp_path, caplog):
     assert first.startswith("A new database was made: sqlite:///") and first.endswith("with the schema 0020")
     assert second == f"The database was upgraded: its schema was 0020, and is {revisions()[0]} now"
     assert third == f"The database is up to date: its schema is {revisions()[0]}"
+
+
+def test_an_upgrade_waits_for_a_server_that_writes(tmp_path):
+    with an_app(tmp_path) as app:
+        add_migrations(app)
+        with app.app_context():
+            upgrade(revision="0020")
+        with closing(sqlite3.connect(tmp_path / "recap.db", isolation_level=None, check_same_thread=False)) as server:
+            server.execute("BEGIN IMMEDIATE")
+            server.execute("INSERT INTO owners (tenant, kind, name, created_at) VALUES ('default', 'user', 'ada', 0)")
+            commit = threading.Timer(0.5, server.execute, ["COMMIT"])
+            commit.start()
+            upgrade_schema(app)
+            commit.join()
+        assert execute(tmp_path / "recap.db", "SELECT name FROM owners") == [("ada",)]
+        assert engine_of(app).health.check().ready
 
 
 def test_a_new_database_that_the_disk_has_no_room_for_is_made_when_there_is(tmp_path, caplog):

@@ -271,7 +271,7 @@ def test_a_commit_whose_answer_is_lost_is_told_so_and_sent_again_is_stored_once(
         chat(client, "Hello.", session_id="s")
         sought.append(stored_then.encode())
         told = failed(ask(client, "Was this stored?", session_id="s", key="k"), 503, "database_unavailable")["message"]
-        assert "What was being stored may be lost" in told and "not stored" not in told and "is kept" not in told
+        assert "What this request wrote may be lost" in told and "not stored" not in told and "is kept" not in told
         assert sought == []
         again = chat(client, "Was this stored?", session_id="s", key="k")
         assert [one["content"] for one in stored(client, "s")][2:] == ["Was this stored?", again["reply"]]

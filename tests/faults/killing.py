@@ -8,6 +8,8 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx2
+
 from memory.leases import LEASE_SECONDS
 from tests.faults import report
 from tests.faults.chatters import Chatter, never_back, stored_once
@@ -39,7 +41,10 @@ def killed_and_found_whole(server: Server, cycles: int, seed: int) -> None:
     for chatter in chatters:
         chatter.finish()
     with Api(server) as api:
-        api.jobs_done(seconds=120.0)
+        try:
+            api.jobs_done(seconds=120.0)
+        except httpx2.TransportError as error:
+            raise AssertionError(f"Nobody is killed any more: {server.log.read_text()[-3000:]}") from error
     assert server.stop() == 0
     chatted = time.monotonic() - begun
 
@@ -84,7 +89,9 @@ def _kill(server: Server, whom: str, chance: random.Random) -> None:
     """Kill the group, the first process or a worker; the server runs again, or goes on, afterwards."""
     running = workers(server)
     if whom == "worker" and running:
-        os.kill(chance.choice(running), signal.SIGKILL)  # the first process starts another
+        worker = chance.choice(running)
+        os.kill(worker, signal.SIGKILL)  # the first process starts another
+        assert eventually(lambda: not _runs(worker)), "until it is gone, it may still take a connection"
         return
     if whom == "first":
         os.kill(server.pid, signal.SIGKILL)
