@@ -48,6 +48,7 @@ LOCK_TIMEOUT_SECONDS = (
 )
 TRANSACTION_TRIES = 5  # of a write that meets others: each time one of them has got through
 _MET = {"40001", "40P01", "23503", "23505"}  # not serializable, deadlock, a row erased or made by another meanwhile
+_READ_ONLY = "25006"  # the transaction takes no writes
 
 # A server or a node that is gone without a word is noticed in 25 seconds; its locks are free then.
 _KEEPALIVE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
@@ -301,5 +302,5 @@ def _set_up(connection: Any, _record: Any) -> None:
 
 def _leave_read_only(context: ExceptionContext) -> None:
     """Close all connections when one turns out to be read-only: it stays so when the server takes writes again."""
-    if type(context.original_exception).__name__ == "ReadOnlySqlTransaction":
+    if getattr(context.original_exception, "sqlstate", None) == _READ_ONLY:
         context.is_disconnect = True
