@@ -9,7 +9,10 @@ from pathlib import Path
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 
-FILE_SUFFIX = "_FILE"
+_KEYS = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "OPENAI_FALLBACK_API_KEY")
+KEY_FILES = {name: f"{name}_FILE" for name in _KEYS}
+"""The keys that a file may hold, each with the variable that names it."""
+PROSE = "SYSTEM_PROMPT"  # whose text may look like settings
 KEY_FILE_BYTES_MAX = 10_000  # of a file with a key; a longer one is another file
 _PASSWORD = re.compile(r"//[^/\s@]*@")
 
@@ -19,30 +22,23 @@ class SettingsError(ValueError):
 
 
 def read(
-    environ: Mapping[str, str] | None,
-    dotenv: Path | None,
-    variables: Collection[str],
-    *,
-    prose: Collection[str],
-    secrets: Collection[str],
-    key_files: Collection[str],
+    environ: Mapping[str, str] | None, dotenv: Path | None, variables: Collection[str], secrets: Collection[str]
 ) -> dict[str, str]:
     """Return the variables that are set, and not empty. The environment is stronger than the file `dotenv`.
 
-    prose: variables whose text may look like settings. secrets: variables that no error shows.
-    key_files: variables that a file may hold, named by NAME_FILE or called NAME in the folder of `dotenv`.
-    Raises SettingsError.
+    A file with a key is named by its variable, or has the key's name in the folder of `dotenv`.
+    secrets: variables that no error shows. Raises SettingsError.
     """
     values = read_all(environ, dotenv)
-    for name in key_files:
+    for name, variable in KEY_FILES.items():
         if name in values:
             continue
-        if named := values.get(f"{name}{FILE_SUFFIX}"):
-            values[name] = _key_in(Path(named).expanduser(), f"{name}{FILE_SUFFIX}")
+        if named := values.get(variable):
+            values[name] = _key_in(Path(named).expanduser(), variable)
         elif dotenv is not None and (path := dotenv.parent / name).is_file():
             values[name] = _key_in(path, name)
     chosen = {name: values[name] for name in variables if name in values}
-    for name in chosen.keys() - set(prose):
+    for name in chosen.keys() - {PROSE}:
         _require_one_setting(name, chosen[name], variables, secrets)
     return chosen
 

@@ -31,9 +31,6 @@ from config.parsers import ApiKey, When, when
 
 T = TypeVar("T")
 
-KEY_FILES = ("OPENAI_API_KEY", "OPENAI_SUMMARY_API_KEY", "EMBEDDING_API_KEY", "OPENAI_FALLBACK_API_KEY")
-"""The keys that a file may hold."""
-
 REMOVED = {
     "JOB_ATTEMPTS": "memory.jobs.ATTEMPTS",
     "FACT_HALF_LIFE_DAYS": "memory.knowledge.fact_ranking.HALF_LIFE_DAYS",
@@ -375,11 +372,8 @@ class Settings(BaseModel):
         """
         names = cls.variables()
         secrets = [name for name, setting in names.items() if not cls.model_fields[setting].repr]
-        chosen = environment.read(
-            environ, dotenv, names, prose=("SYSTEM_PROMPT",), secrets=secrets, key_files=KEY_FILES
-        )
         try:
-            settings = cls.model_validate(chosen)
+            settings = cls.model_validate(environment.read(environ, dotenv, names, secrets))
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             raise SettingsError(" ".join(map(_sentence, problems))) from None
@@ -392,7 +386,7 @@ class Settings(BaseModel):
     @classmethod
     def unread(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> list[str]:
         """Return a sentence for each former setting that is still set, and for each name that is nearly a setting's."""
-        names, sentences = [*cls.variables(), *(f"{name}{environment.FILE_SUFFIX}" for name in KEY_FILES)], []
+        names, sentences = [*cls.variables(), *environment.KEY_FILES.values()], []
         for name in environment.read_all(environ, dotenv).keys() - set(names):
             near = get_close_matches(name.upper(), names, 1, 0.85) if len(name) >= SIMILAR_CHARS_MIN else []
             if name.removeprefix("RECAP_") in names:
