@@ -147,7 +147,7 @@ def _extra(passage: Passage, record: DocumentRecord) -> dict[str, object] | None
 
 
 def read_passages(
-    engine: Engine, caller: Caller, document_id: str, cursor: str | None, limit: int, around: int | None
+    engine: Engine, caller: Caller, document_id: str, cursor: str | None, limit: int, around: int | None = None
 ) -> Page[Message]:
     """Return the passages of a document, in their order. Raises NotFound.
 
