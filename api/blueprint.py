@@ -3,8 +3,9 @@
 Invariants:
 - Every call asks for a scope: `chat` for a turn, else `read` for GET and `admin` for other methods, unless its route
   names one (test_auth).
-- Unknown names in a query or a body are refused (test_hostile_bodies), and an owner in the address of a call that takes
-  it in its body (test_instructions): ignored, `?userid=ada` would list everybody's data.
+- Unknown names in a query or a body are refused, and names that a query has twice (test_hostile_bodies), and an owner
+  in the address of a call that takes it in its body (test_instructions): ignored, `?userid=ada` would list everybody's
+  data.
 """
 
 import functools

@@ -49,6 +49,10 @@ class BodyParser(FlaskParser):
 
     DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
 
+    def load_querystring(self, req: Any, schema: Schema) -> Any:
+        """Return the query. A name that is sent more than once has a list, which only a field for lists takes."""
+        return {name: values if len(values) > 1 else values[0] for name, values in req.args.lists()}
+
     def load_json(self, req: Any, schema: Schema) -> Any:
         for name in WHOM if "user_id" in schema.fields else ():
             if name in req.args:  # ignored there, it would mean everybody

@@ -10,6 +10,7 @@ from flask_smorest import Api, Blueprint
 
 from api.blueprint import Int64
 from schemas.errors import Error
+from schemas.fields import INT32_MAX, INT64_MAX
 
 _SCHEME = {
     "type": "http",
@@ -17,6 +18,7 @@ _SCHEME = {
     "description": "A key made with `recap keys create`, or one of RECAP_API_KEYS. A server without any key needs "
     "none, and serves only its own machine.",
 }
+_NULL = {"type": "object", "nullable": True}  # apispec's, beside a reference that may be null
 
 
 class _Api(Api):
@@ -37,7 +39,7 @@ def build_document(version: str, blueprints: Iterable[Blueprint]) -> dict[str, A
     api.register_converter(Int64, lambda converter: converter.documented)
     for blueprint in blueprints:
         api.register_blueprint(blueprint)
-    built: dict[str, Any] = api.spec.to_dict()
+    built: dict[str, Any] = json.loads(json.dumps(api.spec.to_dict()), object_hook=_exact)
     schemas = built["components"]["schemas"]
     calls = [call for path in built["paths"].values() for method, call in path.items() if method != "parameters"]
     in_requests = _schemas_in([call.get("requestBody") for call in calls], schemas)
@@ -47,6 +49,20 @@ def build_document(version: str, blueprints: Iterable[Blueprint]) -> dict[str, A
         if always := [key for key, field in fields.items() if not field.pop("x-optional", False)]:
             schemas[name]["required"] = always
     return built
+
+
+def _exact(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of the document as generators of clients need it.
+
+    They require a field whose default is null, read a whole number into 32 bits unless it says 64, and take any object
+    for a reference that may be null unless the null stands beside it.
+    """
+    if part.get("type") == "integer" and part.get("maximum", INT64_MAX) > INT32_MAX:
+        part["format"] = "int64"
+    if _NULL in part.get("anyOf", ()):
+        part["allOf"] = [choice for choice in part.pop("anyOf") if choice != _NULL]
+        part["nullable"] = True
+    return {key: value for key, value in part.items() if key != "default" or value is not None}
 
 
 def _schemas_in(part: Any, schemas: dict[str, Any]) -> set[str]:

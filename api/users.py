@@ -29,7 +29,7 @@ _EXPORTS = {
 _DOCUMENT = {
     "required": True,
     "content": {
-        "application/json": {"schema": {"oneOf": [{"type": "object"}, {"type": "array", "items": {}}]}},
+        "application/json": {"schema": {"description": "An object, or a list."}},
         "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
     },
 }

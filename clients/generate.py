@@ -47,7 +47,6 @@ BINARY, EVENTS, JSON = "application/octet-stream", "text/event-stream", "applica
 FORM = "multipart/form-data"
 
 Schema = dict[str, Any]
-NULL = {"type": "object", "nullable": True}  # beside a reference that may be null
 
 
 @dataclass(frozen=True)
@@ -220,9 +219,7 @@ class Language:
         if "$ref" in schema:
             found = self.reference(schema["$ref"].rpartition("/")[2])
         elif choices := schema.get("oneOf") or schema.get("anyOf"):
-            named = [choice for choice in choices if choice != NULL]
-            schema = {"nullable": len(named) < len(choices)}
-            found = " | ".join(dict.fromkeys(map(self.write, named)))
+            found = " | ".join(dict.fromkeys(map(self.write, choices)))
         elif "enum" in schema:
             values = [value for value in schema["enum"] if value is not None]
             found = self.literal(values) if values else self.names["any"]

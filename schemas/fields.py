@@ -50,7 +50,12 @@ class Described(fields.Field[Any]):
 class Boolean(Described, fields.Boolean): ...
 
 
-class Constant(Described, fields.Constant): ...
+class Constant(Described, fields.Constant):
+    """Field with one value, which the document names with its type: apispec tells a default alone."""
+
+    def __init__(self, value: str | int, **options: Any) -> None:
+        kind = {str: "string", int: "integer", bool: "boolean"}[type(value)]
+        super().__init__(value, metadata={"type": kind, "enum": [value]}, **options)
 
 
 class Dict(Described, fields.Dict): ...

@@ -31,11 +31,11 @@ def index_paths(**options: Any) -> fields.Items:
 
 
 class Namespace(fields.Described):
-    """Parts of a namespace: a list or, as in a query, a text with dots between them."""
+    """Parts of a namespace: a list, or a text with dots between them. In a query a list repeats the name."""
 
     def __init__(self, least: int = 1, **options: Any) -> None:
         self.least = least
-        super().__init__(**options)
+        super().__init__(metadata={"type": "array", "items": {"type": "string"}}, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         names = value.split(".") if isinstance(value, str) else value
@@ -101,7 +101,6 @@ class Item(Schema):
 
 _EXPECTED = "Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409."
 _REFRESH = "False: reading does not postpone when an item expires."
-_TEXT_OR_LIST = {"oneOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
 _INDEX = (
     "Where queries look in this value: paths such as `title` or `notes[*].text`; an empty list: nowhere. Null: where "
     "the `fields` of the search say."
@@ -120,7 +119,6 @@ class _Named(CallerQuery):
 
 
 class PutItem(_Named):
-    namespace = Namespace(required=True, about=_PARTS, metadata=_TEXT_OR_LIST)
     value = JsonValue(required=True, allow_none=True, about="At most 64 KB as JSON.")
     version = fields.integer(0, INT32_MAX, **OPTIONAL, about=_EXPECTED)
     ttl = fields.Float(**OPTIONAL, validate=TTL, about="Minutes to live.")
@@ -142,7 +140,6 @@ class SearchItems(CallerQuery):
         data_key="namespace_prefix",
         load_default=(),
         about="Only what is in this namespace, or below it.",
-        metadata=_TEXT_OR_LIST,
     )
     filter = JsonObject(load_default=dict, about=_FILTER, metadata={"type": "object"})
     query = fields.text(1, 2000, **OPTIONAL, about="Find items by words and meaning, the best first.")

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -62,6 +63,23 @@ def documented(document: dict[str, Any]) -> set[tuple[str, str]]:
         for method in calls
         if method.upper() in METHODS
     }
+
+
+def test_generators_of_strict_clients_can_read_the_document(document):
+    """Whole numbers tell their bits, no default is null or without a type, and null stands beside a reference."""
+
+    def parts(value: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(value, dict):
+            yield value
+        for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from parts(inner)
+
+    schemas = [part for part in parts(document) if not isinstance(part.get("type", ""), dict)]
+    numbers = [part for part in schemas if part.get("type") == "integer"]
+    assert len(numbers) > 100
+    assert all(part.get("format") == "int64" or part["maximum"] < 2**31 for part in numbers)
+    assert not [part for part in schemas if "default" in part and (part["default"] is None or "type" not in part)]
+    assert not [part for part in schemas if {"type": "object", "nullable": True} in part.get("anyOf", ())]
 
 
 def test_every_invariant_names_a_test_that_there_is():

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 
 from api.bodies import MARKS_MAX
 from schemas.shapes import WRONG_MAX
-from tests.http import error
+from tests.http import error, good
 
 CPU_SECONDS, MARGIN = 0.3, 3  # other load slows this thread too
 MEMORY_BYTES = 50 << 20
@@ -285,3 +285,21 @@ def test_a_long_body_may_have_many_values_but_not_of_any_number(shared: FlaskCli
     refused(shared, "/v1/embeddings", f'{{"input": [{tokens}0]}}', 501)  # by the built-in model
     found = refused(shared, "/v1/embeddings", f'{{"input": [{tokens}{tokens}0]}}', 413)
     assert found["code"] == "body_too_large" and "Nothing was stored" in found["message"]
+
+
+def test_a_name_that_a_query_has_twice_is_refused_by_every_call(shared: FlaskClient) -> None:
+    document = good(shared.get("/openapi.json"))
+    sent = 0
+    for path, item in document["paths"].items():
+        for method, call in item.items():
+            named = call.get("parameters", ()) if method != "parameters" else ()
+            names = [one["name"] for one in named if one["in"] == "query" and one["schema"]["type"] != "array"]
+            for name in names:
+                twice = {name: ["1", "2"]}
+                answer = shared.open(re.sub(r"{.*?}", "1", path), method=method.upper(), query_string=twice, json={})
+                if path.startswith("/api/"):
+                    assert name in error(answer, 422)["fields"], (path, method, name)
+                else:  # the error of another protocol, which names one field alone
+                    assert answer.status_code == 400, (path, method, name)
+                sent += 1
+    assert sent > 50

@@ -400,6 +400,12 @@ def test_the_person_is_named_by_the_configuration_and_never_by_the_model(app, te
     assert rpc(tea, "tools/list", {"X-User-Id": "x" * 257}).status_code == 400
 
 
+def test_the_profile_of_a_new_person_can_be_read_as_it_is_listed(client):
+    (resource,) = good(rpc(client, "resources/list"))["result"]["resources"]
+    (content,) = good(rpc(client, "resources/read", uri=resource["uri"]))["result"]["contents"]
+    assert json.loads(content["text"]) == {}
+
+
 def test_another_persons_ids_look_like_ids_that_nobody_has(tea):
     memory = use(tea, "add_memory", text="Likes green tea", quote="I like green tea")["id"]
     (message,) = use(tea, "search", query="tea")["results"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.http import history, sessions, stored
+from tests.http import good, history, sessions, stored
 from tests.llm import chunk, data
 from tests.model_server import CutStream, Json, Raw, SseError, Status, Text, at
 from tests.openai import ADDRESS, assistant, complete, failed, post, sent, stream, talk, user
@@ -262,6 +262,22 @@ def test_one_model_is_passed_on(client, model_server):
     count = len(model_server.requests)
     for elsewhere in ("..", ".", "%2e%2e"):
         assert client.get(f"/v1/models/{elsewhere}").status_code == 404 and len(model_server.requests) == count
+
+
+def test_models_are_listed_in_the_form_that_an_anthropic_client_reads(client, model_server):
+    model_server.pages = {"/v1/models": {"data": [{"id": "new", "created": 1_700_000_000}, {"id": "old"}]}}
+    version = {"anthropic-version": "2023-06-01"}
+    page = good(client.get("/v1/models", query_string={"limit": 1000}, headers=version))
+    assert (page["has_more"], page["first_id"], page["last_id"]) == (False, "recap", "old")
+    dates = {model["id"]: model["created_at"] for model in page["data"]}
+    assert dates == {
+        "recap": "1970-01-01T00:00:00+00:00",
+        "new": "2023-11-14T22:13:20+00:00",
+        "old": "1970-01-01T00:00:00+00:00",
+    }
+    assert all(model["type"] == "model" and model["display_name"] == model["id"] for model in page["data"])
+    assert good(client.get("/v1/models/recap", headers=version)) == page["data"][0]
+    assert good(client.get("/v1/models/recap"))["object"] == "model"
 
 
 def test_the_built_in_model_speaks_openai_too(app):

@@ -65,6 +65,18 @@ def test_items_of_a_person_are_not_the_tenants_nor_another_persons(client):
     assert search(client, user_id="ada") == [] and len(search(client)) == len(search(client, user_id="bob")) == 1
 
 
+def test_a_query_names_a_namespace_by_its_parts_or_with_dots_and_anything_else_once(client):
+    put(client, "a", "k", {"n": 1})
+    put(client, "a.b", "k", {"n": 2})
+    for sent, n in (("a", 1), (["a"], 1), ("a.b", 2), (["a", "b"], 2)):
+        assert good(client.get(ITEMS, query_string={"namespace": sent, "key": "k"}))["value"] == {"n": n}, sent
+    error(client.delete(ITEMS, query_string={"namespace": ["a.b", "c"], "key": "k"}), 422)
+    refused = error(client.delete(ITEMS, query_string={"namespace": "a", "key": ["k", "other"]}), 422)
+    assert refused["fields"] == {"key": ["Not a valid string."]}
+    assert error(client.get("/api/facts", query_string={"user_id": ["ada", "bob"]}), 422)["param"] == "user_id"
+    assert len(search(client)) == 2
+
+
 def test_a_search_finds_below_a_prefix_newest_first_in_pages(client):
     names = ["a", "a.b", "a.b.c", "a-b", "a.bc", "a/b", "b"]
     for number, name in enumerate(names):

@@ -12,7 +12,8 @@ Invariants:
 
 import base64
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -140,9 +141,11 @@ class McpServer:
         """Return a resource as JSON. Raises Refused."""
         person, uri = self._require(READ), params.uri
         session_id = unquote(uri.removeprefix(session_uri("")).removesuffix(SUMMARY))
+        document: Mapping[str, Any] = {}
         try:
             if uri == PROFILE.uri:
-                document = profile.get(self.engine, person).value.document
+                with suppress(NotFound):  # it is listed for a person of whom nothing is stored yet
+                    document = profile.get(self.engine, person).value.document
             elif uri == session_uri(session_id) + SUMMARY:
                 latest = summaries.get(self.engine, person, session_id).latest
                 document = latest.sections.as_dict() if latest is not None else {}

@@ -3,10 +3,12 @@
 Only the fields that Recap itself reads are checked. Everything else goes to the model unchanged.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from flask import Response
+from flask import Response, jsonify, request
 from marshmallow import ValidationError, validates
 
 from api.blueprint import ApiBlueprint, current_engine
@@ -117,8 +119,15 @@ def complete(body: dict[str, Any]) -> Response:
 
 @blueprint.get("/models", returns=ModelList, scope=CHAT, slow=True, errors={502: chat.NO_SERVER})
 def list_served_models() -> Response:
-    """List the models: `recap`, which is the main model, and those of the model server"""
-    return Response(current_engine().model_server.models.listing(), mimetype="application/json")
+    """List the models: `recap`, which is the main model, and those of the model server
+
+    A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one model.
+    """
+    listing = current_engine().model_server.models.listing()
+    if not _is_anthropic():
+        return Response(listing, mimetype="application/json")
+    models = [_anthropic_model(model) for model in json.loads(listing)["data"]]
+    return jsonify(data=models, has_more=False, first_id=models[0]["id"], last_id=models[-1]["id"])
 
 
 @blueprint.get(
@@ -130,7 +139,22 @@ def list_served_models() -> Response:
 )
 def get_served_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
-    return Response(current_engine().model_server.models.entry(model), mimetype="application/json")
+    entry = current_engine().model_server.models.entry(model)
+    return (
+        jsonify(_anthropic_model(json.loads(entry)))
+        if _is_anthropic()
+        else Response(entry, mimetype="application/json")
+    )
+
+
+def _is_anthropic() -> bool:
+    """Return whether the client reads Anthropic's protocol, which has its models at the same addresses."""
+    return "anthropic-version" in request.headers
+
+
+def _anthropic_model(model: Mapping[str, Any]) -> dict[str, Any]:
+    created = datetime.fromtimestamp(model.get("created") or 0, UTC)  # some model servers give none
+    return {"type": "model", "id": model["id"], "display_name": model["id"], "created_at": created.isoformat()}
 
 
 def _passed_on(path: str) -> Any:

@@ -5,8 +5,8 @@ import type { EventStream, Stream } from "./index.js";
 
 export interface AnthropicMessage {
   id: string;
-  type: any;
-  role: any;
+  type: "message";
+  role: "assistant";
   model: string;
   content: (Record<string, any>)[];
   stop_reason: string;
@@ -106,7 +106,7 @@ export interface ConversationItem {
   type: string;
 }
 export interface ConversationItems {
-  object: any;
+  object: "list";
   data: ConversationItem[];
   first_id: string | null;
   last_id: string | null;
@@ -114,7 +114,7 @@ export interface ConversationItems {
 }
 export interface ConversationObject {
   id: string;
-  object: any;
+  object: "conversation";
   created_at: number;
   metadata: Record<string, any>;
 }
@@ -144,7 +144,7 @@ export interface Correction {
 export interface DeletedObject {
   id: string;
   object: string;
-  deleted: any;
+  deleted: true;
 }
 export interface Delivery {
   event_id: string;
@@ -277,8 +277,8 @@ export interface Excluded {
   reason?: string;
 }
 export interface ExportDocument {
-  format: any;
-  version: any;
+  format: "recap-export";
+  version: 1;
   exported_at: string;
   user_id: string | null;
   space: string | null;
@@ -329,7 +329,7 @@ export interface ExportedFact {
   links: ExportedLink[];
 }
 export interface ExportedItem {
-  namespace: any;
+  namespace: string[];
   key: string;
   value: any;
   version: number;
@@ -493,7 +493,7 @@ export interface Imported {
   unread_times: string[];
 }
 export interface InputTokens {
-  object: any;
+  object: "response.input_tokens";
   input_tokens: number;
 }
 export interface Instruction {
@@ -796,7 +796,7 @@ export interface RelatedSessionList {
 }
 export interface ResponseObject {
   id: string;
-  object: any;
+  object: "response";
   created_at: number;
   status: string;
   model: string;
@@ -1209,15 +1209,15 @@ export declare class Operations {
   /** Take a mark back: the excerpt counts as before. */
   deleteUnhelpful(mark_id: number, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
   /** Store an item, in the place of one with its name. */
-  putItem(namespace: string[] | string, key: string, value: any, options?: { space?: string | null; version?: number | null; ttl?: number | null; refresh_on_read?: boolean; index?: string[] | null; user_id?: string }): Promise<Item>;
+  putItem(namespace: string[], key: string, value: any, options?: { space?: string | null; version?: number | null; ttl?: number | null; refresh_on_read?: boolean; index?: string[] | null; user_id?: string }): Promise<Item>;
   /** Read an item. */
-  getItem(namespace: any, key: string, options?: { space?: string | null; refresh?: boolean; user_id?: string }): Promise<Item>;
+  getItem(namespace: string[], key: string, options?: { space?: string | null; refresh?: boolean; user_id?: string }): Promise<Item>;
   /** Erase an item, for good. */
-  deleteItem(namespace: any, key: string, options?: { space?: string | null; version?: number | null; user_id?: string }): Promise<Receipt>;
+  deleteItem(namespace: string[], key: string, options?: { space?: string | null; version?: number | null; user_id?: string }): Promise<Receipt>;
   /** Search items, newest first or by a query. */
-  searchItems(namespace_prefix?: string[] | string, options?: { space?: string | null; filter?: Record<string, any>; query?: string | null; fields?: string[]; limit?: number; offset?: number; refresh?: boolean; user_id?: string }): Promise<Found>;
+  searchItems(namespace_prefix?: string[], options?: { space?: string | null; filter?: Record<string, any>; query?: string | null; fields?: string[]; limit?: number; offset?: number; refresh?: boolean; user_id?: string }): Promise<Found>;
   /** List the namespaces that have items, in alphabetical order. */
-  listNamespaces(options?: { space?: string | null; prefix?: any; suffix?: any; max_depth?: number | null; limit?: number; offset?: number; user_id?: string }): Promise<NamespaceList>;
+  listNamespaces(options?: { space?: string | null; prefix?: string[]; suffix?: string[]; max_depth?: number | null; limit?: number; offset?: number; user_id?: string }): Promise<NamespaceList>;
   /** Run up to 1,000 operations in one transaction. */
   batch(operations: (Record<string, any>)[], options?: { space?: string | null; user_id?: string }): Promise<Results>;
   /** Read the profile as it is, or as it was at `as_of`. */
@@ -1287,7 +1287,7 @@ export declare class Operations {
   /** Export everything of a person as one JSON document, or as Markdown to read. */
   export(options?: { format?: "json" | "markdown"; user_id?: string }): Promise<ExportDocument | string>;
   /** Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown. */
-  importChats(document: Record<string, any> | any[] | Blob | BufferSource, options?: { user_id?: string }): Promise<Imported>;
+  importChats(document: any | Blob | BufferSource, options?: { user_id?: string }): Promise<Imported>;
   /** Read how much of a space's sessions no summary covers. */
   getBacklogOfSpace(space: string): Promise<Backlog>;
   /** Summarise all of a space's sessions, and take facts from them. */

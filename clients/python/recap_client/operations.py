@@ -1112,7 +1112,7 @@ class Operations(ABC):
 
     def put_item(
         self,
-        namespace: Sequence[str] | str,
+        namespace: Sequence[str],
         key: str,
         value: Any,
         *,
@@ -1146,7 +1146,7 @@ class Operations(ABC):
 
     def get_item(
         self,
-        namespace: Any,
+        namespace: Sequence[str],
         key: str,
         *,
         space: str | None = None,
@@ -1166,7 +1166,7 @@ class Operations(ABC):
 
     def delete_item(
         self,
-        namespace: Any,
+        namespace: Sequence[str],
         key: str,
         *,
         space: str | None = None,
@@ -1189,7 +1189,7 @@ class Operations(ABC):
 
     def search_items(
         self,
-        namespace_prefix: Sequence[str] | str = (),
+        namespace_prefix: Sequence[str] = (),
         *,
         space: str | None = None,
         filter: Mapping[str, Any] | None = None,
@@ -1230,8 +1230,8 @@ class Operations(ABC):
         self,
         *,
         space: str | None = None,
-        prefix: Any | None = None,
-        suffix: Any | None = None,
+        prefix: Sequence[str] | None = None,
+        suffix: Sequence[str] | None = None,
         max_depth: int | None = None,
         limit: int | None = None,
         offset: int | None = None,
@@ -1564,9 +1564,7 @@ class Operations(ABC):
             Call("GET", "/api/users/{user_id}/export", query=given(format=format), person="path", user_id=user_id)
         )
 
-    def import_chats(
-        self, document: Mapping[str, Any] | Sequence[Any] | bytes, *, user_id: str | None = None
-    ) -> types.Imported:
+    def import_chats(self, document: Any | bytes, *, user_id: str | None = None) -> types.Imported:
         """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown.
 
         It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON
@@ -2350,7 +2348,11 @@ class Operations(ABC):
         )
 
     def list_served_models(self) -> types.ModelList:
-        """List the models: `recap`, which is the main model, and those of the model server."""
+        """List the models: `recap`, which is the main model, and those of the model server.
+
+        A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one
+        model.
+        """
         return self.send(Call("GET", "/v1/models"))
 
     def get_served_model(self, model: str) -> types.Model:
@@ -3890,7 +3892,7 @@ class AsyncOperations(ABC):
 
     async def put_item(
         self,
-        namespace: Sequence[str] | str,
+        namespace: Sequence[str],
         key: str,
         value: Any,
         *,
@@ -3924,7 +3926,7 @@ class AsyncOperations(ABC):
 
     async def get_item(
         self,
-        namespace: Any,
+        namespace: Sequence[str],
         key: str,
         *,
         space: str | None = None,
@@ -3944,7 +3946,7 @@ class AsyncOperations(ABC):
 
     async def delete_item(
         self,
-        namespace: Any,
+        namespace: Sequence[str],
         key: str,
         *,
         space: str | None = None,
@@ -3967,7 +3969,7 @@ class AsyncOperations(ABC):
 
     async def search_items(
         self,
-        namespace_prefix: Sequence[str] | str = (),
+        namespace_prefix: Sequence[str] = (),
         *,
         space: str | None = None,
         filter: Mapping[str, Any] | None = None,
@@ -4008,8 +4010,8 @@ class AsyncOperations(ABC):
         self,
         *,
         space: str | None = None,
-        prefix: Any | None = None,
-        suffix: Any | None = None,
+        prefix: Sequence[str] | None = None,
+        suffix: Sequence[str] | None = None,
         max_depth: int | None = None,
         limit: int | None = None,
         offset: int | None = None,
@@ -4350,9 +4352,7 @@ class AsyncOperations(ABC):
             Call("GET", "/api/users/{user_id}/export", query=given(format=format), person="path", user_id=user_id)
         )
 
-    async def import_chats(
-        self, document: Mapping[str, Any] | Sequence[Any] | bytes, *, user_id: str | None = None
-    ) -> types.Imported:
+    async def import_chats(self, document: Any | bytes, *, user_id: str | None = None) -> types.Imported:
         """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown.
 
         It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON
@@ -5146,7 +5146,11 @@ class AsyncOperations(ABC):
         )
 
     async def list_served_models(self) -> types.ModelList:
-        """List the models: `recap`, which is the main model, and those of the model server."""
+        """List the models: `recap`, which is the main model, and those of the model server.
+
+        A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one
+        model.
+        """
         return await self.send(Call("GET", "/v1/models"))
 
     async def get_served_model(self, model: str) -> types.Model:

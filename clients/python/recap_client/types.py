@@ -10,8 +10,8 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 class AnthropicMessage(TypedDict):
     id: str
-    type: Any
-    role: Any
+    type: Literal["message"]
+    role: Literal["assistant"]
     model: str
     content: list[dict[str, Any]]
     stop_reason: str
@@ -126,7 +126,7 @@ class ConversationItem(TypedDict):
 
 
 class ConversationItems(TypedDict):
-    object: Any
+    object: Literal["list"]
     data: list[ConversationItem]
     first_id: str | None
     last_id: str | None
@@ -135,7 +135,7 @@ class ConversationItems(TypedDict):
 
 class ConversationObject(TypedDict):
     id: str
-    object: Any
+    object: Literal["conversation"]
     created_at: int
     metadata: dict[str, Any]
 
@@ -169,7 +169,7 @@ class Correction(TypedDict):
 class DeletedObject(TypedDict):
     id: str
     object: str
-    deleted: Any
+    deleted: Literal[True]
 
 
 class Delivery(TypedDict):
@@ -318,8 +318,8 @@ class Excluded(TypedDict):
 
 
 class ExportDocument(TypedDict):
-    format: Any
-    version: Any
+    format: Literal["recap-export"]
+    version: Literal[1]
     exported_at: str
     user_id: str | None
     space: str | None
@@ -374,7 +374,7 @@ class ExportedFact(TypedDict):
 
 
 class ExportedItem(TypedDict):
-    namespace: Any
+    namespace: list[str]
     key: str
     value: Any
     version: int
@@ -558,7 +558,7 @@ class Imported(TypedDict):
 
 
 class InputTokens(TypedDict):
-    object: Any
+    object: Literal["response.input_tokens"]
     input_tokens: int
 
 
@@ -910,7 +910,7 @@ class RelatedSessionList(TypedDict):
 
 class ResponseObject(TypedDict):
     id: str
-    object: Any
+    object: Literal["response"]
     created_at: int
     status: str
     model: str
