@@ -176,7 +176,7 @@ def test_what_a_turn_brought_to_memory_is_told_under_its_reply_and_undone(page, 
     expect(page).to_have_title("Towns & cities · Recap")
     page.reload()
     expect(told).to_be_visible()
-    page.get_by_role("button", name="Forget this: Lives in Oslo").click()
+    page.get_by_title("Forget this: Lives in Oslo").click()
     expect(told).to_have_count(0)
     expect(page.get_by_role("complementary", name="Memory")).to_contain_text("Lives in Bergen")  # it holds again
     assert known(live) == ["Lives in Bergen"]
@@ -205,7 +205,7 @@ def test_what_the_model_wrote_is_told_under_its_reply_and_undone(page, live, mod
     page.get_by_role("button", name="Remember this again: Lives in Bergen").click()
     expect(known_facts).to_contain_text("Lives in Bergen")
     assert sorted(known(live)) == ["I keep bees", "Lives in Bergen"]
-    page.get_by_role("button", name="Forget this: I keep bees").click()
+    page.get_by_title("Forget this: I keep bees").click()
     expect(known_facts.get_by_role("list", name="Facts")).not_to_contain_text("bees")
 
 

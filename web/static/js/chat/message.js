@@ -150,7 +150,7 @@ class NotedFact extends Component {
     const means = text(`chat.message.undo_${how}`, { fact: fact.text });
     return html`<span>
         ${undone ? html`<del>${fact.text}</del>` : fact.text}${" "}
-        ${!undone && holder.may.change && html`<button class="link" disabled=${busy} aria-label=${means} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
+        ${!undone && holder.may.change && html`<button class="link" disabled=${busy} title=${means} onClick=${this.undo}>${text("chat.message.undo")}</button>`}
         <span class="problem" role="alert">${trouble?.message}</span>
       </span>`;
   }

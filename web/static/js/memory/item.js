@@ -45,7 +45,7 @@ export class Item extends Component {
               <//>`
           : html`<span class="grow ${manyLines ? "typed" : ""}">${line}${children}</span>
               <span class="row-actions">
-                ${edit && html`<${RowButton} name="edit" of=${line} onClick=${this.edit} />`}
+                ${edit && html`<${RowButton} name="edit" of=${line || children} onClick=${this.edit} />`}
                 ${forget && html`<${RowButton} name="forget" of=${line} onClick=${forget} />`}
               </span>
             `}
