@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
-from tests.browser.page import ME, box, chat, deed, fits, messages, send, session_shown, state, talk
+from tests.browser.page import ME, box, chat, deed, fits, messages, send, session_shown, state, tab, talk
 from tests.browser.windows import PHONE, watch_of
 from tests.http import append, good, said
 from tests.knowledge import Talk, digest_of, fact
@@ -55,6 +55,24 @@ def places(page: Page) -> list[Any]:
         "[...document.querySelectorAll('.session, .sessions-foot')].map(one => one.getBoundingClientRect().y)"
     )
     return found
+
+
+def test_nothing_is_said_to_be_empty_before_it_is_read(page, live):
+    three(live)
+    patch = [{"op": "add", "path": "/likes/-", "value": "Chess"}]
+    good(live.client.patch(f"/api/users/{ME}/profile", json={"patch": patch}))
+    held = []
+    for path in ("sessions?*", "users/*/profile"):
+        page.route(f"**/api/{path}", lambda route: held.append(route))
+    page.goto("/")
+    tab(page, "About you")
+    with page.expect_request("**/profile"):
+        page.locator("summary", has_text="Profile").click()
+    expect(page.get_by_text(re.compile("^(No chats|Nothing) yet"))).to_have_count(0)
+    for route in held:
+        route.continue_()
+    expect(listed(page)).to_have_count(3)
+    expect(page.get_by_text("Chess")).to_be_visible()
 
 
 def test_a_pinned_chat_stands_first_and_archived_ones_come_back(page, live):

@@ -202,7 +202,7 @@ def test_what_the_model_wrote_is_told_under_its_reply_and_undone(page, live, mod
     expect(told).to_be_visible()
     expect(known_facts).not_to_contain_text("Lives in Bergen")
     assert known(live) == ["I keep bees"]
-    page.get_by_role("button", name="Remember this again: Lives in Bergen").click()
+    page.get_by_title("Remember this again: Lives in Bergen").click()
     expect(known_facts).to_contain_text("Lives in Bergen")
     assert sorted(known(live)) == ["I keep bees", "Lives in Bergen"]
     page.get_by_title("Forget this: I keep bees").click()

@@ -197,9 +197,9 @@ class Sessions extends Component {
   }
 
   listed(sessions) {
-    const { archived, more } = this.state;
+    const { archived, more, busy } = this.state;
     const none = archived ? "chat.sessions.none_archived" : "chat.sessions.none";
-    if (!sessions.length) return html`<p class="list-note">${text(none)}</p>`;
+    if (!sessions.length) return busy === false && html`<p class="list-note">${text(none)}</p>`;
     const groups = [...Map.groupBy(sessions, groupName)].map(([name, rows]) => this.group(name, rows.map(this.row)));
     return [groups, more && html`<${Edge} key=${more} more=${this.readMore} />`];
   }

@@ -14,7 +14,7 @@ const NOTHING = { version: 0, document: {}, sources: {} };
 export default class Profile extends Component {
   path = `${api.personPath()}/profile`;
   state = {
-    profile: NOTHING,
+    profile: null, // not loaded yet
     fields: {}, // the JSON Schema of each value that a profile may have, by its name
     form: null, // the pointer of the value that is edited, or "add"
   };
@@ -50,6 +50,7 @@ export default class Profile extends Component {
   };
 
   render(_, { profile, form, trouble }) {
+    if (!profile) return html`<${Trouble} ...${trouble} />`;
     const groups = [...grouped(profile.document, profile.sources)];
     return html`<${Trouble} ...${trouble} />
       ${groups.length
