@@ -6,6 +6,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import select
 
@@ -131,6 +132,26 @@ def test_whoever_writes_a_fact_is_held_by_the_rules(client):
     memories = [{"id": "1", "memory": "Has asthma"}, {"id": "2", "memory": "Has a dog"}]
     good(client.post("/api/import?user_id=ada", json=memories))
     assert texts(client) == ["Has a dog", "Likes tea"]
+
+
+@pytest.mark.parametrize(
+    ("topic", "inside", "outside"),
+    [
+        ("salaries", "Dana's salary is 90,000", "Likes salads"),
+        ("my divorce", "The user is getting divorced in May", "The user divides the garden"),
+        ("wine", "Drinks two wines a day", "Wants to win the cup"),
+        ("the Johnson merger", "Johnson and the merger: signed on 3 May", "Johnson is the dentist"),
+        ("Gehälter", "Das Jahresgehalt von Dana ist hoch", "Er ist alt und hat einen Hund"),
+        ("Krankenakten", "Die Krankenakte liegt bei der Klinik", "Die Akte des Falls liegt im Büro"),
+        ("sueldos", "El sueldo de Ana es de 2000 euros", "El suelo de la cocina es de madera"),
+        ("zarobki", "Nie mówi o swoich zarobkach", "Ma nowy zegar w kuchni"),
+        ("зарплаты", "Он не доволен зарплатой", "Анна платит за парковку"),
+        ("工资", "她的工资是九万", "她在北京工作"),
+    ],
+)
+def test_a_topic_is_known_by_its_words_in_any_form(topic, inside, outside):
+    rules = RuleSet(topics=(topic,))
+    assert rules.keeps_out(inside) and not rules.keeps_out(outside)
 
 
 # -- words

@@ -1,9 +1,9 @@
 """Rules of what is kept: which categories and topics, for how long, and what waits for review. A turn reads none.
 
-The mini model is told of a topic in the words of the rules. Code looks for these words, and for those that the files
-of languages have for known topics (health, money, religion, politics, sexuality). A word may begin or end with `*` for
-any letters, and `#` stands for a digit. Nothing else has a meaning, so the time of a search grows with the text's
-length alone [test_rules].
+The mini model is told of a topic in the words of the rules. Code looks for these words in any form, as a search does,
+and for those that the files of languages have for known topics (health, money, religion, politics, sexuality). A word
+that is no topic is looked for as it is written: it may begin or end with `*` for any letters, and `#` stands for a
+digit. Nothing else has a meaning, so the time of a search grows with the text's length alone [test_rules].
 
 Invariants [test_rules]:
 - `decide` is what becomes of every fact, whoever writes it.
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.errors import InvalidRequest
-from memory.languages import LANGUAGES
+from memory.languages import LANGUAGES, analysis_in, likely_codes
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
@@ -146,8 +146,18 @@ class RuleSet:
 
     def keeps_out(self, *texts: str) -> bool:
         """Return whether one of the texts has a word that is kept out."""
-        pattern = self._kept_out
-        return pattern is not None and any(pattern.search(fold(text[:READ_CHARS_MAX])) for text in texts)
+        pattern, read = self._kept_out, [text[:READ_CHARS_MAX] for text in texts]
+        has_words = pattern is not None and any(pattern.search(fold(text)) for text in read)
+        return has_words or (bool(self.topics) and any(map(self._names_topic, read)))
+
+    def _names_topic(self, text: str) -> bool:
+        """Return whether a text has all content words of a topic in its language, in any form or as ends of compounds."""
+        for code in likely_codes(text):
+            words = set(analysis_in(code).terms(text, singles=True))
+            for terms in map(analysis_in(code).words, self.topics):
+                if terms and all(term in words or f"~{term}" in words for term in terms):
+                    return True
+        return False
 
     def kept_of(self, sections: Sections) -> Sections:
         """Return a summary without the lines that are kept out."""
