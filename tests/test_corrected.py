@@ -8,6 +8,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory.knowledge.supersession import find_corrections
+from memory.recall.excerpts import load_windows, messages_of
 from tests.application import statements
 from tests.http import append, chat, find, good, said
 from tests.knowledge import Talk, fact
@@ -115,8 +116,8 @@ def test_facts_that_were_only_merged_correct_nothing_until_their_successor_is_co
     engine.job_queue.run_due(["consolidation"])
     (left,) = talk.facts(user_id="ada")
     assert left["proof_count"] == 2
-    everywhere = list(range(1, 9))  # ids of messages
     with engine.database.connect() as tx:
+        everywhere = messages_of(load_windows(tx, 1, list(range(1, 9)), 0))
         assert find_corrections(tx, 1, everywhere, engine.now()).of_messages == {}
     talk.hear("It was Faro", reply=digest(fact("It was Faro", 2, scope="user", supersedes=[left["id"]])))
     with engine.database.connect() as tx:
@@ -150,6 +151,27 @@ def test_a_turn_asks_once_for_corrections_and_only_if_there_are_any(talk, model_
         assert OLD in words(answer)
         asked[user] = sum("superseded AS" in statement or "superseded(" in statement for statement in sent)
     assert asked == {"ada": 1, "bob": 0} and "480" not in last(model_server)
+
+
+@pytest.mark.parametrize(
+    ("speaker", "text", "is_corrected"),
+    [
+        ("assistant", "Four hundred and up: your kayak costs 400 euros.", True),
+        ("assistant", "Ask the shop what a kayak costs.", False),
+        ("user", "The kayak costs 400 euros.", True),
+        ("user", "The boat costs 400 francs.", False),
+    ],
+)
+def test_words_that_repeat_what_was_corrected_have_it_too(model_app, model_server, speaker, text, is_corrected):
+    talk, elsewhere = (Talk(model_app, model_server, session, "ada") for session in ("kayak", "elsewhere"))
+    talk.hear(OLD, reply=digest(fact("The kayak costs 400 euros", 1, OLD, scope="user")))
+    append(talk.client, "elsewhere", [said(text, speaker)], **ADA)
+    (old,) = talk.facts()
+    elsewhere.hear(SECOND, reply=digest(fact(SECOND, 2, scope="user", supersedes=[old["id"]])))
+    found = {hit["text"] or hit["content"]: hit["corrections"] for hit in find(talk.client, text, **ADA)}
+    assert [one["text"] for one in found[text]] == ([SECOND] if is_corrected else [])
+    read = use(talk.client, "fetch", id="elsewhere", limit=1)
+    assert [one["text"] for one in read["corrections"]] == ([SECOND] if is_corrected else [])
 
 
 @pytest.mark.parametrize(

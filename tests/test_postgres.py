@@ -17,6 +17,7 @@ from memory.access.owners import get_session
 from memory.engine import utc_now
 from memory.errors import Conflict, ModelError
 from memory.knowledge.supersession import find_corrections
+from memory.recall.excerpts import load_windows, messages_of
 from memory.recall import indexing
 from memory.sessions.refused_messages import mark_refused
 from models import JobRow, for_update
@@ -104,7 +105,8 @@ def test_what_was_corrected_is_read_as_on_sqlite(nodes, model_server):
     talk.hear(*(said("Hm.", "assistant") for _ in range(6)), "I live in Riga.")
     (fact,) = talk.facts()
     with engine_of(nodes[1]).database.connect() as tx:
-        corrections = find_corrections(tx, 1, [1, fact["source_message_id"]], utc_now())
+        messages = messages_of(load_windows(tx, 1, [1, fact["source_message_id"]], 0))
+        corrections = find_corrections(tx, 1, messages, utc_now())
     assert {number: [one.id for one in facts] for number, facts in corrections.of_messages.items()} == {1: [fact["id"]]}
     assert not corrections.of_sessions
 

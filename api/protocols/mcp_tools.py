@@ -22,7 +22,7 @@ from memory.knowledge.rules import put as put_rules
 from memory.paging import slice_page
 from memory.passages import passages
 from memory.quoting import message_lines, normalize, one_line
-from memory.recall.search import search_memory
+from memory.recall.search import corrections_beside, search_memory
 from memory.turn.memory_block import memory_block
 from memory.turn.request import TurnRequest
 from memory.users import get_user_info
@@ -117,16 +117,20 @@ def _line(message: Message, tokens_max: int) -> str:
     return next(message_lines([message._replace(content=text)]))
 
 
+def _corrections() -> fields.List:
+    return fields.List(
+        fields.Nested(facts.Fact(only=("id", "text", "valid_from"))),
+        about="Memories that hold now in place of what `text` says.",
+    )
+
+
 class Found(Schema):
     id = fields.Function(lambda hit: f"{hit.message.session_id}/{hit.message.id}", metadata=_STRING)
     kind = fields.String(about="`message`, or `document` for a passage of a file that was added.")
     title = fields.String()
     url = fields.Function(lambda hit: place_uri(hit.message), metadata=_STRING)
     text = fields.Function(lambda hit: _line(hit.message, 150), metadata=_STRING)
-    corrections = fields.List(
-        fields.Nested(facts.Fact(only=("id", "text", "valid_from"))),
-        about="Memories that hold now in place of what `text` says.",
-    )
+    corrections = _corrections()
 
 
 class Results(Schema):
@@ -141,6 +145,7 @@ class Conversation(Schema):
     text = fields.Function(
         lambda shown: "\n".join(_line(message, 900) for message in shown["page"].items), metadata=_STRING
     )
+    corrections = _corrections()
     next_cursor = fields.String(attribute="page.next_cursor", allow_none=True)
 
 
@@ -354,6 +359,7 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Read a conversation or a document, or what stands around one message or passage
 
     Takes the `id` of a result of `search` or of a conversation of `recent_chats`. With `cursor` it reads on.
+    `corrections` are true now, in place of what the text says.
     """
     session_id, _, message_id = params["id"].partition("/")
     limit, cursor = params["limit"], params["cursor"]
@@ -361,13 +367,16 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     with suppress(NotFound):
         document = documents.get_document(engine, caller, session_id)
         page = passages.read_passages(engine, caller, session_id, cursor, limit, around)
-        return {"id": params["id"], "title": document.title, "url": place_uri(page.items[0]), "page": page}
+        url = place_uri(page.items[0])
+        return {"id": params["id"], "title": document.title, "url": url, "page": page, "corrections": ()}
     title, url = engine.sessions.get(caller, session_id).title, session_uri(session_id)
     if around is not None:
         messages = engine.sessions.messages_around(caller, session_id, around, limit)
     else:
         messages = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
-    return {"id": params["id"], "title": title, "url": url, "page": messages}
+    shown = [listed.message for listed in messages.items]
+    corrections = corrections_beside(engine, caller, session_id, shown)
+    return {"id": params["id"], "title": title, "url": url, "page": messages, "corrections": corrections}
 
 
 @_tool(Topic(), RULES, ADMIN)

@@ -151,7 +151,7 @@ class RuleSet:
         return has_words or (bool(self.topics) and any(map(self._names_topic, read)))
 
     def _names_topic(self, text: str) -> bool:
-        """Return whether a text has all content words of a topic in its language, in any form or as ends of compounds."""
+        """Return whether a text has all content words of a topic, in any form or as the ends of compounds."""
         for code in likely_codes(text):
             words = set(analysis_in(code).terms(text, singles=True))
             for terms in map(analysis_in(code).words, self.topics):

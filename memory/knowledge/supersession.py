@@ -24,6 +24,7 @@ from memory.knowledge.entities import EntityResolver
 from memory.knowledge.fact_reads import CORRECTED, CURRENT_FACTS_MAX, FACTS, NOW, in_scope, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
 from memory.quoting import plain_apostrophes
+from memory.sessions.memory_requests import REPEATED, has_figures, repeats
 from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction
 from models.facts import Fact, FactDraft
@@ -154,12 +155,17 @@ def _words(text: str) -> list[str]:
 
 _SUPERSEDED = (
     select(
-        FactRow.source_message_id, FactRow.session_id, FactRow.superseded_by, not_(FactRow.merged).label("is_corrected")
+        FactRow.id,
+        FactRow.source_message_id,
+        FactRow.session_id,
+        FactRow.superseded_by,
+        not_(FactRow.merged).label("is_corrected"),
     )
     .where(
         or_(
             FactRow.source_message_id.in_(bindparam("messages", expanding=True)),
             FactRow.session_id.in_(bindparam("sessions", expanding=True)),
+            FactRow.id.in_(bindparam("repeated", expanding=True)),
         ),
         *CORRECTED,
     )
@@ -167,12 +173,13 @@ _SUPERSEDED = (
 )
 _S = _SUPERSEDED.c
 _CHAIN = _SUPERSEDED.union(
-    select(_S.source_message_id, _S.session_id, FactRow.superseded_by, or_(_S.is_corrected, not_(FactRow.merged)))
+    select(_S.id, _S.source_message_id, _S.session_id, FactRow.superseded_by, _S.is_corrected | not_(FactRow.merged))
     .join(_SUPERSEDED, FactRow.id == _S.superseded_by)
     .where(*CORRECTED)
 )
 _CORRECTIONS = (
     FACTS.add_columns(
+        _CHAIN.c.id.label("corrected"),
         _CHAIN.c.source_message_id,
         _CHAIN.c.session_id.label("of_session"),
         FactRow.session_id.is_distinct_from(_CHAIN.c.session_id).label("is_elsewhere"),
@@ -185,17 +192,18 @@ _CORRECTIONS = (
 )
 
 
-_FORMER = (
+_ALL_FORMER = (
     FACTS.outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
-    .where(*CORRECTED, not_(FactRow.merged), in_scope(bindparam("session"), bindparam("owner")))
+    .where(*CORRECTED, not_(FactRow.merged))
     .where(or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED)))
     .order_by(FactRow.valid_to.desc(), FactRow.id.desc())
     .limit(CURRENT_FACTS_MAX)
 )
+_FORMER = _ALL_FORMER.where(in_scope(bindparam("session"), bindparam("owner")))
 
 
 class Corrections(NamedTuple):
-    """Facts that hold now in place of others: by the message that those were made of, and by its session's row id.
+    """Facts that hold now in place of others: by the messages that say those, and by the row ids of their sessions.
 
     of_sessions: only facts of other sessions. A session's own summary has those of its own.
     """
@@ -211,20 +219,38 @@ class Corrections(NamedTuple):
 
 
 def find_corrections(
-    tx: Connection, owner_id: int, messages: Collection[int], now: datetime, *, sessions: Collection[int] = ()
+    tx: Connection, owner_id: int, messages: Collection[Message], now: datetime, *, sessions: Collection[int] = ()
 ) -> Corrections:
-    """Return the owner's facts that hold now in place of facts of these messages, and of these sessions, by row ids.
+    """Return the owner's facts that hold now in place of what these messages say, and of facts of these sessions.
 
-    A fact that was only merged with others that say the same is not corrected.
+    A message says a fact that was made of it, or that it repeats. A fact that was only merged with others that say the
+    same is not corrected. sessions: row ids.
     """
     found = Corrections(defaultdict(list), defaultdict(list))
-    shown = {"owner": owner_id, "messages": list(messages), "sessions": list(sessions), NOW.key: now}
-    for *values, message_id, session_row_id, is_elsewhere in tx.execute(_CORRECTIONS, shown):
+    former = [Fact(*row) for row in tx.execute(_ALL_FORMER, {"owner": owner_id})] if messages else []
+    saying = {fact.id: repeating for fact in former if (repeating := _repeating(fact, messages))}
+    shown = {"owner": owner_id, "messages": [message.id for message in messages], "sessions": list(sessions)}
+    for row in tx.execute(_CORRECTIONS, {**shown, "repeated": list(saying), NOW.key: now}):
+        *values, corrected_id, message_id, session_row_id, is_elsewhere = row
         fact = Fact(*values)
-        found.of_messages[message_id].append(fact)
+        for said_in in {message_id, *saying.get(corrected_id, ())}:
+            found.of_messages[said_in].append(fact)
         if is_elsewhere:
             found.of_sessions[session_row_id].append(fact)
     return found
+
+
+def _repeating(fact: Fact, messages: Iterable[Message]) -> list[int]:
+    """Return the ids of the messages that repeat a former fact: the person's until it ended, replies also since."""
+    until = fact.valid_to or fact.valid_from
+    later = (message for message in messages if fact.valid_from <= message.created_at and message.role in REPEATED)
+    return [
+        message.id
+        for message in later
+        if (message.role != "user" or message.created_at < until)
+        and has_figures(message.content, fact.text)
+        and repeats(message.role, message.content, fact.text, fact.quote)
+    ]
 
 
 def former_facts(tx: Connection, owner_id: int, session_row_id: int) -> list[Fact]:

@@ -64,6 +64,11 @@ class LocatedMessage(NamedTuple):
     title: str
 
 
+def messages_of(window: Mapping[int, LocatedMessage]) -> list[Message]:
+    """Return the messages of a window."""
+    return [located.message for located in window.values()]
+
+
 def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size: int) -> dict[int, LocatedMessage]:
     """Load the owner's messages with these `ids` and their neighbours, by id, in their order.
 

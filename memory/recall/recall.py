@@ -22,7 +22,7 @@ from memory.engine import Engine
 from memory.knowledge.supersession import Corrections, find_corrections
 from memory.languages import analysis_in
 from memory.recall import other_sessions, relevance, reranking, triggers
-from memory.recall.excerpts import LocatedMessage, Spans, find_latest, load_windows, make_excerpts
+from memory.recall.excerpts import LocatedMessage, Spans, find_latest, load_windows, make_excerpts, messages_of
 from memory.recall.other_sessions import OtherSessions
 from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
 from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
@@ -172,7 +172,8 @@ def search_in_snapshot(
     others = _find_others(engine, tx, findings, has_summaries=flags.summaries, by_session=by_session)
     findings, window = findings._replace(others=others), findings.matches.window
     if flags.corrected and (window or others.in_full):
-        corrections = find_corrections(tx, scope.owner_id, window, engine.now(), sessions=others.in_full)
+        messages = messages_of(window)
+        corrections = find_corrections(tx, scope.owner_id, messages, engine.now(), sessions=others.in_full)
         findings = findings._replace(corrections=corrections)
     return findings
 
@@ -219,7 +220,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
-        corrections = find_corrections(tx, scope.owner_id, findings.matches.window, engine.now())
+        corrections = find_corrections(tx, scope.owner_id, messages_of(findings.matches.window), engine.now())
     excerpts = _select_excerpts(engine, findings)
     return RecallResult(excerpts, corrections=findings._replace(corrections=corrections).corrections_of(excerpts))
 

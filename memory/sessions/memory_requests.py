@@ -17,6 +17,7 @@ from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import FactDraft
 from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message
+from search_index.caches import cached
 
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
 
@@ -24,6 +25,7 @@ REPEATED = {"assistant": 0.5, "user": 0.85}
 """By the role of a message: it repeats a fact if it has more than this share of the fact's words."""
 REPEATED_WORDS_MIN = 3  # of a fact that a message repeats, or all that it has
 
+_FIGURE = re.compile(r"\d+")
 _REMEMBER = text_pattern(lambda language: language.remember)
 _KEEP_OUT = text_pattern(lambda language: language.keep_out)
 _FORGET = text_pattern(lambda language: language.forget)
@@ -109,38 +111,37 @@ def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, st
 
     facts: of each the id of the message that stated it (0: none), its text and its quote.
     """
-    stated = [
-        (source, [words for words in map(_whole_words, (text, quote)) if words], _figures(quote))
-        for source, text, quote in facts
-    ]
+    stated = list(facts)
     later = select(MessageRow.id, MessageRow.role, MessageRow.content)
     later = later.where(MessageRow.owner_id == owner_id, MessageRow.id > min(source for source, *_ in stated))
     later = later.where(MessageRow.branch == 0, MessageRow.erased_at.is_(None), MessageRow.role.in_(REPEATED))
     return [
         message_id
         for message_id, role, content in tx.execute(later)
-        if any(message_id > source and _repeats(role, content, texts, figures) for source, texts, figures in stated)
+        if any(message_id > source and repeats(role, content, text, quote) for source, text, quote in stated)
     ]
 
 
-def _repeats(role: str, content: str, texts: Sequence[frozenset[str]], figures: frozenset[str]) -> bool:
-    """Return whether a message has most words of a fact's text or quote, which are given as words.
+def repeats(role: str, content: str, text: str, quote: str) -> bool:
+    """Return whether a message has most words of a fact's text or quote.
 
     What the person says again has the figures of the quote, too, and so has what repeats but two words.
     """
-    text, has_figures = content.casefold(), figures <= _figures(content)
+    lowered, with_figures = content.casefold(), has_figures(content, quote)
     near = [
         (words, least)
-        for words in texts
-        if (has_figures or (role != "user" and len(words) >= REPEATED_WORDS_MIN))
+        for words in map(_whole_words, (text, quote))
+        if words
+        and (with_figures or (role != "user" and len(words) >= REPEATED_WORDS_MIN))
         and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[role] * len(words)) + 1)))
         # The beginnings of words first: to take a message's terms is slow.
-        and sum(word[:4] in text for word in words) >= least
+        and sum(word[:4] in lowered for word in words) >= least
     ]
     terms = content_terms(content) if near else frozenset[str]()
     return any(shared(words, terms) >= least for words, least in near)
 
 
+@cached(2_048)
 def _whole_words(text: str) -> frozenset[str]:
     """Return the content words of a text, without the parts of compounds; none if there are too few to know it by."""
     terms = content_terms(text)
@@ -148,8 +149,9 @@ def _whole_words(text: str) -> frozenset[str]:
     return words if len(words) > 1 else frozenset()
 
 
-def _figures(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\d+", text))
+def has_figures(content: str, text: str) -> bool:
+    """Return whether a message has all figures of a text."""
+    return set(_FIGURE.findall(content)).issuperset(_FIGURE.findall(text))
 
 
 def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> None:
