@@ -243,9 +243,9 @@ def quoted(role: str, content: str) -> str:
 
 
 def fact_line(fact: Fact, zone: tzinfo = UTC) -> str:
-    """Return a fact as a line, with the day it was said and, if another took its place, the day of that."""
-    until = f", until {fact.valid_to.astimezone(zone):%Y-%m-%d}" if fact.superseded_by and fact.valid_to else ""
-    return f"- {escape(fact.text)} (said {fact.valid_from.astimezone(zone):%Y-%m-%d}{until})"
+    """Return a fact as a line, with the time it was said and, if another took its place, the time of that."""
+    until = f", until {format_time(fact.valid_to.astimezone(zone))}" if fact.superseded_by and fact.valid_to else ""
+    return f"- {escape(fact.text)} (said {format_time(fact.valid_from.astimezone(zone))}{until})"
 
 
 def fit_facts(facts: Sequence[Fact], room: int) -> tuple[tuple[Fact, ...], int]:
@@ -255,7 +255,7 @@ def fit_facts(facts: Sequence[Fact], room: int) -> tuple[tuple[Fact, ...], int]:
 
 
 def facts_block(facts: Iterable[Fact], zone: tzinfo) -> str:
-    """Return facts as a block.  The oldest comes first, as of excerpts, since of one day the lines do not tell."""
+    """Return facts as a block.  The oldest comes first, as of excerpts."""
     return block("facts", [fact_line(fact, zone) for fact in sorted(facts, key=_ORDER)])
 
 

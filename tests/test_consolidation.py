@@ -144,7 +144,9 @@ def test_the_mini_model_reads_what_is_doubtful_once_a_day(ada):
     ada.tell(*WENT, "Wears glasses when reading", "Reading is hard without glasses")
     (asked,) = ada.consolidate({"same": [1], "contradicts": []})
     text = asked["messages"][-1]["content"]
-    assert f"[1] older: - {WENT[1]} (said 2024-03-01)\n[1] newer: - {WENT[2]}" in text and "glasses" not in text
+    older, newer = text.split("\n")[1:3]
+    assert older.startswith(f"[1] older: - {WENT[1]} (said 2024-03-01 ") and newer.startswith(f"[1] newer: - {WENT[2]}")
+    assert "glasses" not in text
     assert "response_format" in asked
     assert ada.facts()[WENT[2]] == [WENT[1], WENT[0]] and ada.runs() == [{"merged": 2}]
     ada.tell("Needs glasses for reading")

@@ -72,7 +72,7 @@ def test_a_question_of_change_shows_what_held_before_and_until_when(moves, model
     answer = chat(moves.client, question, session_id="new", **ADA)
     assert {"The kayak is red", "It is blue <b>"} <= {*shown(answer)}
     assert "I live in Oslo" not in shown(answer), "it is of no use for the question"
-    assert re.search(r"- The kayak is red \(said [\d-]{10}, until [\d-]{10}\)\n", last(model_server))
+    assert re.search(r"- The kayak is red \(said [\d-]{10} [\d:]{5}, until [\d-]{10} [\d:]{5}\)\n", last(model_server))
     stored = good(moves.client.get(f"/api/sessions/new/turns/{answer['message_id']}"))
     assert shown(stored) == shown(answer)
 

@@ -48,6 +48,9 @@ Je veux que tu m'expliques toujours les choses étape par étape.
 Responde siempre en inglés.
 D'ora in poi rispondi in inglese.
 Отвечай всегда по-русски.
+Antwoord voortaan in het Nederlands.
+Odpowiadaj zawsze po polsku.
+A partir de agora, responda em português.
 以后请用英文回答我。
 """
 NOT_LASTING = """
@@ -196,6 +199,15 @@ def test_the_built_in_model_takes_the_persons_sentence(app):
     jobs_done(client, "summary")
     proposal = good(client.get("/api/instructions/general", query_string=ADA))["proposal"]
     assert (proposal["text"], proposal["quote"]) == (GERMAN, GERMAN)
+
+
+@pytest.mark.parametrize(
+    "line", ["Ab sofort arbeite ich halbtags.", "Ab sofort gibt es im Büro keine Milch mehr.", "Nunca llueve."]
+)
+def test_no_model_is_asked_where_nobody_speaks_to_the_assistant(talk, line):
+    talk.say(line)
+    digested(talk, learned("Do it.", 1, line))
+    assert "instructions`" not in json.dumps(talk.digests()[-1]) and general(talk) is None
 
 
 def test_the_built_in_model_tells_such_sentences_from_others():

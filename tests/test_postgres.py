@@ -17,8 +17,8 @@ from memory.access.owners import get_session
 from memory.engine import utc_now
 from memory.errors import Conflict, ModelError
 from memory.knowledge.supersession import find_corrections
-from memory.recall.excerpts import load_windows, messages_of
 from memory.recall import indexing
+from memory.recall.excerpts import load_windows, messages_of
 from memory.sessions.refused_messages import mark_refused
 from models import JobRow, for_update
 from models.jobs import JobRequest

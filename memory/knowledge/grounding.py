@@ -89,7 +89,7 @@ _BEFORE_TOLD = re.compile(
 )
 _AFTER_TOLD = re.compile(
     r"(?:[\s,]*(?:as (?:you|I) (?:said|told (?:me|you)|know|mentioned)(?: (?:before|earlier))?|,\s*(?:right|correct)"
-    r"|\(said [\d-]{10}(?: [\d:]{5})?(?: elsewhere|, until [\d-]{10})?\)|[?!.\"'”»]))+$",
+    r"|\(said [\d-]{10}(?: [\d:]{5})?(?: elsewhere|, until [\d-]{10}(?: [\d:]{5})?)?\)|[?!.\"'”»]))+$",
     re.I,
 )
 _ABOUT_PERSON = frozenset(["user", "person", "they"])  # how statements name the person, who says "I"

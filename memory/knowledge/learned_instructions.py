@@ -11,14 +11,16 @@ from typing import Any
 from memory import instructions
 from memory.engine import Engine
 from memory.knowledge.grounding import Ungrounded, check_own_words
-from memory.languages import text_pattern
-from memory.quoting import own_words
+from memory.languages import SENTENCE_END, text_pattern
+from memory.quoting import own_words, plain_apostrophes
 from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
 from models.messages import Message
 
 TEXT_CHARS_MAX = 300  # of one
 _LASTING = text_pattern(lambda language: language.lasting)
+_ADDRESSED = text_pattern(lambda language: language.addressed)
+_STANDING = text_pattern(lambda language: language.standing)
 
 
 def may_be_in(engine: Engine, messages: Iterable[Message]) -> bool:
@@ -37,9 +39,16 @@ def propose(
 
 
 def asks_for_lasting(message: Message) -> bool:
-    """Return whether a message may ask for something of every later reply; the mini model tells whether it does."""
+    """Return whether a message may ask for something of every later reply; the mini model tells whether it does.
+
+    A sentence does that says "from now on" or "never" to the assistant: "from now on I work nights" does not.
+    """
     is_read = message.role == "user" and message.remembered
-    return is_read and _LASTING.search(own_words(message.content)) is not None
+    sentences = SENTENCE_END.split(own_words(message.content)) if is_read else ()
+    return any(
+        _STANDING.search(sentence) or (_LASTING.search(sentence) and _ADDRESSED.search(sentence))
+        for sentence in map(plain_apostrophes, sentences)
+    )
 
 
 def checked(

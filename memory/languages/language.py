@@ -120,6 +120,7 @@ class Language(_Data):
     refusals: Pattern = ""  # how a model begins that declines a task
     keep_out: Pattern = ""  # asks not to remember the message that says it
     forget: Pattern = ""  # asks to forget what was said before
+    addressed: Pattern = ""  # what a sentence has that speaks to the assistant: "you", "please"
     lasting: Pattern = ""  # says that something holds from now on
     standing: Pattern = ""  # how a sentence begins that asks for something of every later reply
     remember: Pattern = ""  # asks to remember what follows in the sentence
