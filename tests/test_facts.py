@@ -108,8 +108,29 @@ def test_a_prompt_lists_facts_as_they_were_said_whatever_their_rank(talk):
     assert re.findall(r"is (.*) \(said 2024-03-05 (.*)\)", known) == [
         (price, f"1{hour}:00") for hour, (price, _) in enumerate(prices)
     ]
-    listed = re.findall(r"^- The oven is (.*) \(said 2024-03-05\)$", talk.prompt("And now?"), re.M)
-    assert listed == [price for price, _ in prices]
+    listed = re.findall(r"^- The oven is (.*) \(said 2024-03-05 (.*)\)$", talk.prompt("And now?"), re.M)
+    assert listed == [(price, f"1{hour}:00") for hour, (price, _) in enumerate(prices)]
+
+
+@pytest.mark.parametrize(
+    ("message", "old", "new", "is_corrected"),
+    [
+        ("Nein, es kostet jetzt 480 Euro", "Das Bad kostet 400 Euro", "Das Bad kostet 480 Euro", True),
+        ("On a déménagé à Lyon", "Habite à Paris", "Habite à Lyon", True),
+        ("Me llamo Marta, no María", "Se llama María", "Se llama Marta", True),
+        ("Teraz biorę 10 mg", "Bierze 5 mg leku", "Bierze 10 mg leku", True),
+        ("Il costo è cambiato: 480 euro", "Il costo è di 400 euro", "Il costo è di 480 euro", True),
+        ("Встречу перенесли на 15 декабря", "Встреча 12 декабря", "Встреча 15 декабря", True),
+        ("Sekarang tinggal di Bandung", "Tinggal di Jakarta", "Tinggal di Bandung", True),
+        ("Mi hermana vive ahora en Cádiz", "Vive en Sevilla", "Hermana vive en Cádiz", False),
+        ("Jetzt wiege ich am 2026-11-08 81 kg", "Gewicht 2026-11-01 82 kg", "Gewicht 2026-11-08 81 kg", False),
+        ("Dziś ciśnienie 130", "Ciśnienie 140", "Ciśnienie 130", False),
+    ],
+)
+def test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected):
+    talk.hear(old, reply=digest_of(fact(old, 1, old, scope="user")))
+    talk.hear(message, reply=digest_of(fact(new, 2, message, scope="user")))
+    assert set(talk.texts()) == ({new} if is_corrected else {old, new})
 
 
 def test_the_mini_model_sees_which_facts_were_said_elsewhere(model_app, model_server):

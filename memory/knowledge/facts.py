@@ -23,11 +23,18 @@ from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge import consolidation, fact_reads, fact_writes, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.grounding import Grounding, Ungrounded, check_restated, is_duplicate, stems, words_of
+from memory.knowledge.grounding import (
+    Grounding,
+    Ungrounded,
+    check_restated,
+    clauses_left,
+    is_duplicate,
+    stems,
+    words_of,
+)
 from memory.knowledge.rule_set import decide_on_stated, rules_of
 from memory.knowledge.summaries import replace_texts, rewrite_newest, undo_correction
 from memory.knowledge.supersession import find_superseded
-from memory.languages import CLAUSE_END, content_terms, shared
 from memory.paging import Page, read_page
 from memory.sessions.messages import MESSAGES
 from models import (
@@ -195,7 +202,7 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
         if is_reworded:  # the quote proves the old words; and nothing that was said earlier takes the new ones back
             own = {"quote": "", "valid_from": now, "links": fact_writes.relations_within(row.links, columns["text"])}
             columns = {**own, **columns}
-        rest = _untouched(old.text, columns["text"]) if is_reworded and row.valid_to is None else ""
+        rest = clauses_left(old.text, columns["text"]) if is_reworded and row.valid_to is None else ""
         if rest and _is_part(rest, row):
             kept = {name: getattr(row, name) for name in _KEPT}
             fact_writes.add_fact(tx, row.owner_id, now, text=rest, **kept)
@@ -312,26 +319,6 @@ def forget(
             undo_correction(engine, tx, row, valid_again[row.id])
     fact_writes.delete_with_history(tx, chain, engine.now(), "superseded" if valid_again else "forgotten")
     return list(by_owner), len(ids), {"facts": len(chain), "fact_revisions": revisions}
-
-
-def _untouched(old: str, new: str) -> str:
-    """Return the clauses of a text that another one, which takes its place, does not speak of.
-
-    Each clause of the new text speaks of the old ones with which it shares most words. Nothing is left if it shares
-    none with any, or only takes words away; nor are clauses of one word, as they say nothing without the others.
-    """
-    clauses = [clause.strip() for clause in CLAUSE_END.split(old) if clause.strip()]
-    words = {clause: content_terms(clause) for clause in clauses}
-    touched = set[str]()
-    for part in map(content_terms, CLAUSE_END.split(new)):
-        shares = {clause: shared(part, terms) for clause, terms in words.items()}
-        most = max(shares.values(), default=0)
-        touched |= {clause for clause, share in shares.items() if most and share == most}
-    if not touched or set(stems(new)) <= set(stems(old)):
-        return ""
-    left = [clause for clause in clauses if clause not in touched and len(stems(clause)) > 1]
-    heading, colon, _ = clauses[0].partition(": ")
-    return f"{heading}{colon}{', '.join(left)}" if left and colon and left[0] != clauses[0] else ", ".join(left)
 
 
 def _is_part(text: str, fact: FactRow) -> bool:

@@ -1,10 +1,11 @@
 """Find the facts that a new one supersedes, and those that hold now in place of what messages say.
 
 A small model often writes the new fact and forgets the number of the old one. A rule finds the old one where it is
-plain: both state a thing of which a person has one at a time (name, home, age, birthday); their links say that somebody
-lives in two places; or the message corrects something, and both make one statement with different values. Nothing
-supersedes a fact of the same message, or one that was stated or edited later. A fact of an old message, which is read
-after newer ones where conversations are imported, may itself be superseded already.
+plain, in the words that the files of languages have for it: both state a thing of which a person has one at a time
+(name, home, age, birthday); their links say that somebody lives in two places; or the message corrects something, and
+both make one statement with different values. Nothing supersedes a fact of the same message, or one that was stated
+or edited later. A fact of an old message, which is read after newer ones where conversations are imported, may itself
+be superseded already.
 
 Invariants:
 - A correction, or what it corrected, is shown only if its source is neither hidden, kept out nor refused
@@ -23,6 +24,7 @@ from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 from memory.knowledge.entities import EntityResolver
 from memory.knowledge.fact_reads import CORRECTED, CURRENT_FACTS_MAX, FACTS, NOW, in_scope, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
+from memory.languages import alternatives, text_pattern, vocabulary
 from memory.quoting import plain_apostrophes
 from memory.sessions.memory_requests import REPEATED, has_figures, repeats
 from memory.sessions.messages import INDEXED, VISIBLE
@@ -31,25 +33,13 @@ from models.facts import Fact, FactDraft
 from models.messages import Message
 
 CORRECTION_CHARS_MAX = 4000  # characters of a message in which a correction is looked for
-CORRECTS = re.compile(
-    r"(?:^|[.!?;\n]\s*)(?:no|nope|sorry|wait|oops|correction)\b|\b(?:actually|i meant?|correction|instead|any ?more"
-    r"|no longer|moved|changed|switched|now|make (?:it|that|this)|rather than|used to|in fact|is wrong|was wrong|pushed"
-    r"|postponed|rescheduled|sold)\b|\bnot\b[^.!?]{1,60}\bbut\b|,\s*not\b|不是|不对|改[成为到]|其实|现在",
-    re.I,
-)
-_WHOSE = r"(?:(?:the )?(?:user|person|he|she|they|i)(?:'s)? )?(?:(?:is|now|currently|has|my|their|his|her) )*"
+CORRECTS = text_pattern(lambda language: language.corrects)
 _SOLE = {  # what a person has one of at a time
-    thing: re.compile(rf"(?:{_WHOSE}(?:{english})|{chinese})(?P<value>.+)", re.I)
-    for thing, english, chinese in (
-        ("home", r"(?:lives? in|living in|(?:has )?moved to|based in|home:|city:) ", "住在|搬到了?|家在"),
-        ("name", r"(?:name(?: is|:)|called|named) ", "名字是|名叫|叫"),
-        ("age", r"(?:age(?: is|:)|aged|turned) (?=\d)|(?=\d{1,3} years old)", r"(?=\d{1,3}岁)"),
-        ("birthday", r"(?:birthday(?: is(?: on)?|:)|born on) ", "生日[是：]"),
-    )
+    thing: re.compile(rf"(?:{alternatives(lambda language: language.sole.get(thing, ''))})\W*(?P<value>.*)", re.I)  # noqa: B023
+    for thing in ("home", "name", "age", "birthday")
 }
 Sole = tuple[str, frozenset[str]] | None
-_LIVES = re.compile(r"(?:now )?(?:lives?|living|based) in|住在", re.I)
-_STATES = frozenset(("is", "are", ":", "：", "是"))
+_STATES = vocabulary(lambda language: language.copulas) | {":", "："}
 
 
 def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
@@ -104,14 +94,14 @@ def may_correct(text: str, other: str) -> bool:
 
 def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]:
     """Return the ids of facts by which somebody lives elsewhere than by the draft."""
-    homes = [link for link in draft.links if _LIVES.fullmatch(link.relation)]
+    homes = [link for link in draft.links if _is_home(link.relation)]
     if not homes:
         return set()
     rows = tx.execute(select(FactRow.id, FactRow.links).where(FactRow.id.in_([fact.id for fact in older])))
     relations = [(fact_id, link) for fact_id, links in rows for link in links]
     names = EntityResolver([relation for _, relation in relations])
     now = {names.entity_of(link.subject): names.entity_of(link.object) for link in homes}
-    before = ((fact_id, link) for fact_id, link in relations if _LIVES.fullmatch(link.relation))
+    before = ((fact_id, link) for fact_id, link in relations if _is_home(link.relation))
     return {
         fact_id
         for fact_id, link in before
@@ -123,8 +113,14 @@ def sole_value(text: str) -> Sole:
     """Return the thing that a text states and a person has one of at a time, and the words of its value."""
     for thing, stating in _SOLE.items():
         if match := stating.match(plain_apostrophes(text).strip()):
-            return thing, frozenset(word.casefold() for word in words_as_written(match["value"]))
+            return thing, frozenset(word.casefold() for word in words_as_written(match["value"] or match.group()))
     return None
+
+
+def _is_home(relation: str) -> bool:
+    """Return whether a relation says where somebody lives."""
+    match = _SOLE["home"].match(plain_apostrophes(relation))
+    return match is not None and not match["value"]
 
 
 def _another_value(mine: list[str], theirs: list[str]) -> bool:
@@ -135,6 +131,8 @@ def _another_value(mine: list[str], theirs: list[str]) -> bool:
     if not of_mine or not of_theirs or not stems(" ".join(mine[:before] + mine[len(mine) - after :])):
         return False
     figures = all(any(map(str.isdigit, word)) or DATE.fullmatch(word) for word in (*of_mine, *of_theirs))
+    if figures and any(DATE.fullmatch(word) for word in of_mine) and not all(map(DATE.fullmatch, of_mine)):
+        return False  # a figure of another day
     return figures or (before > 1 and after == 0 and mine[before - 1] in _STATES)
 
 

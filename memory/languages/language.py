@@ -131,6 +131,10 @@ class Language(_Data):
     one: Pattern = ""  # what may stand for one
     negations: Pattern = ""
     negatives: Pattern = ""  # what says "not" without a negation: "hates", "vegan"
+    corrects: Pattern = ""  # stands in a message that corrects something: "actually", "no longer", "moved"
+    copulas: Words = frozenset()  # what stands between a thing and what it is: "is"
+    # How a fact begins that states what a person has one of at a time: `home`, `name`, `age` and `birthday`.
+    sole: Mapping[str, Pattern] = {}
     factors: Pattern = ""  # words that double a number or halve it: "twice"
     quarters: Pattern = ""  # parts of an hour: "half past"
     dates: Pattern = ""  # beside the names of months in `times`
