@@ -56,6 +56,7 @@ def test_an_edited_text_has_no_quote_and_the_old_one_keeps_its_own(talk):
             "Vogel order: delivery on 18 December",
         ),
         ("Vive en Oporto; trabaja de noche en el hospital", "Vive en Lisboa", "trabaja de noche en el hospital"),
+        ("Walks 20 minutes, swims on Saturdays, no gym", "Walks 30 minutes", "swims on Saturdays, no gym"),
         ("Lives in Porto and works as a nurse", "Lives in Lisbon and works as a doctor", ""),
         ("Likes tea and has a dog", "Likes tea", ""),
         ("Lives in Porto, works as a nurse", "Retired to Faro", ""),

@@ -203,7 +203,7 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
             own = {"quote": "", "valid_from": now, "links": fact_writes.relations_within(row.links, columns["text"])}
             columns = {**own, **columns}
         rest = clauses_left(old.text, columns["text"]) if is_reworded and row.valid_to is None else ""
-        if rest and _is_part(rest, row):
+        if rest:
             kept = {name: getattr(row, name) for name in _KEPT}
             fact_writes.add_fact(tx, row.owner_id, now, text=rest, **kept)
         if is_reworded and row.valid_to is None:

@@ -275,7 +275,8 @@ def clauses_left(old: str, new: str) -> str:
     """Return the clauses of a text that another one, which takes its place, does not speak of.
 
     Each clause of the new text speaks of the old ones with which it shares most words. Nothing is left if it shares
-    none with any, or only takes words away; nor are clauses of one word, as they say nothing without the others.
+    none with any, or only takes words away; nor are clauses of one word, as they say nothing without the others, but
+    for a "not".
     """
     clauses = [clause.strip() for clause in CLAUSE_END.split(old) if clause.strip()]
     words = {clause: content_terms(clause) for clause in clauses}
@@ -286,7 +287,8 @@ def clauses_left(old: str, new: str) -> str:
         touched |= {clause for clause, share in shares.items() if most and share == most}
     if not touched or set(stems(new)) <= set(stems(old)):
         return ""
-    left = [clause for clause in clauses if clause not in touched and len(stems(clause)) > 1]
+    others = (clause for clause in clauses if clause not in touched)
+    left = [clause for clause in others if len(stems(clause)) + len(NEGATION.findall(clause)) > 1]
     heading, colon, _ = clauses[0].partition(": ")
     return f"{heading}{colon}{', '.join(left)}" if left and colon and left[0] != clauses[0] else ", ".join(left)
 

@@ -11,7 +11,7 @@ from typing import Any
 from memory import instructions
 from memory.engine import Engine
 from memory.knowledge.grounding import Ungrounded, check_own_words
-from memory.languages import SENTENCE_END, text_pattern
+from memory.languages import CLAUSE_END, SENTENCE_END, text_pattern
 from memory.quoting import own_words, plain_apostrophes
 from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
@@ -46,7 +46,8 @@ def asks_for_lasting(message: Message) -> bool:
     is_read = message.role == "user" and message.remembered
     sentences = SENTENCE_END.split(own_words(message.content)) if is_read else ()
     return any(
-        _STANDING.search(sentence) or (_LASTING.search(sentence) and _ADDRESSED.search(sentence))
+        any(map(_STANDING.search, (sentence, *CLAUSE_END.split(sentence))))
+        or (_LASTING.search(sentence) and _ADDRESSED.search(sentence))
         for sentence in map(plain_apostrophes, sentences)
     )
 
