@@ -113,6 +113,22 @@ def test_a_prompt_lists_facts_as_they_were_said_whatever_their_rank(talk):
 
 
 @pytest.mark.parametrize(
+    ("message", "day"),
+    [
+        ("Wizyta dwunastego listopada", "12"),
+        ("Wizyta dwudziestego pierwszego listopada", "21"),
+        ("Termin am zwölften November", "12"),
+        ("Afspraak de eenentwintigste november", "21"),
+        ("Встреча двенадцатого ноября", "12"),
+    ],
+)
+def test_a_day_said_in_words_may_be_written_in_figures(talk, message, day):
+    dates = [f"{message.split()[0]} 2027-11-{number}" for number in ("13", day)]
+    talk.hear(message, reply=digest_of(*(fact(text, 1, message, scope="user") for text in dates)))
+    assert talk.texts() == [dates[1]]
+
+
+@pytest.mark.parametrize(
     ("message", "old", "new", "is_corrected"),
     [
         ("Nein, es kostet jetzt 480 Euro", "Das Bad kostet 400 Euro", "Das Bad kostet 480 Euro", True),

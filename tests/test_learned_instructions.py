@@ -202,7 +202,13 @@ def test_the_built_in_model_takes_the_persons_sentence(app):
 
 
 @pytest.mark.parametrize(
-    "line", ["Ab sofort arbeite ich halbtags.", "Ab sofort gibt es im Büro keine Milch mehr.", "Nunca llueve."]
+    "line",
+    [
+        "Ab sofort arbeite ich halbtags.",
+        "Ab sofort gibt es im Büro keine Milch mehr.",
+        "Nunca llueve.",
+        "Kot nie je ryb.",
+    ],
 )
 def test_no_model_is_asked_where_nobody_speaks_to_the_assistant(talk, line):
     talk.say(line)

@@ -6,20 +6,24 @@ said or the person quoted (test_learned_instructions).
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from typing import Any
 
 from memory import instructions
 from memory.engine import Engine
 from memory.knowledge.grounding import Ungrounded, check_own_words
-from memory.languages import CLAUSE_END, SENTENCE_END, text_pattern
+from memory.languages import CLAUSE_END, LANGUAGES, SENTENCE_END, TextPattern, alternatives, text_pattern
 from memory.quoting import own_words, plain_apostrophes
 from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
 from models.messages import Message
 
 TEXT_CHARS_MAX = 300  # of one
-_LASTING = text_pattern(lambda language: language.lasting)
-_ADDRESSED = text_pattern(lambda language: language.addressed)
+_LASTING = [  # of each language words for what lasts, and words to the assistant
+    tuple(TextPattern(alternatives(part, [language])) for part in (attrgetter("lasting"), attrgetter("addressed")))
+    for language in LANGUAGES
+    if language.lasting
+]
 _STANDING = text_pattern(lambda language: language.standing)
 
 
@@ -47,7 +51,7 @@ def asks_for_lasting(message: Message) -> bool:
     sentences = SENTENCE_END.split(own_words(message.content)) if is_read else ()
     return any(
         any(map(_STANDING.search, (sentence, *CLAUSE_END.split(sentence))))
-        or (_LASTING.search(sentence) and _ADDRESSED.search(sentence))
+        or any(all(words.search(sentence) for words in of_language) for of_language in _LASTING)
         for sentence in map(plain_apostrophes, sentences)
     )
 
