@@ -14,10 +14,11 @@ Invariants:
   worker: clients keep connections for hours, and those of a worker that ended are all at the others
   (test_concurrency).
 - What is left of a request is never read as another one (test_slow_clients).
-- A client that still sends while it is refused can read why (test_slow_clients).
+- A client that still sends while it is refused can read why, and that the connection is closed (test_slow_clients).
 """
 
 import errno
+import math
 import socket
 import time
 from contextlib import closing, suppress
@@ -33,6 +34,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from config import Settings
 
 BODY_RATE = 16 * 1024  # bytes a second: a bad connection still reaches it
+DRAINED_BYTES = 64 * 1024  # of a body that was not read: gunicorn drops fewer, and keeps the connection
 LEFT_MAX = 64 * 1024 * 1024  # bytes of a refused request that are read and dropped: more than all bodies but imports
 LEFT_SECONDS = 1.0  # for which a client that was refused may send nothing before the connection is closed
 STATUS = {errors.LimitRequestLine: 414, errors.ExpectationFailed: 417, errors.LimitRequestHeaders: 431}
@@ -148,13 +150,15 @@ class Worker(ThreadWorker):
                 req.force_close()  # nobody knows where another request would begin
                 raise _told(error) from None
 
+        closes = req.should_close
+        req.should_close = lambda: closes() or _left(reader) >= DRAINED_BYTES  # asked when the answer's head is sent
         req.body.read, req.body.close_connection = readable, req.force_close
         if not self.cfg.is_ssl:
             conn.sock.expect(self._seconds, BODY_RATE)
         try:
             return super().handle_request(req, conn)
         finally:
-            conn.sock.unread = bool(getattr(reader, "length", 0) or getattr(reader, "parser", None))
+            conn.sock.unread = _left(reader) > 0
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Exception) -> None:
         """Have the application answer a request that gunicorn can't read."""
@@ -170,6 +174,11 @@ class Worker(ThreadWorker):
         with closing(self.wsgi(environ, answer.start_response)) as pieces:
             for piece in pieces:
                 answer.write(piece)
+
+
+def _left(reader: Any) -> float:
+    """Return how many bytes of a body were not read yet; nobody knows it of a body in chunks."""
+    return math.inf if getattr(reader, "parser", None) else float(getattr(reader, "length", 0) or 0)
 
 
 def _told(error: Exception) -> Exception:

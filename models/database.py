@@ -109,8 +109,8 @@ class Database:
     def write(self, lock_timeout: float | None = None, *, durable: bool = True) -> Iterator[Transaction]:
         """Run a transaction that commits at the end of the block, or rolls back when the block raises.
 
-        A durable commit survives a power cut.  One that is not `durable` survives a kill, and a power cut only after a
-        later durable commit: use it for what nobody is told of before that.
+        A durable commit survives a power cut, and a crash of a server.  One that is not `durable` survives a kill of
+        this process, and those only after a later durable commit: use it for what nobody is told of before that.
 
         Raises OperationalError when other writers keep it waiting for `lock_timeout` seconds (LOCK_TIMEOUT_SECONDS),
         and DatabaseLost when the commit may be lost, or kept: SQLite's files were removed or replaced, or a server's
@@ -175,6 +175,11 @@ class Database:
                 code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the upper bits tell kinds of it apart
                 if code != sqlite3.SQLITE_BUSY or time.monotonic() >= until:
                     raise
+
+    @property
+    def is_server(self) -> bool:
+        """Return whether the database is in processes of its own, which can crash while this one goes on."""
+        return not self._is_sqlite
 
     def after_commit(self, callback: Callable[[], None]) -> None:
         """Call `callback` once the write of this thread has committed, and not if it rolls back."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from signal import SIGINT
 from typing import Any
 
+import psutil
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -27,6 +28,7 @@ from models.schema import MIGRATIONS, revisions
 from tests.application import an_app
 from tests.conftest import empty
 from tests.http import append, ask, chat, failed, good, read_all, said, stored
+from tests.model_server import Delay
 from tests.processes import eventually
 
 pytestmark = pytest.mark.slow
@@ -277,6 +279,35 @@ def test_a_commit_whose_answer_is_lost_is_told_so_and_sent_again_is_stored_once(
         assert [one["content"] for one in stored(client, "s")][2:] == ["Was this stored?", again["reply"]]
         engine_of(app).stop()
         engine_of(app).database.close()
+
+
+@pytest.mark.parametrize("nodes", ["scripted"], indirect=True)
+def test_a_message_that_an_error_calls_kept_survives_the_crash_of_the_server(
+    nodes, postgres_server, postgres, model_server
+):
+    def set_up(command: str) -> None:
+        with create_engine(postgres, isolation_level="AUTOCOMMIT", poolclass=NullPool).connect() as admin:
+            admin.execute(text(f"ALTER SYSTEM {command}"))
+            admin.execute(text("SELECT pg_reload_conf()"))
+
+    client, crashed = nodes[0].test_client(), threading.Event()
+    chat(client, "Hello.", session_id="s")
+    set_up("SET wal_writer_delay = '10s'")  # nothing is written but by a commit that waits for it
+    model_server.main.queue(Delay(crashed))
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(ask, client, "Is this kept?", session_id="s")
+        try:
+            assert eventually(lambda: len(stored(nodes[1].test_client(), "s")) == 3)
+            postmaster = postgres_server.get_postmaster_info().process
+            server = [postmaster, *postmaster.children()]
+            postmaster.kill()
+            assert psutil.wait_procs(server, 60)[1] == []
+        finally:
+            crashed.set()
+        assert "Your message is kept" in failed(asking.result(), 503, "database_unavailable")["message"]
+    postgres_server.start()
+    set_up("RESET wal_writer_delay")
+    assert [one["content"] for one in stored(client, "s")][2:] == ["Is this kept?"]
 
 
 def test_a_server_that_takes_no_writes_is_told_and_connections_of_that_time_are_not_kept(nodes, postgres):

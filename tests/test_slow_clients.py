@@ -120,6 +120,15 @@ def test_who_still_sends_a_body_that_is_too_large_can_read_so(server, path, kind
     assert answer.startswith(b"HTTP/1.1 413 ") and b'"code":"body_too_large"' in answer
 
 
+@pytest.mark.parametrize(("size", "kept"), [(1000, True), (300_000, False)])
+def test_an_answer_says_whether_the_connection_is_kept_after_a_body_that_was_not_read(server, size, kept):
+    with Api(server) as api:
+        for _ in range(20):  # a client that trusts what it reads goes on at once
+            answer = api.http.post("/api/chat", content=b" " * size, headers={"Content-Type": "application/xml"})
+            assert answer.status_code == 415 and answer.headers["Connection"] == ("keep-alive" if kept else "close")
+            assert api.get("/health/live") == {"status": "ok"}
+
+
 def test_a_body_without_end_is_cut_off(server):
     piece = b"f4240\r\n%b\r\n" % (b" " * 1_000_000)
     endless = connected(server, CHAT + b"Transfer-Encoding: chunked\r\n\r\n")

@@ -127,8 +127,9 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     if request.temporary:
         return begin_temporary(engine, request)
     waited_since, arrived_at = time.monotonic(), engine.now()
-    # A streamed reply is sent before the turn is recorded, so the message must survive a power cut already now.
-    transaction = partial(engine.database.begin, request.lock_timeout, durable=request.stream)
+    # A streamed reply is sent before the turn is recorded, and so is the error of a turn during which a server crashed.
+    durable = request.stream or engine.database.is_server
+    transaction = partial(engine.database.begin, request.lock_timeout, durable=durable)
     is_special = (request.idempotency_key, request.replaces, request.transcript) != (None, None, None)
     if request.session_id is not None and not is_special:  # one statement can find the session and take its lease
         with transaction() as tx:
