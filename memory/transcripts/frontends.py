@@ -71,21 +71,30 @@ _RULES = re.compile(
     r"\n\n+(?=To suggest changes to a file you MUST|# \*SEARCH/REPLACE block\* Rules|# File editing rules"
     r"|# V4A Diff Format Rules)"
 )
-TITLE_CHARS = 200  # in which a request for a title, or for a summary, says so
+_SPEAKER = re.compile(r"\s*(<@!?[0-9]{1,20}>|[^\W\d_][^\n:<>]{0,39}): *(?=\S)")  # whose name stands before the words
+TITLE_CHARS = 200  # in which a request for a title says so
 _TITLE = re.compile(
-    r"\btitl(es?|ing)\b[^.!?]*\b((an?|this|the|our|chatbot) (conversation|chat|thread|session)|(first|user's) message)"
-    r"|\b(conversation|chat|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b",
+    r"\btitl(es?|ing)\b[^.!?]*\b((an?|this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|(first|user's) message)"
+    r"|\b(conversations?|chats?|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b"
+    r"|(对话|会话)[^。！？]*标题",
     re.IGNORECASE,
 )
-_BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|title generator)\b", re.IGNORECASE)
-SUMMARY_CHARS = 300  # that a program's request for a summary has at least
+_BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
+_QUOTED = re.compile(r"\b(user|human): .*\b(assistant|ai): ", re.IGNORECASE)  # a conversation, before the request
+SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
 _SUMMARIZE = (
     re.compile(r"\bsummar", re.IGNORECASE),
-    re.compile(r"\b(conversation|session|chat|another LLM)\b", re.IGNORECASE),
+    re.compile(r"\b(conversations?|session|chat|another LLM)\b", re.IGNORECASE),
     re.compile(
-        r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|context summari[sz]ation|internal chat history)\b",
+        r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|context summari[sz]ation|internal chat history"
+        r"|continuing|chat_history)\b",
         re.IGNORECASE,
     ),
+)
+_STAND_ALONE = (  # before a search
+    re.compile(r"\b(rephrase|reformulate|formulate|rewrite|condense)\b", re.IGNORECASE),
+    re.compile(r"\b(chat history|conversation|follow[ -]?up)\b", re.IGNORECASE),
+    re.compile(r"\bstandalone (search )?(question|quer(y|ies)|message)", re.IGNORECASE),
 )
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
@@ -99,7 +108,6 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
         "<role> Context Extraction Assistant </role>",
         "<messages>",
     ),  # of LangChain, when it summarises an agent's history
-    ("Given ", " a standalone question"),  # of LangChain, LlamaIndex and what is made with them, before a search
     ("Given the following... please reply with a short summary", "words in length"),  # of Continue
     ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
     ("CRITICAL: Respond with TEXT ONLY.", "create a detailed summary of the conversation"),  # of Claude Code, then
@@ -108,7 +116,6 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("Reply with only a description in four words or less", ""),  # of Goose
     ("Summarize in a 10-word Title.", ""),  # of Jan
     ("Analyze *only* the content and structure of your immediately preceding response", ""),  # of Gemini CLI
-    ("你是一名擅长会话的助理，你需要将用户的会话总结为", ""),  # of LobeChat and Cherry Studio
     ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),  # of NextChat
     ("使用四到五个字直接返回这句话的简要主题", ""),
     ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
@@ -140,6 +147,12 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
     if _FILLED_IN.match(prompt) or (before and _GOES_ON.fullmatch(last_line)):
         text = next(reversed(_FIELD.findall(prompt)), text).strip()
     return "" if text.startswith((_FILE, *_SUMMARY)) or _SETUP.match(text) or _NOTE.fullmatch(text) else text
+
+
+def split_speaker(text: str) -> tuple[str, str]:
+    """Return the name that a program put before the words of a message, "" for none, and these words."""
+    found = _SPEAKER.match(text)
+    return (found[1], text[found.end() :]) if found else ("", text)
 
 
 def find_summary(raw: Sequence[Mapping[str, Any]]) -> int:
@@ -191,12 +204,14 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
 
 
 def is_auxiliary_text(text: str) -> bool:
-    """Return whether a frontend's request for a title, tags, a summary or the next question begins so."""
+    """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
     text = " ".join(text.split())
-    beginning = text[:TITLE_CHARS]
-    if _TITLE.search(beginning) and _BRIEF.search(beginning):
+    title = text if _QUOTED.search(text) else text[:TITLE_CHARS]
+    if _TITLE.search(title) and _BRIEF.search(title):
         return True
-    if len(text) >= SUMMARY_CHARS and all(words.search(beginning) for words in _SUMMARIZE):
+    beginning = text[:SUMMARY_CHARS]
+    kinds = (_SUMMARIZE, _STAND_ALONE) if len(text) >= SUMMARY_CHARS else (_STAND_ALONE,)
+    if any(all(words.search(beginning) for words in kind) for kind in kinds):
         return True
     return any(text.startswith(begins) and inside in text for begins, inside in AUXILIARY)
 

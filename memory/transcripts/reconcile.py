@@ -26,7 +26,8 @@ is not stored again.  But a place is no evidence that two conversations are alik
 never taken for an erased one.
 
 Two messages are the same when role, words, calls and attachments are, whatever the white space.  An assistant's words
-may come back without its thinking, or shortened at the end.  A person's may not: shortening is how one edits them.
+may come back without its thinking, with the name of a character before them, or shortened at the end.  A person's may
+not: shortening is how one edits them.
 
 Guarantee: `line[:plan.keep] + sent[plan.new:]` ends with the list's last message, and holds no message of it twice.
 """
@@ -38,6 +39,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from memory.llm.thoughts import without_thoughts
+from memory.transcripts.frontends import split_speaker
 
 SHORTENED_MIN = 40  # characters by which the beginning of an answer is known
 NOTES_MAX = 32  # of a client's own messages in the place of what it left out; these three bound the work
@@ -69,10 +71,12 @@ class MessageKey:
 
     @cached_property
     def words(self) -> str:
-        """Return the text without an assistant's thinking, with single spaces."""
+        """Return the text with single spaces, and an assistant's without its thinking and name."""
         shown = self.text
         if self.role == "assistant" and "<" in shown:
             shown = without_thoughts(_THINKING.sub("", shown))
+        if self.role == "assistant":
+            shown = split_speaker(shown)[1]
         return " ".join(shown.split())
 
     def matches(self, stored: "MessageKey") -> bool:

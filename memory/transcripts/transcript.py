@@ -29,7 +29,7 @@ from memory.json_values import dict_in, dicts_in, text_in
 from memory.llm import ChatMessage, ToolCall
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import quoted, strip_markup, tagged, to_prompt_message
-from memory.transcripts.frontends import find_summary, texts_in, without_agents, words_of_person
+from memory.transcripts.frontends import find_summary, split_speaker, texts_in, without_agents, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import ListedMessage, Message, MessageDraft
 from schemas.fields import MESSAGE_CHARS_MAX
@@ -256,6 +256,9 @@ def _draft(raw: Raw) -> MessageDraft | None:
     if not text.strip() and not extra:
         return None
     name = text_in(raw.get("name"))[:128] if role == "user" else ""
+    speaker, words = split_speaker(text)
+    if role == "user" and not name and speaker.startswith("<@"):  # as Discord writes who says it
+        name, text = speaker, words
     if role == "tool" and len(text) > TOOL_RESULT_CHARS_MAX:
         end = TOOL_RESULT_CHARS_MAX // 10
         text = f"{text[: TOOL_RESULT_CHARS_MAX - end]}\n[… of {len(text):,} characters …]\n{text[-end:]}"
