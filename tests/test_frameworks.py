@@ -1,7 +1,8 @@
 """What frameworks write into a person's messages is not stored as theirs, and their conversations are known again.
 
 The requests have the form that these programs sent to a server that wrote them down (LangChain 1.5, LlamaIndex 0.14,
-CrewAI 1.15, DSPy 3.4, smolagents 1.26, Haystack 3.4, Pydantic AI 2.38, Instructor 1.17, Open WebUI 0.12).
+CrewAI 1.15, DSPy 3.4, smolagents 1.26, Haystack 3.4, Pydantic AI 2.38, Instructor 1.17, Open WebUI 0.12, SillyTavern
+1.12, llmcord, n8n 2.41).
 """
 
 import pytest
@@ -175,3 +176,42 @@ def test_the_steps_of_an_agent_that_works_in_one_message_are_one_turn(client, mo
     assert history(client, session) == [("user", "Is it warm in Lyon?"), ("assistant", "Final Answer: it is warm.")]
     assert session_of(client, [user("Question: Is it warm in Oslo?\nThought:")]) != session
     assert post(client, [user(step)], None, user="bob").headers["X-Memory-Session-Id"] != session
+
+
+def test_a_group_of_characters_is_one_session(client):
+    """SillyTavern asks for each character's words, and sends them again with the character's name before them."""
+    cards, last = (
+        {"role": "system", "content": "Bram bakes. Cleo sails."},
+        {"role": "system", "content": "[Stay brief.]"},
+    )
+    chat = [cards, assistant("Bram: Bread?"), assistant("Cleo: A boat?")]
+    for words in ("My boat is called Swan.", "What is it called?"):
+        chat.append(user(words))
+        for name in ("Bram", "Cleo"):
+            nudge = {"role": "system", "content": f"[Write the next reply only as {name}.]"}
+            reply = complete(client, [*chat, nudge, last], None, user="ada")
+            chat.append(assistant(f"{name}: {reply}"))
+    (session,) = sessions(client)
+    line = history(client, session["id"])
+    assert [words for role, words in line if role == "user"] == ["My boat is called Swan.", "What is it called?"]
+    assert [role for role, _ in line] == ["assistant"] * 2 + ["user"] + ["assistant"] * 2 + ["user", "assistant"]
+
+
+def test_in_discord_each_persons_words_are_stored_under_their_id(client):
+    first = [user("<@77>: My dog is called Rex.")]
+    reply = complete(client, first, None)
+    complete(client, [*first, assistant(reply), user([{"type": "text", "text": "<@88>: Mine is called Pip."}])], None)
+    (session,) = sessions(client)
+    items = client.get(f"/api/sessions/{session['id']}/messages").json["items"]
+    said = [(item["name"], item["content"]) for item in items if item["role"] == "user"]
+    assert said == [("<@77>", "My dog is called Rex."), ("<@88>", "Mine is called Pip.")]
+
+
+def test_an_agents_window_of_the_last_exchanges_carries_on_its_session(client):
+    """n8n's memory of three exchanges leaves out the older ones, and the system message comes first or not at all."""
+    told, asked = [], ["My cat is called Miso.", "I live in Lyon.", "I play chess.", "I drink tea.", "And my cat?"]
+    for words in asked:
+        told.append(user(words))
+        told.append(assistant(complete(client, told[-7:], None, user="ada")))
+    (session,) = sessions(client)
+    assert [words for role, words in history(client, session["id"]) if role == "user"] == asked

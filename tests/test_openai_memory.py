@@ -337,6 +337,47 @@ TITLES = {
         user("Tell me of tea."),
         assistant("A drink."),
     ],
+    "in Chinese, of a conversation": [system("将给定的对话总结为一个10字以内的标题，使用用户语言"), user("user: 茶")],
+    "LobeChat": [
+        system("You need to summarize the user's conversation into a title within 10 characters"),
+        user("user: Tell me of tea."),
+    ],
+    "a summary of LobeChat": [
+        system(
+            "You're an assistant who's good at extracting key takeaways from conversations and summarizing them. "
+            "Please summarize according to the user's needs. The content you need to summarize is located in the "
+            "<chat_history> </chat_history> group of xml tags. The summary needs to maintain the original language."
+        ),
+        user("<chat_history>\n<user>Tell me of tea.</user>\n</chat_history>"),
+    ],
+    "Page Assist": [
+        user(
+            f"Here is the conversation:\n\n---\n\nUser: {'Tell me of tea. ' * 20}\nAssistant: A drink.\n\n---\n\n"
+            "Create a concise, 3-5 word phrase as a title for this conversation. RESPOND ONLY WITH THE TITLE TEXT."
+        )
+    ],
+    "Page Assist, before a search": [
+        user(
+            "You will rephrase follow-up questions into concise, standalone search queries optimized for internet "
+            "search engines.\n\nPrevious Conversation:\nTell me of tea."
+        )
+    ],
+    "a summary of Chatbox": [
+        *talk("Tell me of tea.", "A drink."),
+        user(
+            "Provide a detailed summary for continuing this conversation.\nFocus on information that would be helpful "
+            "for continuing, including:\n- What we discussed and why it matters\n- Key decisions made\n- What we're "
+            "working on\n- What we're going to do next\n\nThe new session will not have access to our conversation "
+            "history.\nWrite in English. Be concise but complete. Do NOT include prefaces or meta-commentary."
+        ),
+    ],
+    "chat-ui": [
+        system(
+            "You are a chat thread titling assistant.\nGoal: Produce a very short, descriptive title (2-4 words) that "
+            "names the topic of the user's first message."
+        ),
+        user('User message: "Tell me of tea."'),
+    ],
     "Chatbox": [user("Based on the chat history, give this conversation a name.\nKeep it short.\n```\nTea\n```")],
     "SillyTavern": [
         user("Tell me of tea."),
@@ -370,6 +411,8 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("Be brief.", "Write a short summary of the chat with my boss: she said no."),
         ("Be brief.", "My favourite book's title is Conversations with Friends."),
         ("Be brief.", "Please summarize our conversation so far."),
+        ("Be brief.", "Rewrite this function as a standalone script, after our conversation."),
+        ("Be brief.", f"Here is my essay.\n\n{'The heron waits. ' * 40}\n\nFind a short title for it."),
         ("You write titles and short blurbs for her stories. Keep the conversation friendly.", "Hello"),
         ("You are a conversational assistant. Generate a concise title for an article when asked.", "Hello there"),
     )

@@ -74,7 +74,8 @@ _RULES = re.compile(
 _SPEAKER = re.compile(r"\s*(<@!?[0-9]{1,20}>|[^\W\d_][^\n:<>]{0,39}): *(?=\S)")  # whose name stands before the words
 TITLE_CHARS = 200  # in which a request for a title says so
 _TITLE = re.compile(
-    r"\btitl(es?|ing)\b[^.!?]*\b((an?|this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|(first|user's) message)"
+    r"\btitl(es?|ing)\b[^.!?]*"
+    r"\b((an?|this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|(first|user's) message)"
     r"|\b(conversations?|chats?|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b"
     r"|(对话|会话)[^。！？]*标题",
     re.IGNORECASE,
