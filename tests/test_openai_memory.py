@@ -342,6 +342,10 @@ TITLES = {
         system("You need to summarize the user's conversation into a title within 10 characters"),
         user("user: Tell me of tea."),
     ],
+    "a summary of a bot in Telegram": [
+        assistant("Summarize this conversation in 700 characters or less"),
+        user(str([system("Be brief."), *talk("Tell me of tea.", "A drink.")])),
+    ],
     "a summary of LobeChat": [
         system(
             "You're an assistant who's good at extracting key takeaways from conversations and summarizing them. "
@@ -411,6 +415,7 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("Be brief.", "Write a short summary of the chat with my boss: she said no."),
         ("Be brief.", "My favourite book's title is Conversations with Friends."),
         ("Be brief.", "Please summarize our conversation so far."),
+        ("Be brief.", 'What is wrong here? [{"role": "user", "content": "Hello"}]'),
         ("Be brief.", "Rewrite this function as a standalone script, after our conversation."),
         ("Be brief.", f"Here is my essay.\n\n{'The heron waits. ' * 40}\n\nFind a short title for it."),
         ("You write titles and short blurbs for her stories. Keep the conversation friendly.", "Hello"),

@@ -82,6 +82,7 @@ _TITLE = re.compile(
 )
 _BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
 _QUOTED = re.compile(r"\b(user|human): .*\b(assistant|ai): ", re.IGNORECASE)  # a conversation, before the request
+_AS_CODE = re.compile(r"\[ ?\{ ?['\"]role['\"]: .*\} ?\]")  # a conversation, as Python or JSON writes it
 SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
 _SUMMARIZE = (
     re.compile(r"\bsummar", re.IGNORECASE),
@@ -208,7 +209,7 @@ def is_auxiliary_text(text: str) -> bool:
     """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
     text = " ".join(text.split())
     title = text if _QUOTED.search(text) else text[:TITLE_CHARS]
-    if _TITLE.search(title) and _BRIEF.search(title):
+    if _AS_CODE.fullmatch(text) or (_TITLE.search(title) and _BRIEF.search(title)):
         return True
     beginning = text[:SUMMARY_CHARS]
     kinds = (_SUMMARIZE, _STAND_ALONE) if len(text) >= SUMMARY_CHARS else (_STAND_ALONE,)

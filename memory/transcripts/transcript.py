@@ -256,9 +256,9 @@ def _draft(raw: Raw) -> MessageDraft | None:
     if not text.strip() and not extra:
         return None
     name = text_in(raw.get("name"))[:128] if role == "user" else ""
-    speaker, words = split_speaker(text)
+    speaker, said = split_speaker(text)
     if role == "user" and not name and speaker.startswith("<@"):  # as Discord writes who says it
-        name, text = speaker, words
+        name, text = speaker, said
     if role == "tool" and len(text) > TOOL_RESULT_CHARS_MAX:
         end = TOOL_RESULT_CHARS_MAX // 10
         text = f"{text[: TOOL_RESULT_CHARS_MAX - end]}\n[… of {len(text):,} characters …]\n{text[-end:]}"
