@@ -233,7 +233,7 @@ def test_lists_what_it_knows_and_what_the_summary_holds():
         "I don't want to fly, it's too stressful.",
     ]
     assert reply("What do you know about me?", said) == (
-        "From what you have told me:\n- Name: Ada\n- Lives in Lyon\nRuled out:\n- to fly: it's too stressful"
+        "From what you have told me:\n- Name: Ada\n- Lives in Lyon\n\nRuled out:\n- to fly: it's too stressful"
     )
     summary = Sections(topic="Garden", data=("The fence is 12 m long",), excluded=(Excluded("plastic", "ugly"),))
     assert "The fence is 12 m long" in reply("How long is the fence?", summary=summary)

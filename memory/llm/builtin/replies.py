@@ -55,7 +55,8 @@ def reply(prompt: ParsedPrompt) -> str:
     elif questions:
         sections = summary(record, prompt.summary)
         lines = dict.fromkeys(line for question in questions[:5] for line in _answer(question, record, sections, words))
-        paragraphs.append("\n".join(lines) or words["nothing" if record.valid else "no statement"])
+        answer = re.sub(r"(?m)^(- .*\n)(?!- )", r"\1\n", "\n".join(lines))  # in Markdown a list ends at an empty line
+        paragraphs.append(answer or words["nothing" if record.valid else "no statement"])
     return "\n\n".join(filter(None, paragraphs)) or words["fine"]
 
 
