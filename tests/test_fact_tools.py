@@ -143,6 +143,19 @@ def test_what_the_person_asks_to_forget_is_forgotten_with_its_message_and_told_o
     assert facts(client) == ["I am allergic to walnuts"]
 
 
+def test_what_messages_alone_say_is_forgotten_with_them(client, model_server):
+    append(client, "old", [said("The warden is called Mira Olsen."), said("The pier is wet.")], **ADA)
+    append(client, "new", [said("So the warden is called Mira Olsen.", "assistant")], **ADA)
+    quote, warden = "Forget the name of the warden", "The warden is called Mira Olsen"
+    says(client, model_server, f"{quote}.", forget("The pier is wet", quote), forget("The warden is called Kim", quote))
+    assert [answer.startswith("Error") for answer in told(model_server)] == [True, True]
+    assert len(find(client, "warden Mira Olsen", **ADA)) > 1
+    assert says(client, model_server, f"{quote}.", forget(warden, quote), session_id="ask") == []
+    assert told(model_server)[0].startswith("Forgotten")
+    assert not any("Mira" in hit["content"] for hit in find(client, "warden Mira Olsen", **ADA))
+    assert find(client, "pier", **ADA)
+
+
 def test_forget_that_means_what_was_just_said(client, model_server):
     known(client, "Plays the oboe")
     says(client, model_server, "My sister is called Mia.", remember("Sister is called Mia", "My sister is called Mia"))

@@ -104,8 +104,29 @@ def forget_asked(
     sources = {source for stated in by_owner.values() for source, *_ in stated if source}
     repeating = {found for owner_id, stated in by_owner.items() for found in find_repeating(tx, owner_id, stated)}
     facts.forget(engine, tx, caller, rests, rests=rests)
+    _forget_exchanges(engine, tx, {*sources, *repeating, *requests})
+
+
+def forget_said(
+    engine: Engine, tx: Transaction, caller: Caller, owner_id: int, text: str, requests: Collection[int]
+) -> bool:
+    """Forget the messages that say a text which is no known fact; return whether a person's message has it as it is.
+
+    The requests and the replies go too, and so do all that repeat it. Facts of these messages stay.
+    """
+    repeating = find_repeating(tx, owner_id, [(0, text, text)])
+    said = select(MessageRow.content).where(MessageRow.id.in_({*repeating} - {*requests}), MessageRow.role == "user")
+    words = text.casefold()
+    if not any(words in " ".join(content.casefold().split()) for content in tx.scalars(said)):
+        return False
+    _forget_exchanges(engine, tx, {*repeating, *requests})
+    return True
+
+
+def _forget_exchanges(engine: Engine, tx: Transaction, message_ids: Collection[int]) -> None:
+    """Keep messages and the replies to them out of memory, with what was made of them."""
     by_session: dict[int, list[MessageRow]] = defaultdict(list)
-    for message in exchanges(tx, {*sources, *repeating, *requests}):
+    for message in exchanges(tx, message_ids):
         by_session[message.session_id].append(message)
     locked = ((lock_session(tx, session_id), messages) for session_id, messages in sorted(by_session.items()))
     sessions = [(row, messages) for row, messages in locked if row is not None]

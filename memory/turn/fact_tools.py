@@ -23,7 +23,7 @@ from memory.errors import RecapError
 from memory.knowledge import facts
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import current_facts
-from memory.knowledge.forgetting import forget_asked
+from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.grounding import Ungrounded, contains_quote, stems, strip_framing, words_of
 from memory.languages import content_terms, shared, states
 from memory.llm import Tool
@@ -112,7 +112,7 @@ class _Correct(_Remember):
 
 
 class _Forget(FactArguments):
-    """Forget a known fact for good. Only when this person's newest message asks for exactly that.
+    """Forget a known fact, or what only messages say, for good. Only when this person's newest message asks for that.
 
     If they also say what is true instead ("Forget that Tom cooks, it's Kim"), use `correct`.
     """
@@ -203,15 +203,22 @@ class FactTools:
         return written, "Written."
 
     def _forget(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
-        """Forget a fact, with the messages that state it and ask for it, as a summary does."""
+        """Forget a fact, with the messages that state it and ask for it, as a summary does; or messages alone."""
         requests = requests_to_forget(own_words(source.content))
         if not requests:
             raise ToolError("the person's newest message asks to forget nothing.")
         known = current_facts(self._engine, tx, row.owner_id, row.id)
-        fact = self._known(known, arguments.fact)
+        caller = self._turn.request.caller
+        try:
+            fact = self._known(known, arguments.fact)
+        except ToolError:
+            words = content_terms(arguments.fact)
+            is_named = any(terms and states(words, terms) for terms in map(content_terms, requests))
+            if is_named and forget_said(self._engine, tx, caller, row.owner_id, one_line(arguments.fact), [source.id]):
+                return None, FORGOTTEN
+            raise
         if fact not in self._named(known, requests):
             raise ToolError("the person asks to forget something else; forget no more than they name.")
-        caller = self._turn.request.caller
         forget_asked(self._engine, tx, caller, {fact.id: one_line(arguments.rest)}, [source.id])
         again = {name: getattr(fact, name) for name in ("text", "category", "importance", "pinned")}
         again |= {"expires_at": fact.expires_at.isoformat()} if fact.expires_at is not None else {}
