@@ -157,6 +157,7 @@ class Database:
     def _start(self, connection: Connection, lock_timeout: float | None, *, durable: bool) -> None:
         """Begin the transaction, on SQLite with its write lock."""
         if not self._is_sqlite:
+            connection.begin()  # now: one that the first `orm` in it began, that would also commit
             changed = {} if lock_timeout is None else {"lock_timeout": str(max(1, int(lock_timeout * 1000)))}
             changed |= {} if durable else {"synchronous_commit": "off"}
             if changed:
