@@ -30,7 +30,7 @@ SAID = (
     ("health", "Meine Tochter hat eine Nussallergie."),
     ("health", "Estoy embarazada de tres meses."),
     ("money", "Tengo una hipoteca con el banco a treinta años."),
-    ("", "Vivo en Valencia y toco la guitarra."),
+    ("", "Toco la guitarra en Valencia los lunes."),
 )
 
 TOPICS = ["health", "money"]
