@@ -11,6 +11,7 @@ from memory.knowledge.grounding import Grounding
 from memory.languages import analysis_in
 from memory.recall.times import time_ranges
 from memory.recall.triggers import MessageReading, each_keyword
+from memory.transcripts.frontends import is_auxiliary_text, split_speaker, words_of_person
 from models.facts import FactDraft
 from models.messages import Message
 from tests.application import soon_over
@@ -46,11 +47,19 @@ def answer(piece: str) -> None:
     reply(text, [text])
 
 
+def read_request(piece: str) -> None:
+    text = f"user: a assistant: {piece * (100_000 // len(piece))}"
+    is_auxiliary_text(text)
+    words_of_person(text)
+    split_speaker(text)
+
+
 PIECES = {  # of each reader
     index: "word |a.|aB|1,|漢|'s|C++|\u0301\u0316|\x00|İ|x\u0301-",
     look_for_times: "in may |on monday | |2023-|12/|1|三|一月|the first half of ",
     look_back: "a|a |good morning |不是|啊|谢谢你|ha|the |i |we have already |what |\u0301|(|'|:)|之前|the bug |that i "
     "|hi, |😀|Ab |a/|a.|_|1,|数据库的|~/|a-|::|http://|カ|x1 |12ab",
+    read_request: "user: |title |chat |summar|[{'role': |a\n|Question:|Question: a\n|<a_b>|\n\n|Answer |Observation:",
     ground: "\u0315\u0300",
     answer: 'I |and I | |.|X is out because |我，|it must not |"| - |```\n|I need 5 apples\n|My name is A'
     "|I live in Ab Cd |in on at not |1 to 2 ",

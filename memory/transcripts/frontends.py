@@ -72,7 +72,7 @@ _RULES = re.compile(
     r"|# V4A Diff Format Rules)"
 )
 _SPEAKER = re.compile(r"\s*(<@!?[0-9]{1,20}>|[^\W\d_][^\n:<>]{0,39}): *(?=\S)")  # whose name stands before the words
-TITLE_CHARS = 200  # in which a request for a title says so
+TITLE_CHARS = 200  # at the beginning or the end, in which a request for a title says so
 _TITLE = re.compile(
     r"\btitl(es?|ing)\b[^.!?]*"
     r"\b((an?|this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|(first|user's) message)"
@@ -81,7 +81,7 @@ _TITLE = re.compile(
     re.IGNORECASE,
 )
 _BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
-_QUOTED = re.compile(r"\b(user|human): .*\b(assistant|ai): ", re.IGNORECASE)  # a conversation, before the request
+_SPEAKS = [re.compile(rf"\b({name}): ", re.IGNORECASE) for name in ("user|human", "assistant|ai")]  # in what is quoted
 _AS_CODE = re.compile(r"\[ ?\{ ?['\"]role['\"]: .*\} ?\]")  # a conversation, as Python or JSON writes it
 SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
 _SUMMARIZE = (
@@ -208,10 +208,14 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
 def is_auxiliary_text(text: str) -> bool:
     """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
     text = " ".join(text.split())
-    title = text if _QUOTED.search(text) else text[:TITLE_CHARS]
-    if _AS_CODE.fullmatch(text) or (_TITLE.search(title) and _BRIEF.search(title)):
+    beginning, question = text[:SUMMARY_CHARS], _SPEAKS[0].search(text)
+    is_quoting = question is not None and _SPEAKS[1].search(text, question.end()) is not None
+    places = (
+        text[:TITLE_CHARS],
+        text[-TITLE_CHARS:] if is_quoting else "",
+    )  # it stands before what it quotes, or after
+    if _AS_CODE.fullmatch(text) or any(_TITLE.search(place) and _BRIEF.search(place) for place in places):
         return True
-    beginning = text[:SUMMARY_CHARS]
     kinds = (_SUMMARIZE, _STAND_ALONE) if len(text) >= SUMMARY_CHARS else (_STAND_ALONE,)
     if any(all(words.search(beginning) for words in kind) for kind in kinds):
         return True
