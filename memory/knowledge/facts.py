@@ -23,15 +23,7 @@ from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge import consolidation, fact_reads, fact_writes, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.grounding import (
-    Grounding,
-    Ungrounded,
-    check_restated,
-    clauses_left,
-    is_duplicate,
-    stems,
-    words_of,
-)
+from memory.knowledge.grounding import Grounding, Ungrounded, check_restated, is_duplicate, stems, words_of
 from memory.knowledge.rule_set import decide_on_stated, rules_of
 from memory.knowledge.summaries import replace_texts, rewrite_newest, undo_correction
 from memory.knowledge.supersession import find_superseded
@@ -180,8 +172,7 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
     """Set the text, category, importance, scope, pin or end, as the person does.
 
     New words are their own source: they have no quote but that of the `changes`. Where the fact is valid, the newest
-    summaries say them instead of the old, and the profile says the old ones no longer. What else a valid fact says, and
-    the new words do not speak of, stays as a fact without a message. Raises NotFound, InvalidRequest.
+    summaries say them instead of the old, and the profile says the old ones no longer. Raises NotFound, InvalidRequest.
     """
     with engine.database.write() as tx:
         row, session_id = _find(tx, caller, fact_id)
@@ -202,10 +193,6 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
         if is_reworded:  # the quote proves the old words; and nothing that was said earlier takes the new ones back
             own = {"quote": "", "valid_from": now, "links": fact_writes.relations_within(row.links, columns["text"])}
             columns = {**own, **columns}
-        rest = clauses_left(old.text, columns["text"]) if is_reworded and row.valid_to is None else ""
-        if rest:
-            kept = {name: getattr(row, name) for name in _KEPT}
-            fact_writes.add_fact(tx, row.owner_id, now, text=rest, **kept)
         if is_reworded and row.valid_to is None:
             fact_writes.replace_fact(tx, row, now, **columns)
         elif changes:
@@ -214,8 +201,7 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
         (new,) = fact_reads.read_facts(tx, FactRow.id == row.id)
         if is_reworded:
             session_row_id = row.session_id if new.scope == "session" else None
-            instead = {old: "; ".join(filter(None, (new.text, rest)))}
-            _say_instead(engine, tx, row.owner_id, instead, "correction", session_row_id)
+            _say_instead(engine, tx, row.owner_id, {old: new.text}, "correction", session_row_id)
         return Ranking.of(engine).scored(_with_merged(tx, [new]), "", now)[0]
 
 

@@ -32,7 +32,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 from memory.knowledge.entities import key, stored_name, strip_possessive
-from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, pattern, shared, states, table
+from memory.languages import CLAUSE_END, SENTENCE_END, pattern, shared, states, table
 from memory.quoting import comparable, normalize, one_line, plain_apostrophes, strip_markup, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
@@ -269,28 +269,6 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
 def says(text: str, statement: str, share: float = 0.5) -> bool:
     """Return whether a text has half of a statement's words, or another share."""
     return states(stems(text), set(stems(statement)), share)
-
-
-def clauses_left(old: str, new: str) -> str:
-    """Return the clauses of a text that another one, which takes its place, does not speak of.
-
-    Each clause of the new text speaks of the old ones with which it shares most words. Nothing is left if it shares
-    none with any, or only takes words away; nor are clauses of one word, as they say nothing without the others, but
-    for a "not".
-    """
-    clauses = [clause.strip() for clause in CLAUSE_END.split(old) if clause.strip()]
-    words = {clause: content_terms(clause) for clause in clauses}
-    touched = set[str]()
-    for part in map(content_terms, CLAUSE_END.split(new)):
-        shares = {clause: shared(part, terms) for clause, terms in words.items()}
-        most = max(shares.values(), default=0)
-        touched |= {clause for clause, share in shares.items() if most and share == most}
-    if not touched or set(stems(new)) <= set(stems(old)):
-        return ""
-    others = (clause for clause in clauses if clause not in touched)
-    left = [clause for clause in others if len(stems(clause)) + len(NEGATION.findall(clause)) > 1]
-    heading, colon, _ = clauses[0].partition(": ")
-    return f"{heading}{colon}{', '.join(left)}" if left and colon and left[0] != clauses[0] else ", ".join(left)
 
 
 def check_own_words(text: str, quote: str, own: str, beside: Iterable[str], known: str = "") -> None:
