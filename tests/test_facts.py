@@ -141,6 +141,8 @@ def test_a_day_said_in_words_may_be_written_in_figures(talk, message, day):
         ("Mi hermana vive ahora en Cádiz", "Vive en Sevilla", "Hermana vive en Cádiz", False),
         ("Jetzt wiege ich am 2026-11-08 81 kg", "Gewicht 2026-11-01 82 kg", "Gewicht 2026-11-08 81 kg", False),
         ("Dziś ciśnienie 130", "Ciśnienie 140", "Ciśnienie 130", False),
+        ("I live in a shared flat", "Lives in Leeds", "Lives in a shared flat", False),
+        ("J'habite à deux pas de la gare", "Habite à Lyon", "Habite à deux pas de la gare", False),
     ],
 )
 def test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected):

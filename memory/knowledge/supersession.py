@@ -110,9 +110,13 @@ def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]
 
 
 def sole_value(text: str) -> Sole:
-    """Return the thing that a text states and a person has one of at a time, and the words of its value."""
+    """Return the thing that a text states and a person has one of at a time, and the words of its value.
+
+    A home and a name begin with a proper name: who "lives in a shared flat" lives in Leeds as before.
+    """
     for thing, stating in _SOLE.items():
-        if match := stating.match(plain_apostrophes(text).strip()):
+        match = stating.match(plain_apostrophes(text).strip())
+        if match and not (thing in ("home", "name") and match["value"][:1].islower()):
             return thing, frozenset(word.casefold() for word in words_as_written(match["value"] or match.group()))
     return None
 
