@@ -26,7 +26,7 @@ from memory.knowledge.fact_reads import CORRECTED, CURRENT_FACTS_MAX, FACTS, NOW
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
 from memory.languages import alternatives, text_pattern, vocabulary
 from memory.quoting import plain_apostrophes
-from memory.sessions.memory_requests import REPEATED, has_figures, repeats
+from memory.sessions.memory_requests import REPEATED, MessageWords
 from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction
 from models.facts import Fact, FactDraft
@@ -229,8 +229,9 @@ def find_corrections(
     same is not corrected. sessions: row ids.
     """
     found = Corrections(defaultdict(list), defaultdict(list))
-    former = [Fact(*row) for row in tx.execute(_ALL_FORMER, {"owner": owner_id})] if messages else []
-    saying = {fact.id: repeating for fact in former if (repeating := _repeating(fact, messages))}
+    said = [(message, MessageWords(message.role, message.content)) for message in messages if message.role in REPEATED]
+    former = [Fact(*row) for row in tx.execute(_ALL_FORMER, {"owner": owner_id})] if said else []
+    saying = {fact.id: repeating for fact in former if (repeating := _repeating(fact, said))}
     shown = {"owner": owner_id, "messages": [message.id for message in messages], "sessions": list(sessions)}
     for row in tx.execute(_CORRECTIONS, {**shown, "repeated": list(saying), NOW.key: now}):
         *values, corrected_id, message_id, session_row_id, is_elsewhere = row
@@ -242,16 +243,16 @@ def find_corrections(
     return found
 
 
-def _repeating(fact: Fact, messages: Iterable[Message]) -> list[int]:
+def _repeating(fact: Fact, said: Iterable[tuple[Message, MessageWords]]) -> list[int]:
     """Return the ids of the messages that repeat a former fact: the person's until it ended, replies also since."""
     until = fact.valid_to or fact.valid_from
-    later = (message for message in messages if fact.valid_from <= message.created_at and message.role in REPEATED)
     return [
         message.id
-        for message in later
-        if (message.role != "user" or message.created_at < until)
-        and has_figures(message.content, fact.text)
-        and repeats(message.role, message.content, fact.text, fact.quote)
+        for message, words in said
+        if fact.valid_from <= message.created_at
+        and (message.role != "user" or message.created_at < until)
+        and words.has_figures(fact.text)
+        and words.repeats(fact.text, fact.quote)
     ]
 
 

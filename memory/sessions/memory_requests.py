@@ -7,7 +7,9 @@ says which facts they mean.
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from sqlalchemy import and_, select
 from sqlalchemy.orm import aliased
@@ -106,6 +108,47 @@ def exchanges(tx: Transaction, message_ids: Collection[int]) -> Sequence[Message
     return tx.scalars(query.order_by(MessageRow.session_id, MessageRow.position)).unique().all()
 
 
+@dataclass(frozen=True, eq=False)
+class MessageWords:
+    """Words of a message, which are read once for all facts that it may repeat."""
+
+    role: str
+    content: str
+
+    @cached_property
+    def _lowered(self) -> str:
+        return self.content.casefold()
+
+    @cached_property
+    def _figures(self) -> frozenset[str]:
+        return frozenset(_FIGURE.findall(self.content))
+
+    @cached_property
+    def _terms(self) -> frozenset[str]:
+        return content_terms(self.content)
+
+    def has_figures(self, text: str) -> bool:
+        """Return whether the message has all figures of a text."""
+        return self._figures.issuperset(_FIGURE.findall(text))
+
+    def repeats(self, text: str, quote: str) -> bool:
+        """Return whether the message has most words of a fact's text or quote.
+
+        What the person says again has the figures of the quote, too, and so has what repeats but two words.
+        """
+        with_figures = self.has_figures(quote)
+        near = [
+            (words, least)
+            for words in map(_whole_words, (text, quote))
+            if words
+            and (with_figures or (self.role != "user" and len(words) >= REPEATED_WORDS_MIN))
+            and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[self.role] * len(words)) + 1)))
+            # The beginnings of words first: to take a message's terms is slow.
+            and sum(word[:4] in self._lowered for word in words) >= least
+        ]
+        return any(shared(words, self._terms) >= least for words, least in near)
+
+
 def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, str, str]]) -> list[int]:
     """Return the ids of an owner's messages that repeat one of these facts, which were stated before.
 
@@ -115,30 +158,12 @@ def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, st
     later = select(MessageRow.id, MessageRow.role, MessageRow.content)
     later = later.where(MessageRow.owner_id == owner_id, MessageRow.id > min(source for source, *_ in stated))
     later = later.where(MessageRow.branch == 0, MessageRow.erased_at.is_(None), MessageRow.role.in_(REPEATED))
+    messages = ((message_id, MessageWords(role, content)) for message_id, role, content in tx.execute(later))
     return [
         message_id
-        for message_id, role, content in tx.execute(later)
-        if any(message_id > source and repeats(role, content, text, quote) for source, text, quote in stated)
+        for message_id, message in messages
+        if any(message_id > source and message.repeats(text, quote) for source, text, quote in stated)
     ]
-
-
-def repeats(role: str, content: str, text: str, quote: str) -> bool:
-    """Return whether a message has most words of a fact's text or quote.
-
-    What the person says again has the figures of the quote, too, and so has what repeats but two words.
-    """
-    lowered, with_figures = content.casefold(), has_figures(content, quote)
-    near = [
-        (words, least)
-        for words in map(_whole_words, (text, quote))
-        if words
-        and (with_figures or (role != "user" and len(words) >= REPEATED_WORDS_MIN))
-        and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[role] * len(words)) + 1)))
-        # The beginnings of words first: to take a message's terms is slow.
-        and sum(word[:4] in lowered for word in words) >= least
-    ]
-    terms = content_terms(content) if near else frozenset[str]()
-    return any(shared(words, terms) >= least for words, least in near)
 
 
 @cached(2_048)
@@ -147,11 +172,6 @@ def _whole_words(text: str) -> frozenset[str]:
     terms = content_terms(text)
     words = frozenset(term for term in terms if not any(term != other and term in other for other in terms))
     return words if len(words) > 1 else frozenset()
-
-
-def has_figures(content: str, text: str) -> bool:
-    """Return whether a message has all figures of a text."""
-    return set(_FIGURE.findall(content)).issuperset(_FIGURE.findall(text))
 
 
 def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> None:

@@ -81,7 +81,7 @@ _TITLE = re.compile(
     re.IGNORECASE,
 )
 _BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
-_SPEAKS = [re.compile(rf"\b({name}): ", re.IGNORECASE) for name in ("user|human", "assistant|ai")]  # in what is quoted
+_QUOTED = re.compile(r"\b(user|human): ", re.IGNORECASE), re.compile(r"\b(assistant|ai): ", re.IGNORECASE)
 _AS_CODE = re.compile(r"\[ ?\{ ?['\"]role['\"]: .*\} ?\]")  # a conversation, as Python or JSON writes it
 SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
 _SUMMARIZE = (
@@ -208,14 +208,12 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
 def is_auxiliary_text(text: str) -> bool:
     """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
     text = " ".join(text.split())
-    beginning, question = text[:SUMMARY_CHARS], _SPEAKS[0].search(text)
-    is_quoting = question is not None and _SPEAKS[1].search(text, question.end()) is not None
-    places = (
-        text[:TITLE_CHARS],
-        text[-TITLE_CHARS:] if is_quoting else "",
-    )  # it stands before what it quotes, or after
+    asked, places = _QUOTED[0].search(text), [text[:TITLE_CHARS]]
+    if asked and _QUOTED[1].search(text, asked.end()):  # the request may stand after the conversation
+        places.append(text[-TITLE_CHARS:])
     if _AS_CODE.fullmatch(text) or any(_TITLE.search(place) and _BRIEF.search(place) for place in places):
         return True
+    beginning = text[:SUMMARY_CHARS]
     kinds = (_SUMMARIZE, _STAND_ALONE) if len(text) >= SUMMARY_CHARS else (_STAND_ALONE,)
     if any(all(words.search(beginning) for words in kind) for kind in kinds):
         return True
