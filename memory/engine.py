@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 utc_now = partial(datetime.now, UTC)
 
-CURRENT_FACTS_BYTES = 8 << 20
+KEPT_FACTS_BYTES = 8 << 20
 STOP_SECONDS = 10.0  # for running jobs to end when a process does; those that don't are done again
 
 
@@ -88,7 +88,7 @@ class Engine:
         self.prompts = Prompts(database, settings.prompts_path, now)
         self.types = types = ConversationTypes(settings, database, now)
         self.sessions = Sessions(settings, database, job_queue, leases, now, types)
-        self.current_facts = ByteLRU(CURRENT_FACTS_BYTES)  # see memory.knowledge.fact_reads
+        self.kept_facts = ByteLRU(KEPT_FACTS_BYTES)  # see memory.knowledge.fact_reads
         self.items = Items(database, index, job_queue, now)
 
     @property

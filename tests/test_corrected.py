@@ -118,10 +118,10 @@ def test_facts_that_were_only_merged_correct_nothing_until_their_successor_is_co
     assert left["proof_count"] == 2
     with engine.database.connect() as tx:
         everywhere = messages_of(load_windows(tx, 1, list(range(1, 9)), 0))
-        assert find_corrections(tx, 1, everywhere, engine.now()).of_messages == {}
+        assert find_corrections(engine, tx, 1, everywhere).of_messages == {}
     talk.hear("It was Faro", reply=digest(fact("It was Faro", 2, scope="user", supersedes=[left["id"]])))
     with engine.database.connect() as tx:
-        corrections = find_corrections(tx, 1, everywhere, engine.now())
+        corrections = find_corrections(engine, tx, 1, everywhere)
     assert [[fact.text for fact in facts] for facts in corrections.of_messages.values()] == [["It was Faro"]] * 2
 
 
@@ -282,3 +282,24 @@ def test_what_the_model_finds_in_a_space_is_reported_with_the_space(boats, model
     assert [(other["space"], [one["text"] for one in other["facts"]]) for other in memory["others"]] == [
         ("boats", [f"The price is {SECOND}"])
     ]
+
+
+def test_corrected_facts_are_read_anew_only_after_a_change(apps, model_server):
+    one, other = apps
+    talk, elsewhere = Talk(one, model_server, "kayak", "ada"), Talk(other, model_server, "elsewhere", "ada")
+    talk.hear(OLD, reply=digest(fact("The kayak costs 400 euros", 1, OLD, scope="user")))
+    append(one.test_client(), "elsewhere", [said("The kayak costs 400 euros.")], **ADA)
+    (old,) = talk.facts()
+    elsewhere.hear(SECOND, reply=digest(fact(SECOND, 2, scope="user", supersedes=[old["id"]])))
+
+    def search() -> tuple[list[str], int]:
+        with statements(engine_of(one).database) as sent:
+            hits = find(one.test_client(), "The kayak costs 400 euros", limit=1, session_id="elsewhere", **ADA)
+        reads = [statement for statement in sent if statement.startswith("SELECT facts.id") and "LIMIT" in statement]
+        return [corrected["text"] for hit in hits for corrected in hit["corrections"]], len(reads)
+
+    assert [search(), search()] == [([SECOND], 1), ([SECOND], 0)]
+    good(other.test_client().patch(f"/api/facts/{elsewhere.facts()[-1]['id']}", json={"text": "It costs 480"}))
+    assert [search(), search()] == [(["It costs 480"], 1), (["It costs 480"], 0)]
+    good(other.test_client().post("/api/sessions/kayak/messages/hide", json={**ADA, "first": 1, "last": 1}))
+    assert search() == ([], 0), "what was hidden since corrects nothing"

@@ -104,9 +104,10 @@ def test_what_was_corrected_is_read_as_on_sqlite(nodes, model_server):
     talk.hear("I live in Tartu, near the bridge.")
     talk.hear(*(said("Hm.", "assistant") for _ in range(6)), "I live in Riga.")
     (fact,) = talk.facts()
-    with engine_of(nodes[1]).database.connect() as tx:
+    engine = engine_of(nodes[1])
+    with engine.database.connect() as tx:
         messages = messages_of(load_windows(tx, 1, [1, fact["source_message_id"]], 0))
-        corrections = find_corrections(tx, 1, messages, utc_now())
+        corrections = find_corrections(engine, tx, 1, messages)
     assert {number: [one.id for one in facts] for number, facts in corrections.of_messages.items()} == {1: [fact["id"]]}
     assert not corrections.of_sessions
 

@@ -1,4 +1,4 @@
-"""Read facts, and keep those that are valid for a session in the process, until one of them changes.
+"""Read facts, and keep a session's valid ones and a person's corrected ones in the process, until one of them changes.
 
 Invariants:
 - What is kept is used only under the revision that the same transaction reads of the owner, and until the first of
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, not_, or_, select
 
 from memory.engine import Engine
 from models import FactRow, OwnerRow, SessionRow, Transaction
@@ -75,6 +75,11 @@ _CURRENT = (
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(CURRENT_FACTS_MAX)
 )
+_CORRECTED_FACTS = (
+    FACTS.where(*CORRECTED, not_(FactRow.merged))
+    .order_by(FactRow.valid_to.desc(), FactRow.id.desc())
+    .limit(CURRENT_FACTS_MAX)
+)
 
 
 def current_facts(
@@ -87,16 +92,31 @@ def current_facts(
     session_id: of the row. revision: the owner's `facts_revision`, where this transaction has read it already.
     `recalled_count` may be older than in the database (see `count_recalls`).
     """
-    now = engine.now()
-    key = {"owner": owner_id, "session": session_id, NOW.key: now}
+    of_session = {"owner": owner_id, "session": session_id, NOW.key: engine.now()}
+    return _kept(engine, tx, _CURRENT, of_session, revision)
+
+
+def corrected_facts(engine: Engine, tx: Connection, owner_id: int) -> tuple[Fact, ...]:
+    """Return a person's facts in whose place others were put, at most CURRENT_FACTS_MAX, the last ended first.
+
+    Those whose messages were hidden or refused since are among them.
+    """
+    return _kept(engine, tx, _CORRECTED_FACTS, {"owner": owner_id}, None)
+
+
+def _kept(
+    engine: Engine, tx: Transaction | Connection, statement: Select[Any], params: dict[str, Any], revision: int | None
+) -> tuple[Fact, ...]:
+    """Return the facts of a statement, from the process if they are still as in the database."""
     if revision is None:
-        revision = tx.execute(_REVISION, key).scalar_one_or_none()
-    kept = engine.current_facts.get((owner_id, session_id))
-    if kept is not None and kept[0] == revision and (kept[2] is None or kept[2] > now):
+        revision = tx.execute(_REVISION, {"owner": params["owner"]}).scalar_one_or_none()
+    key = params["owner"], params.get("session")
+    kept = engine.kept_facts.get(key)
+    if kept is not None and kept[0] == revision and (kept[2] is None or kept[2] > engine.now()):
         facts: tuple[Fact, ...] = kept[1]
         return facts
-    facts = tuple(Fact(*row) for row in tx.execute(_CURRENT, key))
+    facts = tuple(Fact(*row) for row in tx.execute(statement, params))
     size = sum(FACT_BYTES + 2 * len(fact.text) + 2 * len(fact.quote) for fact in facts)
-    first_end = min((fact.expires_at for fact in facts if fact.expires_at is not None), default=None)
-    engine.current_facts.put((owner_id, session_id), (revision, facts, first_end), size + FACT_BYTES)
+    ends = (fact.expires_at for fact in facts if fact.expires_at is not None and fact.valid_to is None)
+    engine.kept_facts.put(key, (revision, facts, min(ends, default=None)), size + FACT_BYTES)
     return facts

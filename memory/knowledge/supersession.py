@@ -15,14 +15,14 @@ Invariants:
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
 from itertools import takewhile
 from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
+from memory.engine import Engine
 from memory.knowledge.entities import EntityResolver
-from memory.knowledge.fact_reads import CORRECTED, CURRENT_FACTS_MAX, FACTS, NOW, in_scope, valid_at
+from memory.knowledge.fact_reads import CORRECTED, CURRENT_FACTS_MAX, FACTS, NOW, corrected_facts, in_scope, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
 from memory.languages import alternatives, text_pattern, vocabulary
 from memory.quoting import plain_apostrophes
@@ -155,6 +155,7 @@ def _words(text: str) -> list[str]:
 
 # -- what holds in place of what was said
 
+_SOURCE_IS_VISIBLE = or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED))
 _SUPERSEDED = (
     select(
         FactRow.id,
@@ -167,10 +168,11 @@ _SUPERSEDED = (
         or_(
             FactRow.source_message_id.in_(bindparam("messages", expanding=True)),
             FactRow.session_id.in_(bindparam("sessions", expanding=True)),
-            FactRow.id.in_(bindparam("repeated", expanding=True)),
+            and_(FactRow.id.in_(bindparam("repeated", expanding=True)), _SOURCE_IS_VISIBLE),
         ),
         *CORRECTED,
     )
+    .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
     .cte("superseded", recursive=True)
 )
 _S = _SUPERSEDED.c
@@ -189,19 +191,16 @@ _CORRECTIONS = (
     .join(_CHAIN, FactRow.id == _CHAIN.c.superseded_by)
     .outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
     .where(_CHAIN.c.is_corrected, valid_at(None), FactRow.owner_id == bindparam("owner"))
-    .where(or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED)))
+    .where(_SOURCE_IS_VISIBLE)
     .order_by(FactRow.id)
 )
-
-
-_ALL_FORMER = (
+_FORMER = (
     FACTS.outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
-    .where(*CORRECTED, not_(FactRow.merged))
-    .where(or_(FactRow.source_message_id.is_(None), and_(*VISIBLE, *INDEXED)))
+    .where(*CORRECTED, not_(FactRow.merged), _SOURCE_IS_VISIBLE)
+    .where(in_scope(bindparam("session"), bindparam("owner")))
     .order_by(FactRow.valid_to.desc(), FactRow.id.desc())
     .limit(CURRENT_FACTS_MAX)
 )
-_FORMER = _ALL_FORMER.where(in_scope(bindparam("session"), bindparam("owner")))
 
 
 class Corrections(NamedTuple):
@@ -221,7 +220,7 @@ class Corrections(NamedTuple):
 
 
 def find_corrections(
-    tx: Connection, owner_id: int, messages: Collection[Message], now: datetime, *, sessions: Collection[int] = ()
+    engine: Engine, tx: Connection, owner_id: int, messages: Collection[Message], *, sessions: Collection[int] = ()
 ) -> Corrections:
     """Return the owner's facts that hold now in place of what these messages say, and of facts of these sessions.
 
@@ -230,10 +229,10 @@ def find_corrections(
     """
     found = Corrections(defaultdict(list), defaultdict(list))
     said = [(message, MessageWords(message.role, message.content)) for message in messages if message.role in REPEATED]
-    former = [Fact(*row) for row in tx.execute(_ALL_FORMER, {"owner": owner_id})] if said else []
+    former = corrected_facts(engine, tx, owner_id) if said else ()
     saying = {fact.id: repeating for fact in former if (repeating := _repeating(fact, said))}
     shown = {"owner": owner_id, "messages": [message.id for message in messages], "sessions": list(sessions)}
-    for row in tx.execute(_CORRECTIONS, {**shown, "repeated": list(saying), NOW.key: now}):
+    for row in tx.execute(_CORRECTIONS, {**shown, "repeated": list(saying), NOW.key: engine.now()}):
         *values, corrected_id, message_id, session_row_id, is_elsewhere = row
         fact = Fact(*values)
         for said_in in {message_id, *saying.get(corrected_id, ())}:

@@ -173,7 +173,7 @@ def search_in_snapshot(
     findings, window = findings._replace(others=others), findings.matches.window
     if flags.corrected and (window or others.in_full):
         messages = messages_of(window)
-        corrections = find_corrections(tx, scope.owner_id, messages, engine.now(), sessions=others.in_full)
+        corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=others.in_full)
         findings = findings._replace(corrections=corrections)
     return findings
 
@@ -220,7 +220,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
-        corrections = find_corrections(tx, scope.owner_id, messages_of(findings.matches.window), engine.now())
+        corrections = find_corrections(engine, tx, scope.owner_id, messages_of(findings.matches.window))
     excerpts = _select_excerpts(engine, findings)
     return RecallResult(excerpts, corrections=findings._replace(corrections=corrections).corrections_of(excerpts))
 

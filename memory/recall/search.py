@@ -245,7 +245,7 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     generation = engine.index.generation(owner.index_key)
     with engine.database.connect() as tx:
         matches = find_matches(tx, engine.index, scope, prepared, generation, window)
-        corrections = find_corrections(tx, owner.id, messages_of(matches.window), now)
+        corrections = find_corrections(engine, tx, owner.id, messages_of(matches.window))
     if matches.index_lost:
         index_again(engine, owner.id)
     loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
@@ -268,7 +268,7 @@ def corrections_beside(engine: Engine, caller: Caller, session_id: str, messages
     with engine.database.read() as tx:
         owner, _ = owner_and_session(tx, caller, session_id)
     with engine.database.connect() as tx:
-        corrections = find_corrections(tx, owner.id, messages, engine.now()) if owner is not None else Corrections()
+        corrections = find_corrections(engine, tx, owner.id, messages) if owner is not None else Corrections()
     return corrections.of(message.id for message in messages)
 
 
@@ -296,7 +296,7 @@ def _find_derived(
             source_ids = [[derived.source] if derived.source is not None else [] for derived in best_texts]
             loaded = load_windows(tx, scope.owner_id, [id for ids in source_ids for id in ids], 0)
         summarised = [derived.session_row_id for derived in best_texts if kind == "summary" and derived.session_row_id]
-        corrections = find_corrections(tx, scope.owner_id, messages_of(loaded), now, sessions=summarised)
+        corrections = find_corrections(engine, tx, scope.owner_id, messages_of(loaded), sessions=summarised)
     results = []
     for derived, hit, ids in zip(best_texts, hits, source_ids, strict=True):
         messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
