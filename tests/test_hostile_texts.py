@@ -11,7 +11,8 @@ from memory.knowledge.grounding import Grounding
 from memory.languages import analysis_in
 from memory.recall.times import time_ranges
 from memory.recall.triggers import MessageReading, each_keyword
-from memory.transcripts.frontends import is_auxiliary_text, split_speaker, words_of_person
+from memory.transcripts.auxiliary_requests import is_auxiliary_text
+from memory.transcripts.persons_words import split_speaker, words_of_person
 from models.facts import FactDraft
 from models.messages import Message
 from tests.application import soon_over

@@ -125,11 +125,11 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
             row.title = title_from(values["content"])
         new.append({**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count})
     ids = tx.scalars(INSERT_MESSAGE, new).all() if new else ()
-    return [stored_message(id, row.public_id, values) for id, values in zip(ids, new, strict=True)]
+    return [message_of(id, row.public_id, values) for id, values in zip(ids, new, strict=True)]
 
 
-def stored_message(id: int, session_id: str, values: Mapping[str, Any]) -> Message:
-    """Return the message whose row was stored with these `values`, its `position` among them."""
+def message_of(id: int, session_id: str, values: Mapping[str, Any]) -> Message:
+    """Return the message whose row has these `values`, its `position` among them.  id: 0 if it is not stored."""
     return Message(id, session_id, **{name: values[name] for name in Message._fields[2:]})
 
 

@@ -3,10 +3,6 @@
 A request that names no session is known by its conversation (`find_session_of`).  What was sent is reconciled with
 what is stored: new messages are appended, changed ones replace the old ones, which stay on a branch.
 
-Frontends also send auxiliary requests: for a title, for tags, for the next question.  One asks briefly for a title of
-the conversation, has another known form, gives instructions after the assistant's last words, or is a single message
-that quotes the last exchange.  It is answered without memory, and nothing of it is stored.
-
 All of this happens in the transaction that begins the turn, under the session's lease.
 """
 
@@ -24,15 +20,12 @@ from memory.engine import Engine
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
-from memory.transcripts.frontends import is_auxiliary_text, texts_in
 from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
 from memory.transcripts.transcript import (
-    INSTRUCTING,
     Transcript,
     TranscriptMessage,
     TranscriptRequest,
     message_key,
-    text_of,
 )
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
 from models.messages import ListedMessage, Message, MessageDraft
@@ -89,7 +82,7 @@ def find_session_of(
     best: tuple[bool, int] = (False, 0)
     match: SessionRow | None = None
     for row in rows:
-        line = list(_line(tx, row).values())
+        line = list(active_keys(tx, row).values())
         shared = common_prefix(line, sent)
         all_sent = shared == len(line)
         if leases.is_free(row):
@@ -139,7 +132,7 @@ def _find_by_latest_messages(
     roles = Counter(key.role for key in sent[:answered])
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     for row in tx.scalars(sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)).unique().all():
-        line = list(_line(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
+        line = list(active_keys(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
         places = reconcile(line, sent).places
         kept = [line[place] for place in places if not line[place].erased and _is_of_turn(line, place)]
         found = Counter(key.role for key in kept if len(key.words) >= QUOTED_MIN or len(kept) > 1)
@@ -155,38 +148,6 @@ def _is_of_turn(line: Sequence[MessageKey], place: int) -> bool:
     Others came with the first request of a conversation: every conversation of a program may begin with its examples.
     """
     return any(key.is_reply for key in line[place : place + 2])
-
-
-def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
-    """Return whether a request uses no memory: it is auxiliary, or has nothing that may be stored."""
-    conversation, messages = client.conversation, client.conversation.messages
-    if client.bypass or not messages:
-        return True
-    if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
-        return True
-    said = (raw for raw in reversed(conversation.raw) if raw.get("role") != "tool" and not raw.get("tool_calls"))
-    last = next(said, conversation.raw[-1])  # a program works on its own request with tools, too
-    texts = [text_of(message) for message in conversation.instructions[:1]]
-    texts += texts_in(last.get("content"))  # an agent adds its request to a message of the person's
-    if _asks_for_title(client.parameters) or any(map(is_auxiliary_text, texts)):
-        return True
-    if len(messages) != 1 or messages[0].key.role != "user":
-        return False
-    asked = messages[0].key.words
-    row = find_session(tx, caller, session_id) if session_id is not None else None
-    line = list(_line(tx, row, LATEST).values()) if row is not None else []
-    if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
-        return False
-    question = next((key.words for key in reversed(line) if key.role == "user"), "")
-    return bool(question) and asked != question and question in asked and line[-1].words in asked
-
-
-def _asks_for_title(parameters: Mapping[str, Any]) -> bool:
-    """Return whether the answer is JSON with nothing but a title."""
-    schema: Any = parameters
-    for name in ("response_format", "json_schema", "schema", "properties"):
-        schema = schema.get(name) if isinstance(schema, Mapping) else None
-    return isinstance(schema, Mapping) and set(schema) == {"title"}
 
 
 def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
@@ -235,7 +196,7 @@ def sync_transcript(
     Returns the message that waits for an answer, and the stored messages as the client sent them, by their ids.
     """
     sent = client.conversation.messages
-    line = _line(tx, row, _compared(tx, row, client))
+    line = active_keys(tx, row, _compared(tx, row, client))
     ids, before = list(line), row.message_count - len(line)  # so many messages come before these
     plan = reconcile(list(line.values()), client.keys, is_retry=is_retry, is_complete=client.is_complete)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
@@ -278,7 +239,7 @@ def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> in
     return LATEST if len(client.conversation.messages) == 1 and not client.is_complete else None
 
 
-def _line(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, MessageKey]:
+def active_keys(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, MessageKey]:
     """Return the active messages by their ids, in order, as they are compared: all, or the `last` ones."""
     columns = (MessageRow.id, MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra)
     query = (

@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from memory.llm.thoughts import without_thoughts
-from memory.transcripts.frontends import split_speaker
+from memory.transcripts.persons_words import split_speaker
 
 SHORTENED_MIN = 40  # characters by which the beginning of an answer is known
 NOTES_MAX = 32  # of a client's own messages in the place of what it left out; these three bound the work

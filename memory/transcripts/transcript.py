@@ -9,7 +9,7 @@ what it takes to recognise the message and to send it again:
 
 Messages of the system or the developer are instructions for this request: they go to the model and are not stored.
 The same goes for messages with nothing in them, and for what a coding agent puts before the person's words
-(see `frontends`).  Of a long result of a tool the beginning and the end are stored, with its size.  Thoughts that a
+(see `persons_words`).  Of a long result of a tool the beginning and the end are stored, with its size.  Thoughts that a
 client keeps in the assistant's words are left out: they are not stored, and not sent to the model again.
 
 Guarantee: the same message is stored in the same way each time it comes, and no input raises an error.
@@ -29,7 +29,7 @@ from memory.json_values import dict_in, dicts_in, text_in
 from memory.llm import ChatMessage, ToolCall
 from memory.llm.thoughts import without_thoughts
 from memory.quoting import quoted, strip_markup, tagged, to_prompt_message
-from memory.transcripts.frontends import find_summary, split_speaker, texts_in, without_agents, words_of_person
+from memory.transcripts.persons_words import find_summary, split_speaker, texts_in, without_agents, words_of_person
 from memory.transcripts.reconcile import MessageKey
 from models.messages import ListedMessage, Message, MessageDraft
 from schemas.fields import MESSAGE_CHARS_MAX

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Text, and_, bindparam, case, exists, func, literal_column, or_, select, update
 
-from memory import tokens
 from memory.access.owners import find_session, get_session, lock_session
 from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
@@ -33,18 +32,13 @@ from memory.sessions.messages import (
     INSERT_MESSAGE,
     RECENT_MESSAGES,
     find,
+    message_of,
     message_values,
     require_message_size,
-    stored_message,
     title_from,
 )
-from memory.transcripts.matching import (
-    bypasses_memory,
-    find_resumable,
-    find_session_of,
-    is_another_conversation,
-    sync_transcript,
-)
+from memory.transcripts.auxiliary_requests import bypasses_memory
+from memory.transcripts.matching import find_resumable, find_session_of, is_another_conversation, sync_transcript
 from memory.turn import turns
 from memory.turn.context import read_session
 from memory.turn.request import Turn, TurnRequest
@@ -288,7 +282,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: 
     if not title and not is_kept_out(values["extra"]):
         title = title_from(request.message or values["content"])
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
-    message = stored_message(message_id, session.public_id, values)
+    message = message_of(message_id, session.public_id, values)
     return turn._replace(new_messages=(message,), is_appended=True)
 
 
@@ -368,17 +362,9 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         if not (request.remember and row.is_remembered):
             request = _unremembered(request)
         engine.budgets.check(tx, session.owner_id, request.caller)
+    now = engine.now()
     *history, message = (
-        Message(
-            id=0,
-            session_id=session.public_id,
-            position=position,
-            role=draft.role,
-            content=draft.content,
-            created_at=engine.now(),
-            tokens=tokens.estimate_message(draft.content),
-            name=draft.name,
-        )
+        message_of(0, session.public_id, {**message_values(draft, now), "position": position})
         for position, draft in enumerate(drafts, session.message_count + 1)
     )
     session_id = session.public_id if stored is not None else None

@@ -16,7 +16,7 @@ from memory.errors import InvalidRequest
 from memory.json_values import dict_in
 from memory.knowledge.profile import KEY, LINE_CHARS, LINES_MAX, NAMESPACE
 from memory.knowledge.profile_patch import Profile
-from memory.transcripts.frontends import words_of_person
+from memory.transcripts.persons_words import words_of_person
 from memory.transfer.export import FactRecord, ItemRecord, SessionRecord
 from memory.transfer.sources.times import Times
 from models.messages import MessageDraft

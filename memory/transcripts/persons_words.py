@@ -1,6 +1,4 @@
-"""Texts that agents and frontends write: into a person's messages, and as requests about a conversation.
-
-What they write into a person's messages is not stored.
+"""Find the person's words among what agents and frontends write into their messages, which is not stored.
 
 Agents put the state of their work and standing instructions before the person's words, or beside them in parts of
 their own, and note there what was interrupted.  When a conversation grows long, they put a summary of their own in the
@@ -72,57 +70,6 @@ _RULES = re.compile(
     r"|# V4A Diff Format Rules)"
 )
 _SPEAKER = re.compile(r"\s*(<@!?[0-9]{1,20}>|[^\W\d_][^\n:<>]{0,39}): *(?=\S)")  # whose name stands before the words
-TITLE_CHARS = 200  # at the beginning or the end, in which a request for a title says so
-_TITLE = re.compile(
-    r"\btitl(es?|ing)\b[^.!?]*"
-    r"\b((an?|this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|(first|user's) message)"
-    r"|\b(conversations?|chats?|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b"
-    r"|(对话|会话)[^。！？]*标题",
-    re.IGNORECASE,
-)
-_BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
-_QUOTED = re.compile(r"\b(user|human): ", re.IGNORECASE), re.compile(r"\b(assistant|ai): ", re.IGNORECASE)
-_AS_CODE = re.compile(r"\[ ?\{ ?['\"]role['\"]: .*\} ?\]")  # a conversation, as Python or JSON writes it
-SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
-_SUMMARIZE = (
-    re.compile(r"\bsummar", re.IGNORECASE),
-    re.compile(r"\b(conversations?|session|chat|another LLM)\b", re.IGNORECASE),
-    re.compile(
-        r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|context summari[sz]ation|internal chat history"
-        r"|continuing|chat_history)\b",
-        re.IGNORECASE,
-    ),
-)
-_STAND_ALONE = (  # before a search
-    re.compile(r"\b(rephrase|reformulate|formulate|rewrite|condense)\b", re.IGNORECASE),
-    re.compile(r"\b(chat history|conversation|follow[ -]?up)\b", re.IGNORECASE),
-    re.compile(r"\bstandalone (search )?(question|quer(y|ies)|message)", re.IGNORECASE),
-)
-AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
-    ("### Task:", "<chat_history>"),  # of Open WebUI
-    ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
-    ("You have been provided with a set of responses from various models", "Responses from models:"),
-    ("Your task is to reflect the speaker's likely facial expression", "emoji"),
-    ("Create a concise, 3-5 word phrase as a header for the following query", ""),
-    ("Analyze this conversation and provide:", " User: "),  # of LibreChat
-    ("", "predict the three most likely questions that human would ask"),  # of Dify and Flowise
-    (
-        "<role> Context Extraction Assistant </role>",
-        "<messages>",
-    ),  # of LangChain, when it summarises an agent's history
-    ("Given the following... please reply with a short summary", "words in length"),  # of Continue
-    ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
-    ("CRITICAL: Respond with TEXT ONLY.", "create a detailed summary of the conversation"),  # of Claude Code, then
-    ("Managed memory directory: ", "update durable managed memory"),  # of Qwen Code, for files of its own
-    ("You are an expert software engineer that generates", "commit message"),  # of Aider
-    ("Reply with only a description in four words or less", ""),  # of Goose
-    ("Summarize in a 10-word Title.", ""),  # of Jan
-    ("Analyze *only* the content and structure of your immediately preceding response", ""),  # of Gemini CLI
-    ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),  # of NextChat
-    ("使用四到五个字直接返回这句话的简要主题", ""),
-    ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
-    ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
-)
 
 
 def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
@@ -203,21 +150,6 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
         or (message.get("role") == "system" and called.rstrip().endswith("```"))
     )
     return {**message, "role": "tool"} if is_result else message
-
-
-def is_auxiliary_text(text: str) -> bool:
-    """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
-    text = " ".join(text.split())
-    asked, places = _QUOTED[0].search(text), [text[:TITLE_CHARS]]
-    if asked and _QUOTED[1].search(text, asked.end()):  # the request may stand after the conversation
-        places.append(text[-TITLE_CHARS:])
-    if _AS_CODE.fullmatch(text) or any(_TITLE.search(place) and _BRIEF.search(place) for place in places):
-        return True
-    beginning = text[:SUMMARY_CHARS]
-    kinds = (_SUMMARIZE, _STAND_ALONE) if len(text) >= SUMMARY_CHARS else (_STAND_ALONE,)
-    if any(all(words.search(beginning) for words in kind) for kind in kinds):
-        return True
-    return any(text.startswith(begins) and inside in text for begins, inside in AUXILIARY)
 
 
 def texts_in(content: Any) -> list[str]:

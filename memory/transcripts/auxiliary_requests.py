@@ -1,0 +1,113 @@
+"""Recognise auxiliary requests, which a program makes for itself: for a title, for tags, for the next question.
+
+Such a request is answered without memory, and nothing of it is stored.  It asks briefly for a title of the
+conversation, has another known form, gives instructions after the assistant's last words, or is a single message that
+quotes the last exchange.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from memory.access.owners import find_session
+from memory.transcripts.matching import LATEST, QUOTED_MIN, active_keys
+from memory.transcripts.persons_words import texts_in
+from memory.transcripts.transcript import INSTRUCTING, TranscriptRequest, text_of
+from models import Transaction
+from models.owners import Caller
+
+TITLE_CHARS = 200  # at the beginning or the end, in which a request for a title says so
+_TITLE = re.compile(
+    r"\btitl(es?|ing)\b[^.!?]*"
+    r"\b((an?|this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|(first|user's) message)"
+    r"|\b(conversations?|chats?|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b"
+    r"|(对话|会话)[^。！？]*标题",
+    re.IGNORECASE,
+)
+_BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
+_QUOTED = re.compile(r"\b(user|human): ", re.IGNORECASE), re.compile(r"\b(assistant|ai): ", re.IGNORECASE)
+_AS_CODE = re.compile(r"\[ ?\{ ?['\"]role['\"]: .*\} ?\]")  # a conversation, as Python or JSON writes it
+SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
+_SUMMARIZE = (
+    re.compile(r"\bsummar", re.IGNORECASE),
+    re.compile(r"\b(conversations?|session|chat|another LLM)\b", re.IGNORECASE),
+    re.compile(
+        r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|context summari[sz]ation|internal chat history"
+        r"|continuing|chat_history)\b",
+        re.IGNORECASE,
+    ),
+)
+_STAND_ALONE = (  # before a search
+    re.compile(r"\b(rephrase|reformulate|formulate|rewrite|condense)\b", re.IGNORECASE),
+    re.compile(r"\b(chat history|conversation|follow[ -]?up)\b", re.IGNORECASE),
+    re.compile(r"\bstandalone (search )?(question|quer(y|ies)|message)", re.IGNORECASE),
+)
+AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
+    ("### Task:", "<chat_history>"),  # of Open WebUI
+    ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
+    ("You have been provided with a set of responses from various models", "Responses from models:"),
+    ("Your task is to reflect the speaker's likely facial expression", "emoji"),
+    ("Create a concise, 3-5 word phrase as a header for the following query", ""),
+    ("Analyze this conversation and provide:", " User: "),  # of LibreChat
+    ("", "predict the three most likely questions that human would ask"),  # of Dify and Flowise
+    ("<role> Context Extraction Assistant </role>", "<messages>"),  # of LangChain, for an agent's history
+    ("Given the following... please reply with a short summary", "words in length"),  # of Continue
+    ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
+    ("CRITICAL: Respond with TEXT ONLY.", "create a detailed summary of the conversation"),  # of Claude Code, then
+    ("Managed memory directory: ", "update durable managed memory"),  # of Qwen Code, for files of its own
+    ("You are an expert software engineer that generates", "commit message"),  # of Aider
+    ("Reply with only a description in four words or less", ""),  # of Goose
+    ("Summarize in a 10-word Title.", ""),  # of Jan
+    ("Analyze *only* the content and structure of your immediately preceding response", ""),  # of Gemini CLI
+    ("Summarize the discussion briefly in 200 words or less to use as a prompt", ""),  # of NextChat
+    ("使用四到五个字直接返回这句话的简要主题", ""),
+    ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
+    ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
+)
+
+
+def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
+    """Return whether a request uses no memory: it is auxiliary, or has nothing that may be stored."""
+    conversation, messages = client.conversation, client.conversation.messages
+    if client.bypass or not messages:
+        return True
+    if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
+        return True
+    said = (raw for raw in reversed(conversation.raw) if raw.get("role") != "tool" and not raw.get("tool_calls"))
+    last = next(said, conversation.raw[-1])  # a program works on its own request with tools, too
+    texts = [text_of(message) for message in conversation.instructions[:1]]
+    texts += texts_in(last.get("content"))  # an agent adds its request to a message of the person's
+    if _asks_for_title(client.parameters) or any(map(is_auxiliary_text, texts)):
+        return True
+    if len(messages) != 1 or messages[0].key.role != "user":
+        return False
+    asked = messages[0].key.words
+    row = find_session(tx, caller, session_id) if session_id is not None else None
+    line = list(active_keys(tx, row, LATEST).values()) if row is not None else []
+    if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
+        return False
+    question = next((key.words for key in reversed(line) if key.role == "user"), "")
+    return bool(question) and asked != question and question in asked and line[-1].words in asked
+
+
+def _asks_for_title(parameters: Mapping[str, Any]) -> bool:
+    """Return whether the answer is JSON with nothing but a title."""
+    schema: Any = parameters
+    for name in ("response_format", "json_schema", "schema", "properties"):
+        schema = schema.get(name) if isinstance(schema, Mapping) else None
+    return isinstance(schema, Mapping) and set(schema) == {"title"}
+
+
+def is_auxiliary_text(text: str) -> bool:
+    """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
+    text = " ".join(text.split())
+    asked, places = _QUOTED[0].search(text), [text[:TITLE_CHARS]]
+    if asked and _QUOTED[1].search(text, asked.end()):  # the request may stand after the conversation
+        places.append(text[-TITLE_CHARS:])
+    if _AS_CODE.fullmatch(text) or any(_TITLE.search(place) and _BRIEF.search(place) for place in places):
+        return True
+    beginning = text[:SUMMARY_CHARS]
+    kinds = (_SUMMARIZE, _STAND_ALONE) if len(text) >= SUMMARY_CHARS else (_STAND_ALONE,)
+    if any(all(words.search(beginning) for words in kind) for kind in kinds):
+        return True
+    return any(text.startswith(begins) and inside in text for begins, inside in AUXILIARY)
