@@ -27,7 +27,8 @@ MESSAGE_CHARS = 2_000  # of a message whose meaning is compared
 class Ranking:
     """Scores facts, and chooses those that fit a budget of tokens.
 
-    Half of FACT_TOKENS is for the prefix (`select_for_prefix`), and the rest for the message (`message_budget`).
+    Half of FACT_TOKENS is for the prefix, which shows the prioritised facts, and the rest for the message
+    (`message_budget`).
     """
 
     def __init__(self, settings: Settings, nearness: Nearness | None = None) -> None:
@@ -41,10 +42,6 @@ class Ranking:
     def of(cls, engine: Engine) -> Self:
         """Return the ranking by the engine's settings."""
         return cls(engine.settings, engine.index.nearness)
-
-    def select_for_prefix(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
-        """Return the facts of the prefix, whatever the message, in half of the budget."""
-        return self.prioritise(facts, "", budget // 2, now)
 
     def message_budget(self, message: str, budget: int) -> int:
         """Return how much of the budget is for the facts that go with a message: half of it.
@@ -89,22 +86,18 @@ class Ranking:
         )
         return _within(budget, ranked)
 
-    def prioritise(self, facts: Sequence[Fact], message: str, budget: int, now: datetime) -> tuple[Fact, ...]:
-        """Return the facts to show within `budget` tokens, best first, each with its score.
+    def prioritise(self, facts: Sequence[Fact], budget: int, now: datetime) -> tuple[Fact, ...]:
+        """Return the facts to show within `budget` tokens, whatever the message, best first, each with its score.
 
         Pinned facts come first, then the higher score, then the newer fact.
         """
-        ranked = list(zip(facts, self._scores(facts, message, now), strict=True))
-        ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
-        return _within(budget, ranked)
+        ranked = list(self.scored(facts, "", now))
+        ranked.sort(key=lambda fact: (fact.pinned, fact.score.total, fact.id), reverse=True)
+        return _within(budget, [(fact, fact.score) for fact in ranked])
 
     def about(self, facts: Sequence[Fact], text: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """Return the facts that a text may be about within `budget` tokens, the most relevant first."""
         return _within(budget, [(fact, fact.score) for fact in self.by_relevance(self.scored(facts, text, now))])
-
-    def of_use(self, facts: Sequence[Fact], message: str, now: datetime) -> list[Fact]:
-        """Return the facts that are of use for a message, the most relevant first."""
-        return [fact for fact in self.by_relevance(self.scored(facts, message, now)) if self.is_used(fact.score)]
 
     def by_relevance(self, scored: Sequence[Fact]) -> list[Fact]:
         """Return the facts, the most relevant first; of equal ones that with the higher score, then the newer one."""
@@ -112,8 +105,11 @@ class Ranking:
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Return the facts, in their order, with their scores for a message, which may be empty."""
-        scores = self._scores(facts, message, now)
-        return tuple(replace(fact, score=score) for fact, score in zip(facts, scores, strict=True))
+        query = self._words(message) if facts else frozenset()
+        near = self._near(facts, message)
+        return tuple(
+            replace(fact, score=self._score(fact, query, like, now)) for fact, like in zip(facts, near, strict=True)
+        )
 
     def share_words(self, facts: Sequence[Fact], message: str) -> bool:
         """Return whether one of the facts has a word of the message."""
@@ -127,11 +123,6 @@ class Ranking:
     def _is_foreign(self, message: str) -> bool:
         languages = self._analysis.likely_languages(message)
         return bool(languages) and self._analysis.language not in languages
-
-    def _scores(self, facts: Sequence[Fact], message: str, now: datetime) -> list[FactScore]:
-        query = self._words(message) if facts else frozenset()
-        near = self._near(facts, message)
-        return [self._score(fact, query, like, now) for fact, like in zip(facts, near, strict=True)]
 
     def _near(self, facts: Sequence[Fact], message: str) -> list[float]:
         if self._nearness is None or not message:

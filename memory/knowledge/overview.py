@@ -233,7 +233,7 @@ def _sources(engine: Engine, tx: Transaction, owner_id: int, zone: tzinfo) -> li
     zone: of their times.
     """
     valid = read_facts(tx, FactRow.owner_id == owner_id, valid_at(None))
-    facts = Ranking.of(engine).prioritise(valid, "", SOURCE_TOKENS, engine.now())
+    facts = Ranking.of(engine).prioritise(valid, SOURCE_TOKENS, engine.now())
     lines = [Source(fact.text, fact.valid_from.astimezone(zone), fact=fact.id) for fact in facts]
     room = SOURCE_TOKENS
     for row in tx.execute(_NEWEST.where(SessionRow.owner_id == owner_id)):

@@ -89,7 +89,8 @@ def read_context(
             prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
             findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, generation, context.prefix.flags)
             elsewhere = read_others(tx, engine, others, context.scope, prepared) if others else ()
-            former = _read_former(tx, turn, context, prepared)
+            reads_former = prepared.reading.asks_of_change and context.prefix.flags.corrected and turn.request.remember
+            former = former_facts(tx, turn.session.owner_id, turn.session.id) if reads_former else ()
     if not is_planned:
         return read_context(engine, turn, model, settings)
     if turn.continued_turn is not None:
@@ -269,8 +270,10 @@ def _choose_facts(
     The superseded ones are there for a question of change ("where did I live before?"), in a quarter of FACT_TOKENS;
     those that took their place, and that hold in place of what excerpts say, come before all others.
     """
-    ranking, prefix, fact_tokens = Ranking.of(engine), context.prefix, context.settings.fact_tokens
-    former, left = fit_facts(ranking.of_use(context.former, question, engine.now()), fact_tokens // 4)
+    ranking, prefix, now = Ranking.of(engine), context.prefix, engine.now()
+    fact_tokens = context.settings.fact_tokens
+    superseded = ranking.by_relevance(ranking.scored(context.former, question, now)) if context.former else ()
+    former, left = fit_facts([fact for fact in superseded if ranking.is_used(fact.score)], fact_tokens // 4)
     in_prefix = {fact.id for fact in prefix.facts}
     corrections = {
         fact.id: fact for fact in recalled.corrections if fact.id not in in_prefix and not prefix.profile.states(fact)
@@ -287,14 +290,7 @@ def _choose_facts(
         # "Write the release note from what we decided": no message is near enough, but facts may tell it.
         budget += findings.budget
     is_personal = prepared.reading.is_personal
-    return former + ranking.for_message(unseen, question, budget, engine.now(), is_personal=is_personal, first=first)
-
-
-def _read_former(tx: Connection, turn: Turn, context: Context, prepared: PreparedRecall) -> Sequence[Fact]:
-    """Read the facts that were superseded, for a question of change."""
-    if not (prepared.reading.asks_of_change and context.prefix.flags.corrected and turn.request.remember):
-        return ()
-    return former_facts(tx, context.scope.owner_id, context.scope.session_row_id or 0)
+    return former + ranking.for_message(unseen, question, budget, now, is_personal=is_personal, first=first)
 
 
 def _as_before(context: Context, shown: MemoryReport) -> Context:

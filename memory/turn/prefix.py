@@ -175,9 +175,8 @@ def read_prefix(
     others = {fact.id: fact for fact in valid if not person.states(fact)}
     fact_ids, chosen = session.head_facts or [], dict[str, Any]()
     if is_choosing:
-        budget = of_type.settings.fact_tokens
-        selected = Ranking.of(engine).select_for_prefix(tuple(others.values()), budget, now)
-        fact_ids = [fact.id for fact in selected]
+        budget = of_type.settings.fact_tokens // 2
+        fact_ids = [fact.id for fact in Ranking.of(engine).prioritise(tuple(others.values()), budget, now)]
         chosen = {"head_facts": fact_ids, "head_type": of_type.prefix_type, "head_at": now}
     facts = tuple(others.pop(fact_id) for fact_id in fact_ids if fact_id in others)
     remembered = _paragraphs(
