@@ -143,6 +143,12 @@ def test_a_day_said_in_words_may_be_written_in_figures(talk, message, day):
         ("Dziś ciśnienie 130", "Ciśnienie 140", "Ciśnienie 130", False),
         ("I live in a shared flat", "Lives in Leeds", "Lives in a shared flat", False),
         ("J'habite à deux pas de la gare", "Habite à Lyon", "Habite à deux pas de la gare", False),
+        ("I live in Germany, which SIM card?", "Lives in Berlin", "Lives in Germany", False),
+        ("Ich heiße Jonas, nicht Jonathan", "Heißt Jonathan", "Heißt Jonas", True),
+        ("My friends call me Annie", "The user's name is Anna", "The user is called Annie by friends", False),
+        ("No, invoice 17 is paid", "Invoice 16 is paid", "Invoice 17 is paid", False),
+        ("Nee, kamer 3 is vrij", "Kamer 2 is vrij", "Kamer 3 is vrij", False),
+        ("Nein, 12 Gäste sind eingeladen", "10 Gäste sind eingeladen", "12 Gäste sind eingeladen", True),
     ],
 )
 def test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected):

@@ -3,12 +3,14 @@
 (Quotations are in test_quoting, models' answers in test_summary_update and test_thoughts.)
 """
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
 
-from memory.knowledge.grounding import Grounding
-from memory.languages import analysis_in
+from memory.knowledge.grounding import Grounding, Ungrounded
+from memory.knowledge.learned_instructions import asks_for_lasting
+from memory.languages import ASKS, analysis_in, content_terms
 from memory.recall.times import time_ranges
 from memory.recall.triggers import MessageReading, each_keyword
 from memory.transcripts.auxiliary_requests import is_auxiliary_text
@@ -42,6 +44,21 @@ def ground(piece: str) -> None:
     Grounding([Message(1, "s", 1, "user", said, NOW, 1)]).check(FactDraft("Lives in Bergen", 1, "I live in Bergen"))
 
 
+def ground_denials(piece: str) -> None:
+    draft = FactDraft("The user likes walnuts", 0, "not walnuts")
+    with suppress(Ungrounded):
+        Grounding([Message.of_person("not walnuts. " + piece * (100_000 // len(piece)), NOW)]).check(draft)
+
+
+def look_for_requests(piece: str) -> None:
+    asks_for_lasting(Message.of_person(piece * (100_000 // len(piece)) + "x", NOW))
+    ASKS.search("é" + piece * (20_000 // len(piece)))
+
+
+def compare_words(piece: str) -> None:
+    content_terms(piece * (100_000 // len(piece)))
+
+
 def answer(piece: str) -> None:
     text = piece * (50_000 // len(piece))
     digest([text])
@@ -62,6 +79,9 @@ PIECES = {  # of each reader
     "|hi, |😀|Ab |a/|a.|_|1,|数据库的|~/|a-|::|http://|カ|x1 |12ab",
     read_request: "user: |title |chat |summar|[{'role': |a\n|Question:|Question: a\n|<a_b>|\n\n|Answer |Observation:",
     ground: "\u0315\u0300",
+    ground_denials: "not walnuts |not |kein ",
+    look_for_requests: ".|, |─|never |you always |please ",
+    compare_words: "한|ว|中，",
     answer: 'I |and I | |.|X is out because |我，|it must not |"| - |```\n|I need 5 apples\n|My name is A'
     "|I live in Ab Cd |in on at not |1 to 2 ",
 }

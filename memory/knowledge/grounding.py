@@ -43,7 +43,7 @@ QUOTE_WORDS_MIN = 3  # for a quote of common words only, or from another message
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
 FORM_LETTERS_MIN = 2  # at the beginning of two forms of one word
 NAME_LETTERS = 4  # by which a name is that of a corrected fact, in another language: Galicia, Galiza
-AROUND = 200  # characters around a quote that are searched for a "not"
+AROUND = 200  # characters around a quote that are searched for a "not", and after one for what it denies
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
 NUMBER_WORDS: dict[str, int] = table(lambda language: {**language.numbers, **language.cardinals})
@@ -442,7 +442,8 @@ def _do_negations_agree(text: str, quote: str, content: str) -> bool:
 def _denied_words(text: str) -> set[str]:
     """Return the first content word after each "not"."""
     text = plain_apostrophes(text)
-    return {word for negation in NEGATION.finditer(text) for word in stems(text[negation.end() :])[:1]}
+    after = (text[negation.end() : negation.end() + AROUND] for negation in NEGATION.finditer(text))
+    return {word for words in map(stems, after) for word in words[:1]}
 
 
 def _denied(text: str, content: str) -> bool:

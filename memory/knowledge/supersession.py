@@ -2,10 +2,10 @@
 
 A small model often writes the new fact and forgets the number of the old one. A rule finds the old one where it is
 plain, in the words that the files of languages have for it: both state a thing of which a person has one at a time
-(name, home, age, birthday); their links say that somebody lives in two places; or the message corrects something, and
-both make one statement with different values. Nothing supersedes a fact of the same message, or one that was stated
-or edited later. A fact of an old message, which is read after newer ones where conversations are imported, may itself
-be superseded already.
+(age, birthday); their links say that somebody lives in two places; or the message corrects something, and both make one
+statement with different values, or state a name or a home: else "lives in Germany" would end "lives in Berlin".
+Nothing supersedes a fact of the same message, or one that was stated or edited later. A fact of an old message, which
+is read after newer ones where conversations are imported, may itself be superseded already.
 
 Invariants:
 - A correction, or what it corrected, is shown only if its source is neither hidden, kept out nor refused
@@ -38,6 +38,7 @@ _SOLE = {  # what a person has one of at a time
     thing: re.compile(rf"(?:{alternatives(lambda language: language.sole.get(thing, ''))})\W*(?P<value>.*)", re.I)  # noqa: B023
     for thing in ("home", "name", "age", "birthday")
 }
+_AMBIGUOUS = ("home", "name")  # of which others may be true as well: a country, what friends say
 Sole = tuple[str, frozenset[str]] | None
 _STATES = vocabulary(lambda language: language.copulas) | {":", "："}
 
@@ -47,6 +48,7 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
     older = [fact for fact in known if fact.valid_from <= source.created_at and fact.source_message_id != source.id]
     corrects = CORRECTS.search(plain_apostrophes(source.content[:CORRECTION_CHARS_MAX])) is not None
     sole, moved = sole_value(draft.text), _moved(tx, draft, older)
+    sole = sole if corrects or (sole and sole[0] not in _AMBIGUOUS) else None
     contradicted = [
         fact
         for fact in older
@@ -116,7 +118,7 @@ def sole_value(text: str) -> Sole:
     """
     for thing, stating in _SOLE.items():
         match = stating.match(plain_apostrophes(text).strip())
-        if match and not (thing in ("home", "name") and match["value"][:1].islower()):
+        if match and not (thing in _AMBIGUOUS and match["value"][:1].islower()):
             return thing, frozenset(word.casefold() for word in words_as_written(match["value"] or match.group()))
     return None
 
@@ -137,6 +139,8 @@ def _another_value(mine: list[str], theirs: list[str]) -> bool:
     figures = all(any(map(str.isdigit, word)) or DATE.fullmatch(word) for word in (*of_mine, *of_theirs))
     if figures and any(DATE.fullmatch(word) for word in of_mine) and not all(map(DATE.fullmatch, of_mine)):
         return False  # a figure of another day
+    if figures and after and mine[len(mine) - after] in _STATES:
+        return False  # another thing: "Room 3 is free"
     return figures or (before > 1 and after == 0 and mine[before - 1] in _STATES)
 
 

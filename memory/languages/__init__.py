@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memory.languages.language import Language, load
-from search_index.analysis import ENGLISH, Analysis
+from search_index.analysis import ENGLISH, MAX_TERM, Analysis
 from search_index.han import SIMPLIFIED
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
@@ -18,7 +18,7 @@ LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.g
 _LATIN = [language for language in LANGUAGES if language.is_latin]
 
 QUESTION_MARKS = ("?", "？", "؟")
-CLAUSE_END = re.compile(r"[.;!?,]+(?:\s|$)|\band\b|\n")
+CLAUSE_END = re.compile(r"(?<![.;!?,])[.;!?,]+(?:\s|$)|\band\b|\n")
 
 
 def pattern(part: Callable[[Language], str]) -> re.Pattern[str]:
@@ -116,7 +116,7 @@ def likely_codes(text: str) -> list[str]:
 def content_terms(text: str) -> frozenset[str]:
     """Return the terms of the words in a text that no language here leaves out of searches."""
     words = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
-    kept = [word for word in words if all(analysis.terms(word) for analysis in _ANALYSES)]
+    kept = [word for word in words if len(word) > MAX_TERM or all(analysis.terms(word) for analysis in _ANALYSES)]
     return frozenset(term for word in kept for term in ENGLISH.terms(word) if not term.isdigit())
 
 

@@ -17,11 +17,11 @@ from models import Transaction
 from models.owners import Caller
 
 TITLE_CHARS = 200  # at the beginning or the end, in which a request for a title says so
-_TITLE = re.compile(
-    r"\btitl(es?|ing)\b[^.!?]*"
-    r"\b((an?|this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|(first|user's) message)"
-    r"|\b(conversations?|chats?|thread|user's request)\b[^.!?]*\b(titles?|a name)\b|\btitle generator\b"
-    r"|(对话|会话)[^。！？]*标题",
+_TITLE = re.compile(  # no question: people ask about titles so
+    r"(?:\btitl(es?|ing)\b[^.!?;]*\b"
+    r"((this|the|our|chatbot) (\w+ )?(conversation|chat|thread|session)|the first message|user's (\w+ )?message)"
+    r"|\b(conversations?|chats?|thread|user's request)\b[^.!?;]*\b(titles?|a name)\b|\btitle generator\b"
+    r"|(对话|会话)[^。！？]*标题)(?![^.:!?。！？]*[?？])",
     re.IGNORECASE,
 )
 _BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
@@ -40,7 +40,7 @@ _SUMMARIZE = (
 _STAND_ALONE = (  # before a search
     re.compile(r"\b(rephrase|reformulate|formulate|rewrite|condense)\b", re.IGNORECASE),
     re.compile(r"\b(chat history|conversation|follow[ -]?up)\b", re.IGNORECASE),
-    re.compile(r"\bstandalone (search )?(question|quer(y|ies)|message)", re.IGNORECASE),
+    re.compile(r"\bstandalone (search )?(question|quer(y|ies))(?![^.:!?]*[?])", re.IGNORECASE),
 )
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
