@@ -110,7 +110,7 @@ class Person:
         self.now = datetime.fromisoformat(last) + timedelta(days=1)
         with self.engine.database.read() as tx:
             owner = tx.query(OwnerRow).filter_by(name=WHO["user_id"]).one()
-            self.scope = SearchScope(owner.id, owner.index_key)
+            self.scope = SearchScope(owner.id, owner.index_key, self.engine.index.generation(owner.index_key))
 
     def _post(self, path: str, **body: Any) -> Figures:
         response = self._client.post(path, json={**WHO, **body})
@@ -133,9 +133,8 @@ class Person:
         budget = self.engine.settings.recall_tokens
         key = self.scope.owner_key
         plan = recall.prepare_recall(self.engine, text, key, self.now, UTC, mode="auto", budget=budget)
-        generation = self.engine.index.generation(key)
         with self.engine.database.connect() as tx:
-            found = recall.search_in_snapshot(self.engine, tx, self.scope, plan, generation)
+            found = recall.search_in_snapshot(self.engine, tx, self.scope, plan)
         return recall.choose_excerpts(self.engine, found).excerpts
 
 

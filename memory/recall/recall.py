@@ -24,7 +24,7 @@ from memory.languages import analysis_in
 from memory.recall import other_sessions, relevance, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_latest, load_windows, make_excerpts, messages_of
 from memory.recall.other_sessions import OtherSessions
-from memory.recall.search import ALL_KINDS, Matches, SearchFlags, SearchScope, find_matches, index_again
+from memory.recall.search import Matches, SearchFlags, SearchScope, find_matches, index_again
 from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.facts import Fact
@@ -139,19 +139,8 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     return PreparedRecall(mode, reading, budget, query)
 
 
-def search_in_snapshot(
-    engine: Engine,
-    tx: Connection,
-    scope: SearchScope,
-    recall: PreparedRecall,
-    generation: str,
-    flags: SearchFlags = ALL_KINDS,
-) -> Findings:
-    """Plan the search, and find messages, summaries and endings, in the snapshot of `tx`.
-
-    generation: of the owner's index, read before the transaction began, so that no message is missed.
-    flags: kinds of rows that the owner may have.
-    """
+def search_in_snapshot(engine: Engine, tx: Connection, scope: SearchScope, recall: PreparedRecall) -> Findings:
+    """Plan the search, and find messages, summaries and endings, in the snapshot of `tx`."""
     if not recall.budget:
         return Findings(SearchPlan("off", "recall is off"), scope)
     limit, by_session = engine.settings.recall_limit, engine.settings.recall_scope == "session"
@@ -168,10 +157,10 @@ def search_in_snapshot(
         findings = findings._replace(matches=_find_latest(engine, tx, scope, final.times, limit))
     if final.text and recall.query is not None and not findings.matches.hits:
         prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
-        findings = _search(engine, tx, findings, prepared, generation, flags)
-    others = _find_others(engine, tx, findings, has_summaries=flags.summaries, by_session=by_session)
+        findings = _search(engine, tx, findings, prepared)
+    others = _find_others(engine, tx, findings, by_session=by_session)
     findings, window = findings._replace(others=others), findings.matches.window
-    if flags.corrected and (window or others.in_full):
+    if scope.flags.corrected and (window or others.in_full):
         messages = messages_of(window)
         corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=others.in_full)
         findings = findings._replace(corrections=corrections)
@@ -210,13 +199,14 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
 
     A query without text finds the latest messages between its times.
     """
-    scope = replace(scope, analysed_max=None)  # what is left out would not be told
     prepared = engine.index.prepare(replace(query, about=triggers.role_meant(query.text)), scope.owner_key)
+    # All messages are analysed, since what is left out would not be told; more may be stored since the prompt was made.
     generation = engine.index.generation(scope.owner_key)
+    scope = replace(scope, generation=generation, flags=SearchFlags(), analysed_max=None)
     findings = Findings(SearchPlan("asked", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
-            findings = _search(engine, tx, findings, prepared, generation, ALL_KINDS)
+            findings = _search(engine, tx, findings, prepared)
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
@@ -225,19 +215,12 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     return RecallResult(excerpts, corrections=findings._replace(corrections=corrections).corrections_of(excerpts))
 
 
-def _search(
-    engine: Engine,
-    tx: Connection,
-    findings: Findings,
-    prepared: PreparedQuery,
-    generation: str,
-    flags: SearchFlags,
-) -> Findings:
+def _search(engine: Engine, tx: Connection, findings: Findings, prepared: PreparedQuery) -> Findings:
     """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
     gate, scope = None, findings.scope
     if findings.gated is not None and engine.reranker is None:
         gate = relevance.widest_gate(findings.gated, is_foreign=prepared.is_foreign)
-    spare = SPARE * (1 + flags.unhelpful)
+    spare = SPARE * (1 + scope.flags.unhelpful)
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)
     query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope))
     matches = find_matches(
@@ -245,19 +228,15 @@ def _search(
         engine.index,
         scope,
         prepared._replace(query=query),
-        generation,
         engine.settings.recall_window,
-        flags,
         gate.is_open if gate is not None else bool,
     )
     hit_ids = [hit.message_id for hit in matches.hits]
-    marks = marks_on(tx, scope.owner_id, hit_ids) if flags.unhelpful and hit_ids else ()
+    marks = marks_on(tx, scope.owner_id, hit_ids) if scope.flags.unhelpful and hit_ids else ()
     return findings._replace(query=prepared, matches=matches, marks=marks)
 
 
-def _find_others(
-    engine: Engine, tx: Connection, findings: Findings, *, has_summaries: bool, by_session: bool
-) -> OtherSessions:
+def _find_others(engine: Engine, tx: Connection, findings: Findings, *, by_session: bool) -> OtherSessions:
     """Return how the latest conversations ended, if the message means one; else the summaries that fit the query."""
     plan, scope, settings = findings.plan, findings.scope, engine.settings
     if plan.latest:
@@ -267,7 +246,7 @@ def _find_others(
         if plan.is_list_question:
             return OtherSessions(endings=other_sessions.latest_lines(tx, scope, findings.budget, page))
         return OtherSessions(endings=other_sessions.latest_endings(tx, scope, budget, page, plan.latest))
-    if by_session or not has_summaries or findings.query is None:
+    if by_session or not scope.flags.summaries or findings.query is None:
         return OtherSessions()
     limit = settings.recall_limit + 1  # so that one is of a session without an excerpt
     summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)

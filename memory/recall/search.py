@@ -94,13 +94,12 @@ class SearchFlags(NamedTuple):
     unindexed: Unindexed | None = None
 
 
-ALL_KINDS = SearchFlags()
-
-
 @dataclass(frozen=True)
 class SearchScope:
     """Messages that a turn may search: the owner's, or with RECALL_SCOPE=session only those of its session.
 
+    generation: of the owner's index, read before the transaction begins, so that no message is missed.
+    flags: which kinds of rows there may be.
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
     visible_texts: of the messages that the prompt shows before the new one, the newest last.
     analysed_max: how many unindexed messages a search analyses, the newest; the others that no search has analysed yet
@@ -109,6 +108,8 @@ class SearchScope:
 
     owner_id: int
     owner_key: str
+    generation: str
+    flags: SearchFlags = SearchFlags()
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
     visible_texts: Sequence[str] = ()
@@ -166,30 +167,27 @@ def facts_and_summaries(
     ]
 
 
-def find_matches(  # noqa: PLR0913 - one search: where, for what, and around what
+def find_matches(
     tx: Connection,
     index: SearchIndex,
     scope: SearchScope,
     prepared: PreparedQuery,
-    generation: str,
     window_size: int,
-    flags: SearchFlags = ALL_KINDS,
     may_fit: Callable[[Sequence[Hit]], bool] = bool,
 ) -> Matches:
     """Search the owner's messages in the snapshot of `tx`, and load the hits with their windows.
 
     Messages about entities that are linked to one in the query count as hits.
-    generation: of the owner's index, read before the transaction began, so that no message is missed.
     may_fit: returns whether any of the hits may be shown. If not, nothing is loaded and there are no hits.
     """
     owner_id, owner_key = scope.owner_id, scope.owner_key
-    unindexed, index_lost = flags.unindexed or find_unindexed(tx, owner_id, generation)
-    if flags.links:
+    unindexed, index_lost = scope.flags.unindexed or find_unindexed(tx, owner_id, scope.generation)
+    if scope.flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
     try:
         unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
-        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
+        hits = index.search(owner_key, prepared, scope.generation, unindexed, connection=tx)
     except IndexLost:
         index_lost = True
         unindexed, _ = find_unindexed(tx, owner_id, NO_INDEX)
@@ -239,12 +237,11 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     if kind == "document":
         filters["role"] = PASSAGE
     prepared = engine.index.prepare(replace(query, **filters), owner.index_key)
-    scope = SearchScope(owner.id, owner.index_key)
+    scope = SearchScope(owner.id, owner.index_key, engine.index.generation(owner.index_key))
     if kind in _KINDS:
         return _find_derived(engine, scope, prepared, kind, now)
-    generation = engine.index.generation(owner.index_key)
     with engine.database.connect() as tx:
-        matches = find_matches(tx, engine.index, scope, prepared, generation, window)
+        matches = find_matches(tx, engine.index, scope, prepared, window)
         corrections = find_corrections(engine, tx, owner.id, messages_of(matches.window))
     if matches.index_lost:
         index_again(engine, owner.id)
@@ -277,7 +274,6 @@ def _find_derived(
 ) -> list[SearchResult]:
     """Return the best matching facts or summaries, each with the messages that it comes from."""
     query = replace(prepared.query, role=None, about=None, alone=True)
-    generation = engine.index.generation(scope.owner_key)
     with engine.database.connect() as tx:
         found = facts_and_summaries(tx, kind, scope.owner_id, query.session_id, now=now)
         texts = {derived.id: derived for derived in found}
@@ -286,7 +282,7 @@ def _find_derived(
         best_texts = [texts[hit.message_id] for hit in hits]
         if kind == "summary":
             of_session = replace(query, limit=SUMMARY_RANKED_MAX, alone=False)
-            matches = find_matches(tx, engine.index, scope, prepared._replace(query=of_session), generation, 0)
+            matches = find_matches(tx, engine.index, scope, prepared._replace(query=of_session), 0)
             loaded = matches.window
             source_ids = [
                 [hit.message_id for hit in matches.hits if hit.session_id == derived.session_row_id]

@@ -29,6 +29,7 @@ from memory.turn.prefix import Prefix, read_prefix
 from memory.turn.request import ATTACHMENT_TOKENS, Turn
 from models.facts import Fact
 from models.messages import Message
+from search_index import NO_INDEX
 
 FRAME_TOKENS = 60  # of the tags and notes around quoted memory
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
@@ -87,9 +88,9 @@ def read_context(
         is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
         if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
             prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
-            findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, generation, context.prefix.flags)
+            findings = recall.search_in_snapshot(engine, tx, context.scope, prepared)
             elsewhere = read_others(tx, engine, others, context.scope, prepared) if others else ()
-            reads_former = prepared.reading.asks_of_change and context.prefix.flags.corrected and turn.request.remember
+            reads_former = prepared.reading.asks_of_change and context.scope.flags.corrected and turn.request.remember
             former = former_facts(tx, turn.session.owner_id, turn.session.id) if reads_former else ()
     if not is_planned:
         return read_context(engine, turn, model, settings)
@@ -138,6 +139,8 @@ def read_session(
         scope=SearchScope(
             owner_id=session.owner_id,
             owner_key=session.index_key,
+            generation=generation or NO_INDEX,
+            flags=prefix.flags,
             session_row_id=session.id or None,
             exclude=frozenset([*unshown, *(message.id for message in (*kept, *new))]),
             visible_texts=[message.content for message in kept[-VISIBLE_BEFORE:]],

@@ -39,7 +39,6 @@ class OtherOwner(NamedTuple):
 
     space: str | None
     scope: SearchScope
-    generation: str
     facts_revision: int
 
 
@@ -60,8 +59,8 @@ def find_others(engine: Engine, request: TurnRequest) -> list[OtherOwner]:
     for kind, name in filter(rows.__contains__, pairs):
         row = rows[kind, name]
         key = index_key(request.caller.tenant, kind, name, row.id, row.created_at)
-        space, scope = name if kind == "space" else None, SearchScope(row.id, key)
-        others.append(OtherOwner(space, scope, engine.index.generation(key), row.facts_revision))
+        scope = SearchScope(row.id, key, engine.index.generation(key))
+        others.append(OtherOwner(name if kind == "space" else None, scope, row.facts_revision))
     return others
 
 
@@ -73,7 +72,7 @@ def read_others(
     for other in others:
         scope = replace(other.scope, visible_texts=own.visible_texts)
         facts = current_facts(engine, tx, scope.owner_id, 0, other.facts_revision)
-        found.append((other, facts, recall.search_in_snapshot(engine, tx, scope, prepared, other.generation)))
+        found.append((other, facts, recall.search_in_snapshot(engine, tx, scope, prepared)))
     return found
 
 
