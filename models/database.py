@@ -239,13 +239,13 @@ def engine_options(address: str) -> dict[str, Any]:
     return options | {"connect_args": _PSYCOPG} if url.get_driver_name() == "psycopg" else options
 
 
-def for_update(tx: Transaction, query: Query, *rows: type[Base], skip: bool = False) -> Query:
+def for_update(tx: Transaction, query: Query, *rows: type[Base]) -> Query:
     """Return the query so that, in a write, it locks the rows of these kinds, in this order.
 
     They are as last committed, and nobody else changes them until this transaction ends.  It waits for whoever has
-    locked one, or does `skip` it.
+    locked one.
     """
-    return query.with_for_update(of=rows, key_share=True, skip_locked=skip) if has_row_locks(tx) else query
+    return query.with_for_update(of=rows, key_share=True) if has_row_locks(tx) else query
 
 
 def has_row_locks(tx: Transaction) -> bool:

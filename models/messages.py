@@ -95,11 +95,6 @@ class Message(NamedTuple):
         """Return whether nobody said it: it is of a document."""
         return self.role == PASSAGE
 
-    @property
-    def is_kept_out(self) -> bool:
-        """Return whether the person asked not to remember it."""
-        return is_kept_out(self.extra)
-
 
 @dataclass(frozen=True)
 class ListedMessage:

@@ -16,4 +16,4 @@ from search_index.embeddings import Embedder, EmbeddingUnavailable, MiniLMEmbedd
 from search_index.index import Hit, SearchIndex
 from search_index.index_storage import NO_INDEX, IndexBusy, IndexLost, UnindexedMessages
 from search_index.query import PreparedQuery, Query
-from search_index.ranking import RANKING_PROFILES, RankingProfile
+from search_index.ranking import RANKING_PROFILES, SIGNS, RankingProfile

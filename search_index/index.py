@@ -59,11 +59,6 @@ class Hit(NamedTuple):
     own: float = 0.0
     near: float = 0.0
 
-    @property
-    def has_sign(self) -> bool:
-        """Return whether a part of the score tells that the message answers the query, whatever its nearness."""
-        return any(self.why.get(name) for name in ranking.SIGNS)
-
 
 class SearchIndex:
     """Owners' indexes, and the search in them; safe to use from many threads and processes."""

@@ -306,6 +306,7 @@ FUZZY = RankingProfile(
 RANKING_PROFILES = {"context": CONTEXT, "words": WORDS, "fuzzy": FUZZY}
 BY_MEANING = [feature.name for feature in CONTEXT.features if feature.by_meaning]
 SIGNS = [feature.name for feature in CONTEXT.features if feature.is_sign]
+"""Parts of a score that tell that the message answers the query, whatever its nearness."""
 
 
 class Scores(NamedTuple):

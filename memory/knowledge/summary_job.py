@@ -42,7 +42,7 @@ from memory.store.item_rows import unexpired
 from models import FactRow, ItemRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, has_row_locks
 from models.facts import Fact
 from models.jobs import Job
-from models.messages import Message, in_zone
+from models.messages import Message, in_zone, is_kept_out
 from models.owners import Caller, Usage
 from models.sections import Sections
 from search_index import SearchableText
@@ -231,7 +231,7 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
     """
     ask = partial(engine.mini.ask, batch.session.owner_id, spent=spent)
     unread = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.model_server.models.mini.name, ())
-    if all(message.is_kept_out for message in batch.source.messages):
+    if all(is_kept_out(message.extra) for message in batch.source.messages):
         return batch, unread
     while True:
         try:

@@ -28,7 +28,7 @@ from memory.recall.search import Matches, SearchFlags, SearchScope, find_matches
 from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.facts import Fact
-from models.messages import Excerpt
+from models.messages import Excerpt, is_kept_out
 from search_index import Hit, PreparedQuery, Query
 
 QUERY_CHARS = 2000  # of a message that make its query; text that somebody pastes after that is not a question
@@ -277,7 +277,7 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         message_id: located
         for message_id, located in matches.window.items()
         if located.message.remembered
-        or (located.session_id == scope.session_row_id and not located.message.is_kept_out)
+        or (located.session_id == scope.session_row_id and not is_kept_out(located.message.extra))
     }
     hits, empty = list(matches.hits), relevance.empty_exchanges(window)
     if findings.query is not None:

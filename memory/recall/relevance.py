@@ -17,7 +17,7 @@ from memory.languages import QUESTION_MARKS, split_question, text_pattern
 from memory.recall.excerpts import LocatedMessage
 from memory.recall.triggers import POINTING, asking, role_meant
 from models.messages import Message
-from search_index import Hit, Query
+from search_index import SIGNS, Hit, Query
 
 RELEVANT_SHARE = 0.55  # of the best hit's score: beside a clear match, a message that shares a common word is noise
 WORDS_WEIGHT = 1.5  # of the share of words, where it is added to nearness
@@ -127,7 +127,7 @@ def relevant(hits: Sequence[Hit], *, is_foreign: bool = False) -> list[Hit]:
             hit
             for hit in hits[1:]
             if hit.score >= RELEVANT_SHARE * hits[0].score
-            and ((hit.near >= NEAR_ENOUGH and not is_foreign) or hit.has_sign)
+            and ((hit.near >= NEAR_ENOUGH and not is_foreign) or any(map(hit.why.get, SIGNS)))
         ),
     ]
 

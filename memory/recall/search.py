@@ -98,7 +98,8 @@ class SearchFlags(NamedTuple):
 class SearchScope:
     """Messages that a turn may search: the owner's, or with RECALL_SCOPE=session only those of its session.
 
-    generation: of the owner's index, read before the transaction begins, so that no message is missed.
+    generation: of the owner's index, read before the transaction begins, so that no message is missed. None: without
+    the index.
     flags: which kinds of rows there may be.
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
     visible_texts: of the messages that the prompt shows before the new one, the newest last.
@@ -108,7 +109,7 @@ class SearchScope:
 
     owner_id: int
     owner_key: str
-    generation: str
+    generation: str | None
     flags: SearchFlags = SearchFlags()
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
@@ -180,14 +181,14 @@ def find_matches(
     Messages about entities that are linked to one in the query count as hits.
     may_fit: returns whether any of the hits may be shown. If not, nothing is loaded and there are no hits.
     """
-    owner_id, owner_key = scope.owner_id, scope.owner_key
-    unindexed, index_lost = scope.flags.unindexed or find_unindexed(tx, owner_id, scope.generation)
+    owner_id, owner_key, generation = scope.owner_id, scope.owner_key, scope.generation or NO_INDEX
+    unindexed, index_lost = scope.flags.unindexed or find_unindexed(tx, owner_id, generation)
     if scope.flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
     try:
         unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
-        hits = index.search(owner_key, prepared, scope.generation, unindexed, connection=tx)
+        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
     except IndexLost:
         index_lost = True
         unindexed, _ = find_unindexed(tx, owner_id, NO_INDEX)

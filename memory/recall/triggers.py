@@ -206,7 +206,8 @@ class MessageReading:
             return SearchPlan(kind, reason, ALL, text, spans, dangling, place, is_list_question=self.is_list_question)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
             # "Where are we going in April?" may have been said long before.
-            named = [time.phrase for time in times if trigger.kind != "reference" and _names_month(time.phrase)]
+            phrases = [time.phrase for time in times if trigger.kind != "reference"]
+            named = [phrase for phrase in phrases if any(word.strip(".,") in MONTHS for word in phrase.lower().split())]
             return SearchPlan(kind, reason, ALL, " ".join(named), spans, dangling, times_first=True)
         asked, message = self.asking, self.message
         of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
@@ -272,10 +273,6 @@ def stands_alone(question: str, analysis: Analysis) -> bool:
         return False
     pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
     return all(has_keyword(question[: pronoun.start()], analysis) for pronoun in pronouns)
-
-
-def _names_month(phrase: str) -> bool:
-    return any(word.strip(".,") in MONTHS for word in phrase.lower().split())
 
 
 def _shows_a_topic(visible_texts: Sequence[str], analysis: Analysis) -> bool:

@@ -18,7 +18,7 @@ from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, st
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import FactDraft
-from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message
+from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message, is_kept_out
 from search_index.caches import cached
 
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
@@ -92,7 +92,7 @@ def drafts_asked_for(messages: Iterable[Message], drafts: Collection[FactDraft])
 def without_kept_out(messages: Iterable[Message]) -> list[Message]:
     """Return the messages as a mini model may read them: those that are kept out without their words."""
     return [
-        message._replace(content=KEPT_OUT_TEXT, name=None, extra=KEPT_OUT) if message.is_kept_out else message
+        message._replace(content=KEPT_OUT_TEXT, name=None, extra=KEPT_OUT) if is_kept_out(message.extra) else message
         for message in messages
     ]
 

@@ -29,7 +29,6 @@ from memory.turn.prefix import Prefix, read_prefix
 from memory.turn.request import ATTACHMENT_TOKENS, Turn
 from models.facts import Fact
 from models.messages import Message
-from search_index import NO_INDEX
 
 FRAME_TOKENS = 60  # of the tags and notes around quoted memory
 WINDOW_SHARE = 0.75  # of a model's window that a prompt may fill; the answer needs the rest
@@ -139,7 +138,7 @@ def read_session(
         scope=SearchScope(
             owner_id=session.owner_id,
             owner_key=session.index_key,
-            generation=generation or NO_INDEX,
+            generation=generation,
             flags=prefix.flags,
             session_row_id=session.id or None,
             exclude=frozenset([*unshown, *(message.id for message in (*kept, *new))]),

@@ -86,7 +86,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
     draft = MessageDraft("assistant", text, extra=extra)
     draft = draft if request.remember else draft.unremembered()
     forgets = any(fact.action == "forget" for fact in finished.started.memory.written)
-    if forgets or any(message.is_kept_out for message in turn.new_messages):
+    if forgets or turn.keeps_out:
         draft = draft.kept_out()
     values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}

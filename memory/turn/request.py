@@ -14,7 +14,7 @@ from memory.llm import CancelToken, RawChunk, TextDelta, Thought, ToolCall, Wait
 from memory.transcripts.matching import conversation_fingerprint
 from memory.transcripts.transcript import TranscriptMessage, TranscriptRequest, attachments_of, message_key, text_of
 from memory.turn.memory_report import MemoryReport
-from models.messages import Message, MessageDraft
+from models.messages import Message, MessageDraft, is_kept_out
 from models.owners import Caller, Usage
 from models.sessions import SessionState
 from models.turns import CUT_OFF, INTERRUPTED
@@ -141,6 +141,11 @@ class Turn(NamedTuple):
     def zone(self, settings: Settings) -> tzinfo:
         """Return the zone in which the person's days begin: of the request, the session, or the settings."""
         return self.request.timezone or settings.zone(self.session.timezone if self.session is not None else None)
+
+    @property
+    def keeps_out(self) -> bool:
+        """Return whether the person asked not to remember one of the new messages."""
+        return any(is_kept_out(message.extra) for message in self.new_messages)
 
     @property
     def bypasses_memory(self) -> bool:

@@ -55,8 +55,7 @@ class RecallTools:
 
     def __init__(self, engine: Engine, turn: Turn, context: Context, request: ModelRequest) -> None:
         settings = context.settings
-        keeps_out = any(message.is_kept_out for message in turn.new_messages)
-        may_write = turn.lease is not None and turn.request.remember and not keeps_out
+        may_write = turn.lease is not None and turn.request.remember and not turn.keeps_out
         self.facts = FactTools(engine, turn, (*context.recent, *turn.new_messages)) if may_write else None
         self._engine = engine
         self._scope, self._others = context.scope, context.others
