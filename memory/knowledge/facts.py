@@ -75,7 +75,8 @@ def page(  # noqa: PLR0913 - by keyword, as a query has them
     state: "waiting" for what waits for review instead.
     q: only facts whose text has all of its words, or parts of words.  Raises NotFound.
     """
-    query = facts_of(caller).where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
+    query = visible_to(fact_reads.FACTS.join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
+    query = query.where(*(FactRow.text.icontains(word, autoescape=True) for word in (q or "").split()))
     query = query.where(FactRow.waiting if state == "waiting" else fact_reads.valid_at(as_of))
     if category is not None:
         query = query.where(FactRow.category == category)
@@ -84,7 +85,7 @@ def page(  # noqa: PLR0913 - by keyword, as a query has them
             session = get_session(tx, caller, session_id)
             query = query.where(fact_reads.in_scope(session.id, session.owner_id))
         page = read_page(tx, query.params({fact_reads.NOW.key: engine.now()}), cursor, limit, FactRow.id)
-        facts = _with_merged(tx, [as_value(Fact, row, session_id=public_id) for row, public_id, _ in page.items])
+        facts = _with_merged(tx, [Fact(*columns) for *columns, _ in page.items])
     return Page(Ranking.of(engine).scored(facts, "", as_of or engine.now()), page.next_cursor)
 
 
