@@ -93,18 +93,24 @@ _UNCOUNT = (
 
 
 class _TakenSession(NamedTuple):
-    """Session whose lease this turn has taken.
+    """Session whose lease a turn has taken.
 
-    turn: as far as it has begun; its request is `unremembered` if the session or its person has turned memory off.
+    request: of the turn; an unremembered one if the session or its person has turned memory off.
     values: the columns of the new message, with their values. title: of the session; empty before its first message.
     repeated_id: the id of the session's last message, if it has the words of this request and no reply.
     """
 
-    turn: Turn
+    request: TurnRequest
     session: SessionState
+    lease: Lease
     values: Mapping[str, Any]
     title: str
     repeated_id: int | None
+
+    def turn(self, *new_messages: Message, **more: Any) -> Turn:
+        """Return the turn on these messages."""
+        turn = Turn(self.request, self.session, self.session.public_id, new_messages, lease=self.lease)
+        return turn._replace(**more)
 
 
 @retry_on_conflict
@@ -218,8 +224,7 @@ def _take_session(
     session = SessionState._make([*columns, key])
     if not (request.remember and session.remember and is_remembered):
         request, values = _unremembered(request), {**values, "extra": {**UNREMEMBERED, **(values["extra"] or {})}}
-    turn = Turn(request, session, row.public_id, lease=Lease(SessionRow, row.id, token))
-    return _TakenSession(turn, session, values, title, repeated_id)
+    return _TakenSession(request, session, Lease(SessionRow, row.id, token), values, title, repeated_id)
 
 
 def _begin(
@@ -234,7 +239,7 @@ def _begin(
 
     keyed: the turn that began with the request's Idempotency-Key.
     """
-    request = taken.turn.request
+    request = taken.request
     engine.budgets.check(tx, taken.session.owner_id, request.caller)
     if request.summary_prompt is not None:  # raises now for an unknown name; the job would only log it
         with engine.database.orm(tx) as rows:
@@ -254,8 +259,7 @@ def _begin(
 
 def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: TurnRow | None) -> Turn:
     """Store a person's message, or find the same message that a turn which broke off has stored."""
-    turn, session, values, title, repeated_id = taken
-    request = turn.request
+    request, session, _, values, title, repeated_id = taken
     require_message_size(request.message, "message")
     if keyed is not None:
         message = find(tx, keyed.user_message_id)
@@ -265,7 +269,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: 
                 "The message this Idempotency-Key was first sent with got no reply and has been replaced since. "
                 "Nothing was stored; send a new message, with a key of its own.",
             )
-        return turn._replace(new_messages=(message,))
+        return taken.turn(message)
     repeated = find(tx, repeated_id) if repeated_id is not None else None
     if repeated is not None and (repeated.extra or {}).get("attachments") != (values["extra"] or {}).get("attachments"):
         repeated = None  # the words are the same, the attachments are not
@@ -275,7 +279,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: 
         size = values["tokens"]
         tx.execute(_UNCOUNT, {"session": session.id, "size": size})
         counts = {"message_count": session.message_count - 1, "tokens": session.tokens - size}
-        return turn._replace(session=session._replace(**counts), new_messages=(repeated,))
+        return taken.turn(repeated, session=session._replace(**counts))
     place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
     values = {**values, **place}
     message_id = tx.execute(INSERT_MESSAGE, values).scalar_one()
@@ -283,7 +287,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: 
         title = title_from(request.message or values["content"])
         tx.execute(update(_S).where(_S.c.id == session.id).values(title=title))
     message = message_of(message_id, session.public_id, values)
-    return turn._replace(new_messages=(message,), is_appended=True)
+    return taken.turn(message, is_appended=True)
 
 
 def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: int, repeated: Message | None) -> Turn:
@@ -291,7 +295,7 @@ def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: i
 
     repeated: the session's last message, if it has the same words and no reply.
     """
-    turn, session, values = taken.turn, taken.session, taken.values
+    session, values = taken.session, taken.values
     query = select(_M.role, _M.position, _M.branch).where(_M.session_id == session.id, _M.erased_at.is_(None))
     replaced = tx.execute(query.where(_M.id == message_id)).first()
     if replaced is None:
@@ -308,7 +312,7 @@ def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: i
             param="replaces",
         )
     if repeated is not None and replaced.position == session.message_count:
-        return turn._replace(new_messages=(repeated,))
+        return taken.turn(repeated)
     if replaced.branch:
         raise InvalidRequest(
             "already_replaced",
@@ -320,21 +324,21 @@ def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: i
         row = rows.get_one(SessionRow, session.id)
         message = replace_messages(engine, rows, row, replaced.position, draft)
         rows.flush()
-        return turn._replace(session=SessionState.of(row), new_messages=(message,))
+        return taken.turn(message, session=SessionState.of(row))
 
 
 def _store_transcript(
     tx: Connection, engine: Engine, taken: _TakenSession, keyed: TurnRow | None, *, arrived_at: datetime
 ) -> Turn:
     """Store the transcript's messages that the session lacks.  For a retry that was answered, return that answer."""
-    transcript = taken.turn.request.transcript
+    transcript = taken.request.transcript
     assert transcript is not None
     with engine.database.orm(tx) as rows:
         row = rows.get_one(SessionRow, taken.session.id)
         resumed = keyed or find_resumable(rows, row, transcript, arrived_at)
         if resumed is not None and transcript.is_declared_retry and resumed.finish_reason not in (None, INTERRUPTED):
             row.lease_token = row.lease_until = None
-            return Turn(taken.turn.request, earlier_answer=turns.read_answer(rows, resumed))
+            return Turn(taken.request, earlier_answer=turns.read_answer(rows, resumed))
         is_retry = resumed is not None
         last, as_sent = sync_transcript(engine, rows, row, transcript, is_retry=is_retry)
         rows.flush()
@@ -342,10 +346,9 @@ def _store_transcript(
         recent = map(Message._make, tx.execute(RECENT_MESSAGES, after))
         until_last = [*(message for message in recent if message.position < last.position), last]  # it may be hidden
         question = max((at for at, message in enumerate(until_last) if message.role == "user"), default=-1)
-        new = tuple(until_last[question:])
+        new = until_last[question:]
         continued = turns.find_started(rows, new[0]) if len(new) > 1 else None
-        turn = taken.turn._replace(session=SessionState.of(row), new_messages=new)
-        return turn._replace(as_sent=as_sent, continued_turn=continued)
+        return taken.turn(*new, session=SessionState.of(row), as_sent=as_sent, continued_turn=continued)
 
 
 def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
