@@ -162,8 +162,13 @@ def database_failed(error: BaseException, consequence: str = NOT_STORED) -> Reca
     fault = fault_of(error)
     if fault is None:
         return None
-    if fault in (DatabaseFault.MISSING, DatabaseFault.LOG_MISSING, DatabaseFault.CUT_OFF):
-        consequence = "What this request wrote may be lost."
+    consequence = "What this request wrote may be lost." if fault.may_lose_writes else consequence
     code, message = message_of(fault, consequence, "send it again; no restart is needed")
     retry_after = DATABASE_RETRY_SECONDS if fault in (DatabaseFault.UNAVAILABLE, DatabaseFault.CUT_OFF) else None
     return RecapError(code, message, status=503, retry_after=retry_after)
+
+
+def code_of(error: BaseException, unexpected: str = "internal_error") -> str:
+    """Return the code that an error is reported by. unexpected: of an error of Recap's own."""
+    reported = error if isinstance(error, RecapError) else database_failed(error)
+    return reported.code if reported is not None else unexpected

@@ -25,6 +25,11 @@ class DatabaseFault(StrEnum):
     CUT_OFF = "cut off in a commit"  # nobody knows whether it was done
     UNAVAILABLE = "unavailable"  # busy, out of reach, or anything else that may pass
 
+    @property
+    def may_lose_writes(self) -> bool:
+        """Return whether a write that met it may have been committed, and lost."""
+        return self in (DatabaseFault.MISSING, DatabaseFault.LOG_MISSING, DatabaseFault.CUT_OFF)
+
 
 class DatabaseLost(SQLAlchemyError):
     """Commit that may be lost, or not: SQLite's files are not what they were, or a server's connection broke off."""
@@ -142,11 +147,11 @@ def message_of(fault: DatabaseFault, consequence: str, remedy: str) -> tuple[str
 
 
 def command_failed(error: SQLAlchemyError | sqlite3.Error, url: URL) -> str | None:
-    """Return what to tell who ran a command, which changed nothing; None for an error of Recap's own."""
+    """Return what to tell who ran a command; None for an error of Recap's own."""
     fault = fault_of(error)
     if fault is None:
         return None
-    changed = "What this command wrote may be lost." if fault is DatabaseFault.CUT_OFF else "Nothing was changed."
+    changed = "What this command wrote, if anything, may be lost." if fault.may_lose_writes else "Nothing was changed."
     consequence = f"The database is {url.render_as_string()} by the settings of this folder. {changed}"
     if fault is DatabaseFault.UNAVAILABLE:
         reason = str(error.orig if isinstance(error, DBAPIError) else error).strip().partition("\n")[0]

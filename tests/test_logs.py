@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from sqlalchemy import text
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +73,15 @@ def test_a_request_that_is_no_turn_has_one_line(told, log):
         assert (line["level"], line["event"], line["method"]) == ("info", "request", method)
         assert (line["route"], line["status"], line.get("code")) == (route, status, code)
         assert line["bytes"] == str(len(answer.data)) and float(line["seconds"]) > 0
+
+
+def test_a_turn_that_the_database_fails_has_the_code_that_the_caller_gets(told, log):
+    with engine_of(told).database.write() as tx:
+        tx.execute(text("DROP TABLE turns"))
+    refused = ask(told.test_client(), "My cat is called Miso.", session_id="cats", user_id="ada")
+    (turn,) = (line for line in log() if line["event"] == "turn")
+    assert refused.status_code == 503 and turn["outcome"] == "failed"
+    assert turn["code"] == refused.json["error"]["code"] == "database_schema"
 
 
 def test_what_is_asked_all_the_time_has_no_line(told, log):

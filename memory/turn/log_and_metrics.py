@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from memory.engine import Engine
-from memory.errors import RecapError
+from memory.errors import RecapError, code_of
 from memory.ops import logs
 from memory.turn.answer import Reply
 from memory.turn.request import Turn, TurnFinished
@@ -48,7 +48,7 @@ def count_turn(
     if request.stream and reply.first_word_at is not None:
         first_word = reply.first_word_at - watch.started_at
     engine.metrics.count_turn(api, outcome, watch.seconds, first_word, seconds)
-    reported: dict[str, Any] = {"code": logs.safe_message(error) if finished is None and error is not None else None}
+    reported: dict[str, Any] = {"code": code_of(error) if finished is None and error is not None else None}
     if finished is not None and turn.earlier_answer is None:
         memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem
         excerpts = len(memory.recalled.excerpts) + sum(call.excerpts for call in memory.calls)

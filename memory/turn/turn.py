@@ -24,7 +24,7 @@ from itertools import chain
 from typing import TypeVar
 
 from memory.engine import Engine
-from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge, database_failed
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError, RecapError, TooLarge, code_of
 from memory.leases import WAIT_SECONDS
 from memory.llm import LanguageModel
 from memory.ops import logs
@@ -159,8 +159,7 @@ def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result 
             log.warning("a client's request goes on without memory", extra=logs.fields(code=code))
             return None, code
         log.error("a client's request goes on without memory", exc_info=error)
-        failed = database_failed(error)
-        return None, failed.code if failed is not None else "memory_failed"
+        return None, code_of(error, "memory_failed")
 
 
 def run_inline_jobs(engine: Engine, turn: Turn, finished: TurnFinished, watch: Stopwatch) -> None:
