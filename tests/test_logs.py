@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import text
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import text
 
 from app import engine_of
 from memory.ops import logs
