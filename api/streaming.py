@@ -71,16 +71,17 @@ def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
     """
     try:
         for event in encoder.events(turn):
-            yield _line(event, encoder)
+            yield line_of(event, encoder)
     except RecapError as error:
         failed(error.code)
-        yield _line(encoder.failed(error), encoder)
+        yield line_of(encoder.failed(error), encoder)
     else:
         if not encoder.named_events:
             yield "data: [DONE]\n\n"
 
 
-def _line(event: Mapping[str, Any] | None, encoder: ReplyEncoder) -> str:
+def line_of(event: Mapping[str, Any] | None, encoder: ReplyEncoder) -> str:
+    """Return an event as it is sent."""
     if event is None:
         return ": keep-alive\n\n"  # a comment: clients ignore it, and it keeps proxies from closing the connection
     name = f"event: {event['type']}\n" if encoder.named_events else ""

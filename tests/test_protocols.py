@@ -388,6 +388,13 @@ def test_a_stored_response_is_read_and_erased(gpt, client, model_server):
         read = gpt.responses.retrieve(response.id)
         assert (read.output, read.status, read.created_at) == (response.output, "completed", response.created_at)
         assert read.usage == response.usage
+        *_, end = events = list(gpt.responses.retrieve(response.id, stream=True))
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == read.output_text
+        assert end.type == "response.completed" and end.response.output == read.output
+        *_, before, last = list(gpt.responses.retrieve(response.id, stream=True, starting_after=len(events) - 3))
+        assert (before.sequence_number, last) == (len(events) - 2, end)
+        assert list(gpt.responses.retrieve(response.id, stream=True, starting_after=10_000)) == [end]
     assert first.usage is not None and first.usage.output_tokens_details.reasoning_tokens == 7
     asked = [[item.to_dict() for item in gpt.responses.input_items.list(one.id)] for one in (first, second, third)]
     assert [[item.get("content", item.get("output")) for item in items] for items in asked] == [

@@ -3,6 +3,7 @@
 from typing import Any
 
 from flask import Response, jsonify
+from marshmallow import EXCLUDE
 
 from api.blueprint import ApiBlueprint, current_engine
 from api.identity import client_caller
@@ -10,23 +11,44 @@ from api.protocols import client_requests as chat
 from api.protocols.conversations import DeletedObject
 from api.protocols.response_items import ConversationItems, item_list, items_of
 from api.protocols.responses import UNSET, ResponseBody, ResponseEncoder, ResponseObject, ResponseRequest, find_answer
+from api.streaming import line_of
 from memory.erasing.message import erase_message
+from memory.llm import TextDelta
 from memory.turn import turns
 from models.keys import CHAT
 from schemas import fields
-from schemas.shapes import Open
+from schemas.fields import INT32_MAX
+from schemas.shapes import Input, Open
 
 blueprint = ApiBlueprint("stored responses", "OpenAI's Responses that were stored.", prefix="/v1/responses")
 
 
-@blueprint.get("/<response_id>", returns=ResponseObject)
-def get_response(response_id: str) -> Response:
+class ResponseQuery(Input):
+    """Form of a stored response."""
+
+    class Meta:
+        unknown = EXCLUDE  # `include` asks for what no response has
+
+    stream = fields.Boolean(load_default=False, about="Send its events, with all words in one piece.")
+    starting_after = fields.number(
+        -1, INT32_MAX, load_default=-1, about="With `stream`: the `sequence_number` of the last event that was received."
+    )
+
+
+@blueprint.get("/<response_id>", query=ResponseQuery, returns=ResponseObject)
+def get_response(query: dict[str, Any], response_id: str) -> Response:
     """Read a response that was stored
 
     Of the fields of its request, those that were not stored have their defaults.
     """
     finished = find_answer(client_caller({}), response_id)
-    return jsonify(ResponseEncoder(finished.started, UNSET).encode(finished))
+    encoder = ResponseEncoder(finished.started, UNSET)
+    if not query["stream"]:
+        return jsonify(encoder.encode(finished))
+    words = [TextDelta(finished.reply)] if finished.reply else []
+    *events, last = encoder.events(iter([*words, finished]))
+    unseen = [event for event in events if event["sequence_number"] > query["starting_after"]]
+    return Response((line_of(event, encoder) for event in [*unseen, last]), mimetype="text/event-stream")
 
 
 @blueprint.get("/<response_id>/input_items", returns=ConversationItems)

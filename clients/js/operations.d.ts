@@ -1411,7 +1411,7 @@ export declare class Operations {
   /** Ask for a response as from OpenAI, and be remembered. */
   createResponse(input: any, options?: { model?: string | null; instructions?: string | null; previous_response_id?: string | null; store?: boolean | null; tools?: (Record<string, any>)[] | null; tool_choice?: any; text?: Record<string, any> | null; reasoning?: Record<string, any> | null; max_output_tokens?: number | null; metadata?: Record<string, any> | null; safety_identifier?: any; parallel_tool_calls?: any; prompt_cache_key?: any; temperature?: any; top_p?: any; include?: any; max_tool_calls?: any; prompt_cache_retention?: any; service_tier?: any; stream_options?: any; top_logprobs?: any; truncation?: any; client_metadata?: any; conversation?: any; background?: boolean | null; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<ResponseObject>;
   /** Read a response that was stored. */
-  getResponse(response_id: string): Promise<ResponseObject>;
+  getResponse(response_id: string, options?: { starting_after?: number }): Promise<ResponseObject>;
   /** Erase a response and what it answers, for good, as single messages are erased. */
   deleteResponse(response_id: string): Promise<DeletedObject>;
   /** List the items that a response answers: those after the response before, oldest first. */

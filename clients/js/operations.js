@@ -452,8 +452,8 @@ export class Operations {
   createResponse(input, options) {
     return this._send({ method: "POST", path: "/v1/responses", body: { input, ...options }, person: "user", turn: true });
   }
-  getResponse(response_id) {
-    return this._send({ method: "GET", path: "/v1/responses/{response_id}", ids: { response_id } });
+  getResponse(response_id, options) {
+    return this._send({ method: "GET", path: "/v1/responses/{response_id}", ids: { response_id }, query: { ...options } });
   }
   deleteResponse(response_id) {
     return this._send({ method: "DELETE", path: "/v1/responses/{response_id}", ids: { response_id } });

@@ -2554,12 +2554,19 @@ class Operations(ABC):
             )
         )
 
-    def get_response(self, response_id: str) -> types.ResponseObject:
+    def get_response(self, response_id: str, *, starting_after: int | None = None) -> types.ResponseObject:
         """Read a response that was stored.
 
         Of the fields of its request, those that were not stored have their defaults.
         """
-        return self.send(Call("GET", "/v1/responses/{response_id}", ids={"response_id": response_id}))
+        return self.send(
+            Call(
+                "GET",
+                "/v1/responses/{response_id}",
+                ids={"response_id": response_id},
+                query=given(starting_after=starting_after),
+            )
+        )
 
     def delete_response(self, response_id: str) -> types.DeletedObject:
         """Erase a response and what it answers, for good, as single messages are erased."""
@@ -5352,12 +5359,19 @@ class AsyncOperations(ABC):
             )
         )
 
-    async def get_response(self, response_id: str) -> types.ResponseObject:
+    async def get_response(self, response_id: str, *, starting_after: int | None = None) -> types.ResponseObject:
         """Read a response that was stored.
 
         Of the fields of its request, those that were not stored have their defaults.
         """
-        return await self.send(Call("GET", "/v1/responses/{response_id}", ids={"response_id": response_id}))
+        return await self.send(
+            Call(
+                "GET",
+                "/v1/responses/{response_id}",
+                ids={"response_id": response_id},
+                query=given(starting_after=starting_after),
+            )
+        )
 
     async def delete_response(self, response_id: str) -> types.DeletedObject:
         """Erase a response and what it answers, for good, as single messages are erased."""
