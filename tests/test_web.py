@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urljoin
 
 import pytest
 
@@ -41,6 +42,16 @@ def test_the_page_is_there_and_everything_it_names(client):
         assert client.get(f"/{path}").status_code == 200, path
     told = re.search(r"<body data-sections='([^']+)'>", page.text)
     assert told and json.loads(told[1]) == [[one.name, one.kind] for one in SECTIONS]
+
+
+@pytest.mark.parametrize("page", ["docs", "docs/guide"])
+def test_an_address_without_its_slash_leads_to_the_page_below_any_path(client, page):
+    response = client.get(f"/{page}")
+    assert response.status_code == 308
+    assert (
+        urljoin(f"https://example.com/recap/{page}", response.headers["Location"])
+        == f"https://example.com/recap/{page}/"
+    )
 
 
 def test_every_module_imports_only_what_is_there_and_is_imported_itself():

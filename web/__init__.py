@@ -20,8 +20,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, make_response, render_template, request, send_from_directory
+from flask import Blueprint, Response, make_response, redirect, render_template, request, send_from_directory
 from flask_swagger_ui import get_swaggerui_blueprint
+from werkzeug.wrappers import Response as BaseResponse
 
 from memory.errors import NotFound
 from models.sections import SECTIONS
@@ -83,6 +84,13 @@ def _protect(response: Response) -> Response:
         response.set_data(gzip.compress(response.get_data(), mtime=0))
         response.content_encoding = "gzip"
     return response
+
+
+@docs.route("")
+@docs.route("/guide")
+def add_slash() -> BaseResponse:
+    """Redirect by a relative address: Flask's would leave the path below which a proxy serves Recap."""
+    return redirect(f"{request.path.rpartition('/')[2]}/", code=308)
 
 
 @docs.route("/guide/")
