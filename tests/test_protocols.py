@@ -390,7 +390,8 @@ def test_a_stored_response_is_read_and_erased(gpt, client, model_server):
         assert read.usage == response.usage
         *_, end = events = list(gpt.responses.retrieve(response.id, stream=True))
         assert [event.sequence_number for event in events] == list(range(len(events)))
-        assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == read.output_text
+        words = [event.delta for event in events if event.type == "response.output_text.delta"]
+        assert "".join(words) == read.output_text
         assert end.type == "response.completed" and end.response.output == read.output
         *_, before, last = list(gpt.responses.retrieve(response.id, stream=True, starting_after=len(events) - 3))
         assert (before.sequence_number, last) == (len(events) - 2, end)

@@ -31,7 +31,7 @@ class ResponseQuery(Input):
 
     stream = fields.Boolean(load_default=False, about="Send its events, with all words in one piece.")
     starting_after = fields.number(
-        -1, INT32_MAX, load_default=-1, about="With `stream`: the `sequence_number` of the last event that was received."
+        -1, INT32_MAX, load_default=-1, about="With `stream`: the `sequence_number` of the last event that arrived."
     )
 
 
@@ -46,7 +46,7 @@ def get_response(query: dict[str, Any], response_id: str) -> Response:
     if not query["stream"]:
         return jsonify(encoder.encode(finished))
     words = [TextDelta(finished.reply)] if finished.reply else []
-    *events, last = encoder.events(iter([*words, finished]))
+    *events, last = filter(None, encoder.events(iter([*words, finished])))
     unseen = [event for event in events if event["sequence_number"] > query["starting_after"]]
     return Response((line_of(event, encoder) for event in [*unseen, last]), mimetype="text/event-stream")
 
