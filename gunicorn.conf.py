@@ -54,6 +54,18 @@ _figures = _settings.data_dir / "metrics"  # shared with `recap jobs work`
 gc.disable()  # until everything is loaded: nearly nothing of it is garbage
 
 
+def _load_vectors():
+    """Load the vectors of words before the application, which then gets the memory that this takes for a moment."""
+    if _settings.embeddings == "wordllama":
+        from search_index.embeddings import WordLlamaEmbedder
+
+        WordLlamaEmbedder().embed(["word"])
+
+
+if preload_app:
+    _load_vectors()
+
+
 def on_starting(server):
     """Refuse an address that is taken, once and in a sentence; delete the counts of an earlier run."""
     inherited = "LISTEN_FDS" in os.environ or "GUNICORN_FD" in os.environ
@@ -88,6 +100,8 @@ def when_ready(server):
 def post_fork(server, worker):
     """Collect no garbage in a worker before it has loaded everything."""
     gc.disable()
+    if not preload_app:
+        _load_vectors()
 
 
 def post_worker_init(worker):
