@@ -202,7 +202,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     prepared = engine.index.prepare(replace(query, about=triggers.role_meant(query.text)), scope.owner_key)
     # All messages are analysed, since what is left out would not be told; more may be stored since the prompt was made.
     generation = engine.index.generation(scope.owner_key)
-    scope = replace(scope, generation=generation, flags=SearchFlags(), analysed_max=None)
+    scope = replace(scope, generation=generation, unindexed=None, flags=SearchFlags(), analysed_max=None)
     findings = Findings(SearchPlan("asked", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:

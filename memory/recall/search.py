@@ -84,14 +84,12 @@ class SearchFlags(NamedTuple):
     """Kinds of rows that an owner may have; a kind that is False is not searched.
 
     corrected: facts in whose place others were put.
-    unindexed: messages that the index does not have; None: not read yet.
     """
 
     links: bool = True
     unhelpful: bool = True
     summaries: bool = True
     corrected: bool = True
-    unindexed: Unindexed | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class SearchScope:
     """Messages that a turn may search: the owner's, or with RECALL_SCOPE=session only those of its session.
 
     generation: of the owner's index, read before the transaction begins, so that no message is missed. None: without
-    the index.
+    the index. unindexed: the messages that this generation does not have; None: not read yet.
     flags: which kinds of rows there may be.
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
     visible_texts: of the messages that the prompt shows before the new one, the newest last.
@@ -110,6 +108,7 @@ class SearchScope:
     owner_id: int
     owner_key: str
     generation: str | None
+    unindexed: Unindexed | None = None
     flags: SearchFlags = SearchFlags()
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
@@ -182,7 +181,7 @@ def find_matches(
     may_fit: returns whether any of the hits may be shown. If not, nothing is loaded and there are no hits.
     """
     owner_id, owner_key, generation = scope.owner_id, scope.owner_key, scope.generation or NO_INDEX
-    unindexed, index_lost = scope.flags.unindexed or find_unindexed(tx, owner_id, generation)
+    unindexed, index_lost = scope.unindexed or find_unindexed(tx, owner_id, generation)
     if scope.flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))

@@ -139,6 +139,7 @@ def read_session(
             owner_id=session.owner_id,
             owner_key=session.index_key,
             generation=generation,
+            unindexed=prefix.unindexed,
             flags=prefix.flags,
             session_row_id=session.id or None,
             exclude=frozenset([*unshown, *(message.id for message in (*kept, *new))]),

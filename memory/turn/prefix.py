@@ -28,7 +28,7 @@ from memory.knowledge.profile import ProfileBlock
 from memory.prompts.prompts import SYSTEM_TEXT
 from memory.quoting import block, facts_block, summary_block
 from memory.recall import unhelpful
-from memory.recall.indexing import UNINDEXED, to_unindexed
+from memory.recall.indexing import UNINDEXED, Unindexed, to_unindexed
 from memory.recall.search import SearchFlags
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
@@ -107,7 +107,8 @@ class Prefix(NamedTuple):
     earlier turn has chosen.
     profile, overview, texts: the documents that it shows. type: of the conversation, with its `settings`.
     summary_state: state of the stored summary, as `MemoryReport.state`. is_failing: its update fails.
-    flags: which kinds of rows the owner may have. has_examples: the owner or the tenant has some.
+    unindexed: messages that the owner's index does not have. flags: which kinds of rows the owner may have.
+    has_examples: the owner or the tenant has some.
     has_unshown: the session has hidden or refused messages.
     """
 
@@ -124,6 +125,7 @@ class Prefix(NamedTuple):
     settings: Settings
     summary_state: str
     is_failing: bool
+    unindexed: Unindexed
     flags: SearchFlags
     has_examples: bool
     has_unshown: bool
@@ -205,7 +207,8 @@ def read_prefix(
         settings=of_type.settings,
         summary_state=summary_state(session, first.state),
         is_failing=first.error is not None,
-        flags=SearchFlags(first.links, first.unhelpful, first.summaries, first.corrected, to_unindexed(tx, first)),
+        unindexed=to_unindexed(tx, first),
+        flags=SearchFlags(first.links, first.unhelpful, first.summaries, first.corrected),
         has_examples=first.examples,
         has_unshown=first.unshown,
     )
