@@ -5,7 +5,7 @@ that is made and lost with an owner's index: the rows note it for each message t
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import Connection
 
@@ -58,17 +58,13 @@ class UnindexedMessages(NamedTuple):
 
     deleted_ids: replaced, erased or refused messages, which the index may still have, and no search may find.
     load: reads messages by their ids; a search calls it for messages that were not analysed before.
+    is_lost: another generation had some of them, and no job is there to index them again.
     """
 
     ids: Sequence[int] = ()
     deleted_ids: Sequence[int] = ()
     load: Callable[[Sequence[int]], Sequence[SearchableText]] = lambda ids: ()
-
-    @classmethod
-    def of(cls, texts: Sequence[SearchableText], deleted_ids: Sequence[int] = ()) -> Self:
-        """Return these messages, which need no loading."""
-        by_id = {text.message_id: text for text in texts}
-        return cls(list(by_id), deleted_ids, lambda ids: [by_id[message_id] for message_id in ids])
+    is_lost: bool = False
 
 
 class IndexStore(Protocol):

@@ -38,9 +38,14 @@ def search(index, rows, query, owner="ana"):
     """A search as `memory.recall` does it."""
     query, generation = index.prepare(query), index.generation(owner)
     try:
-        return index.search(owner, query, generation, UnindexedMessages.of(rows.waiting(generation)))
+        return index.search(owner, query, generation, unindexed(rows.waiting(generation)))
     except IndexLost:
-        return index.search(owner, query, NO_INDEX, UnindexedMessages.of(rows.waiting(NO_INDEX)))
+        return index.search(owner, query, NO_INDEX, unindexed(rows.waiting(NO_INDEX)))
+
+
+def unindexed(texts):
+    by_id = {text.message_id: text for text in texts}
+    return UnindexedMessages(list(by_id), (), lambda ids: [by_id[message_id] for message_id in ids])
 
 
 def found(index, rows, text, owner="ana", **narrowed):

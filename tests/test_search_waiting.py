@@ -127,7 +127,8 @@ from search_index.caches import sizes
 from sqlalchemy import create_engine
 index = SearchIndex(create_engine(sys.argv[1]) if "://" in sys.argv[1] else Path(sys.argv[1]))
 waits = [SearchableText(2, 1, "user", datetime(2026, 1, 1), "the secret is a tiger")]
-hits = index.search("ana", index.prepare(Query("secret")), index.generation("ana"), UnindexedMessages.of(waits))
+unindexed = UnindexedMessages([2], (), lambda _: waits)
+hits = index.search("ana", index.prepare(Query("secret")), index.generation("ana"), unindexed)
 print(*(hit.message_id for hit in hits), sum(sizes()) > 5, flush=True)
 sys.stdin.readline()
 index.generation("anybody")

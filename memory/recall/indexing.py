@@ -8,7 +8,7 @@ removed it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
     Connection,
@@ -78,14 +78,7 @@ UNINDEXED = select(
 """Selects what a `generation` of an `owner`'s index does not have, as one row for `to_unindexed`."""
 
 
-class Unindexed(NamedTuple):
-    """Messages that an index does not have; and whether the index was lost, and must be made again."""
-
-    messages: UnindexedMessages
-    index_lost: bool
-
-
-def find_unindexed(tx: Connection, owner_id: int, generation: str) -> Unindexed:
+def find_unindexed(tx: Connection, owner_id: int, generation: str) -> UnindexedMessages:
     """Find the messages that this generation of the owner's index does not have.
 
     Read the generation before, and search the index after: a message that is indexed in between is then seen twice, and
@@ -94,18 +87,15 @@ def find_unindexed(tx: Connection, owner_id: int, generation: str) -> Unindexed:
     return to_unindexed(tx, tx.execute(UNINDEXED, {"owner": owner_id, "generation": generation}).one())
 
 
-def to_unindexed(tx: Connection, row: Any) -> Unindexed:
-    """Read a row of UNINDEXED; the texts of its messages are loaded in `tx` when a search needs them.
-
-    The index was lost if another generation had some of the messages, and no job is there to index them again.
-    """
+def to_unindexed(tx: Connection, row: Any) -> UnindexedMessages:
+    """Read a row of UNINDEXED; the texts of its messages are loaded in `tx` when a search needs them."""
 
     def load(ids: Sequence[int]) -> list[SearchableText]:
         pieces = (ids[at : at + LOADED] for at in range(0, len(ids), LOADED))
         return [SearchableText(*row) for piece in pieces for row in tx.execute(_SEARCHABLE, {"ids": piece})]
 
     ids, deleted_ids = (list(map(int, joined.split(","))) if joined else [] for joined in (row.unindexed, row.deleted))
-    return Unindexed(UnindexedMessages(ids, deleted_ids, load), bool(row.was_indexed and not row.has_index_job))
+    return UnindexedMessages(ids, deleted_ids, load, is_lost=bool(row.was_indexed and not row.has_index_job))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from memory.knowledge.supersession import Corrections, find_corrections
 from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import LocatedMessage, load_windows, messages_of, windows
-from memory.recall.indexing import Unindexed, find_unindexed
+from memory.recall.indexing import find_unindexed
 from memory.recall.times import time_ranges
 from models import FactRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
@@ -32,7 +32,16 @@ from models.jobs import JobRequest
 from models.messages import PASSAGE, Message
 from models.owners import Caller
 from models.sections import Sections
-from search_index import NO_INDEX, Hit, IndexLost, PreparedQuery, Query, SearchableText, SearchIndex
+from search_index import (
+    NO_INDEX,
+    Hit,
+    IndexLost,
+    PreparedQuery,
+    Query,
+    SearchableText,
+    SearchIndex,
+    UnindexedMessages,
+)
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +117,7 @@ class SearchScope:
     owner_id: int
     owner_key: str
     generation: str | None
-    unindexed: Unindexed | None = None
+    unindexed: UnindexedMessages | None = None
     flags: SearchFlags = SearchFlags()
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
@@ -181,7 +190,8 @@ def find_matches(
     may_fit: returns whether any of the hits may be shown. If not, nothing is loaded and there are no hits.
     """
     owner_id, owner_key, generation = scope.owner_id, scope.owner_key, scope.generation or NO_INDEX
-    unindexed, index_lost = scope.unindexed or find_unindexed(tx, owner_id, generation)
+    unindexed = scope.unindexed or find_unindexed(tx, owner_id, generation)
+    index_lost = unindexed.is_lost
     if scope.flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
@@ -190,8 +200,8 @@ def find_matches(
         hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
     except IndexLost:
         index_lost = True
-        unindexed, _ = find_unindexed(tx, owner_id, NO_INDEX)
-        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
+        waiting = find_unindexed(tx, owner_id, NO_INDEX)
+        unindexed, left_out = index.analysable(owner_key, waiting, scope.analysed_max)
         hits = index.search(owner_key, prepared, NO_INDEX, unindexed)
     if not may_fit(hits):
         return Matches((), {}, index_lost, left_out)
