@@ -321,6 +321,27 @@ def test_what_else_a_forgotten_fact_says_stays_known(model_app, model_server, re
     assert find(talk.client, "rent 900", **ADA) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "asked", "is_forgotten"),
+    [
+        ("My PIN is 4711.", "Forget that my PIN is 4711.", True),
+        ("Meine PIN ist 4711.", "Vergiss, dass meine PIN 4711 ist.", True),
+        ("Ma voisine Olga boit trop.", "Oublie que ma voisine Olga boit trop.", True),
+        ("Моя соседка Ольга пьёт.", "Забудь, что моя соседка Ольга пьёт.", True),
+        ("Is 4711 a good PIN?", "Forget the number 4711.", False),
+        ("My blue Volvo is a nice car.", "Forget the blue car.", False),
+        ("My boss Remo is nice to me.", "Forget that my boss Remo is mean.", False),
+    ],
+)
+def test_what_is_no_known_fact_is_forgotten_with_the_messages_that_say_it(
+    model_app, model_server, line, asked, is_forgotten
+):
+    talk = Talk(model_app, model_server, user="ada")
+    talk.hear(line, reply=digest_of())
+    talk.hear(asked, reply=digest_of())
+    assert (line not in [hit["content"] for hit in find(talk.client, line, **ADA)]) is is_forgotten
+
+
 def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I live in Oslo.")

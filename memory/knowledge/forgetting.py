@@ -31,7 +31,7 @@ from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import summarised_without
-from memory.sessions.memory_requests import exchanges, find_repeating, keep_out
+from memory.sessions.memory_requests import exchanges, find_repeating, find_saying, keep_out
 from memory.sessions.refused_messages import mark_refused
 from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
@@ -107,20 +107,14 @@ def forget_asked(
     _forget_exchanges(engine, tx, {*sources, *repeating, *requests})
 
 
-def forget_said(
-    engine: Engine, tx: Transaction, caller: Caller, owner_id: int, text: str, requests: Collection[int]
-) -> bool:
-    """Forget the messages that say a text which is no known fact; return whether a person's message has it as it is.
+def forget_said(engine: Engine, tx: Transaction, owner_id: int, text: str, requests: Collection[int]) -> bool:
+    """Forget the messages that say a text which is no known fact; return whether a person's message says it.
 
     The requests and the replies go too, and so do all that repeat it. Facts of these messages stay.
     """
-    repeating = find_repeating(tx, owner_id, [(0, text, text)])
-    said = select(MessageRow.content).where(MessageRow.id.in_({*repeating} - {*requests}), MessageRow.role == "user")
-    words = text.casefold()
-    if not any(words in " ".join(content.casefold().split()) for content in tx.scalars(said)):
-        return False
-    _forget_exchanges(engine, tx, {*repeating, *requests})
-    return True
+    saying = find_saying(tx, owner_id, text, requests)
+    _forget_exchanges(engine, tx, {*saying, *requests} if saying else ())
+    return bool(saying)
 
 
 def _forget_exchanges(engine: Engine, tx: Transaction, message_ids: Collection[int]) -> None:

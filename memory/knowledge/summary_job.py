@@ -26,7 +26,7 @@ from memory.knowledge import consolidation, learned_instructions, overview, prof
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope
 from memory.knowledge.fact_writes import add_proposed, schedule_end
-from memory.knowledge.forgetting import forget_asked
+from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
 from memory.knowledge.summaries import insert_version, replace_texts
 from memory.knowledge.summary_update import CUT_OFF, SummaryInput, SummaryUpdate, shortened, update_summary
@@ -34,7 +34,13 @@ from memory.llm.mini_model import BATCH_TOKENS, ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import HAS_PROMPTS, PromptTemplate
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.memory_requests import asks_to_forget, drafts_asked_for, without_kept_out, words_beside_requests
+from memory.sessions.memory_requests import (
+    asks_to_forget,
+    drafts_asked_for,
+    unknown_to_forget,
+    without_kept_out,
+    words_beside_requests,
+)
 from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused
 from memory.sessions.titles import FIRST_MESSAGE, title_after
@@ -282,6 +288,12 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         # This version goes too: it may repeat what the person asks to forget.
         if forgotten := result.forgotten(batch.source, corrected):
             forget_asked(engine, tx, Caller(session.tenant), forgotten, batch.source.requests_to_forget)
+        else:
+            known = [f"{fact.text} {fact.quote}" for fact in batch.source.known_facts]
+            asking = [message for message in batch.source.messages if message.id in batch.source.requests_to_forget]
+            for message in asking:
+                if words := unknown_to_forget(message.content, known):
+                    forget_said(engine, tx, session.owner_id, words, [message.id])
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)
             overview.enqueue_update(engine, tx, owner)

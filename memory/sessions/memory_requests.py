@@ -19,6 +19,7 @@ from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import FactDraft
 from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message, is_kept_out
+from search_index.analysis import ENGLISH
 from search_index.caches import cached
 
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
@@ -51,6 +52,14 @@ def requests_to_forget(text: str) -> list[str]:
             before, rest = sentence[: match.start()], sentence[match.end() :]
             parts += CLAUSE_END.split(rest if any(map(str.isalnum, rest)) else before)
     return parts
+
+
+def unknown_to_forget(text: str, known: Iterable[str]) -> str:
+    """Return the words of a message for the one thing that it asks to forget; "" if a known text says that."""
+    asked = [(words, terms) for words in requests_to_forget(own_words(text)) if (terms := content_terms(words))]
+    if len(asked) != 1 or any(states(content_terms(fact), asked[0][1]) for fact in known):
+        return ""
+    return asked[0][0]
 
 
 def words_beside_requests(text: str) -> str:
@@ -116,8 +125,8 @@ class MessageWords:
     content: str
 
     @cached_property
-    def _lowered(self) -> str:
-        return self.content.casefold()
+    def _folded(self) -> str:
+        return ENGLISH.folded(self.content)
 
     @cached_property
     def _figures(self) -> frozenset[str]:
@@ -139,12 +148,13 @@ class MessageWords:
         with_figures = self.has_figures(quote)
         near = [
             (words, least)
-            for words in map(_whole_words, (text, quote))
-            if words
+            for part in (text, quote)
+            if (words := _whole_words(part))
+            and (len(words) > 1 or self.has_figures(part))
             and (with_figures or (self.role != "user" and len(words) >= REPEATED_WORDS_MIN))
             and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[self.role] * len(words)) + 1)))
             # The beginnings of words first: to take a message's terms is slow.
-            and sum(word[:4] in self._lowered for word in words) >= least
+            and sum(word[:4] in self._folded for word in words) >= least
         ]
         return any(shared(words, self._terms) >= least for words, least in near)
 
@@ -166,12 +176,31 @@ def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, st
     ]
 
 
+def find_saying(tx: Transaction, owner_id: int, text: str, requests: Collection[int]) -> list[int]:
+    """Return the ids of an owner's messages that repeat a text; none if no person's message beside requests says it.
+
+    Such a message has the text as it is, or a clause with its content words: languages order them otherwise after
+    "forget that".
+    """
+    repeating = find_repeating(tx, owner_id, [(0, text, text)])
+    said = select(MessageRow.content).where(MessageRow.id.in_({*repeating} - {*requests}), MessageRow.role == "user")
+    words, terms = one_line(text).casefold(), content_terms(text)
+    is_said = any(
+        words in one_line(content).casefold() or terms in map(content_terms, CLAUSE_END.split(content))
+        for content in tx.scalars(said)
+    )
+    return repeating if is_said else []
+
+
 @cached(2_048)
 def _whole_words(text: str) -> frozenset[str]:
-    """Return the content words of a text, without the parts of compounds; none if there are too few to know it by."""
+    """Return the content words of a text, without the parts of compounds; none if there are too few to know it by.
+
+    One is enough beside a figure, which whoever repeats the text says too.
+    """
     terms = content_terms(text)
     words = frozenset(term for term in terms if not any(term != other and term in other for other in terms))
-    return words if len(words) > 1 else frozenset()
+    return words if len(words) > 1 or _FIGURE.search(text) else frozenset()
 
 
 def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> None:

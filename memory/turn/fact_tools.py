@@ -214,7 +214,7 @@ class FactTools:
         except ToolError:
             words = content_terms(arguments.fact)
             is_named = any(terms and states(words, terms) for terms in map(content_terms, requests))
-            if is_named and forget_said(self._engine, tx, caller, row.owner_id, one_line(arguments.fact), [source.id]):
+            if is_named and forget_said(self._engine, tx, row.owner_id, arguments.fact, [source.id]):
                 return None, FORGOTTEN
             raise
         if fact not in self._named(known, requests):
