@@ -462,6 +462,7 @@ NOTES = {  # how a conversation goes on after that
     "pi": "The conversation history before this point was compacted into the following summary:",
     "Qwen Code": "<state_snapshot>\n    <overall_goal>Know the cat.</overall_goal>\n</state_snapshot>",
     "Copilot": "The conversation history has been summarized to free up context.",
+    "LibreChat": "<summary>\nThe cat is grey.\n</summary>\n\nThis is your own checkpoint.",
 }
 
 

@@ -178,6 +178,20 @@ def test_the_steps_of_an_agent_that_works_in_one_message_are_one_turn(client, mo
     assert post(client, [user(step)], None, user="bob").headers["X-Memory-Session-Id"] != session
 
 
+def test_a_programs_prompt_around_a_question_leaves_its_answer_alone(client, model_server):
+    """A program that picks its tools asks the model apart, with the words that the chat has been asked already."""
+    model_server.main.queue("It is 21 degrees.", '{"tools": []}', "It is dry, too.")
+    session = session_of(client, [user("Is it warm in Lyon?")])
+    pick = "Pick a tool: weather\n\nUser: Is it warm in Lyon?\nAnswer:"
+    assert session_of(client, [user(pick)]) != session
+    assert session_of(client, talk("Is it warm in Lyon?", "It is 21 degrees.", "And dry?")) == session
+    assert history(client, session) == [
+        *(("user", "Is it warm in Lyon?"), ("assistant", "It is 21 degrees.")),
+        *(("user", "And dry?"), ("assistant", "It is dry, too.")),
+    ]
+    assert history(client, session, branch=1) == []
+
+
 def test_a_group_of_characters_is_one_session(client):
     """SillyTavern asks for each character's words, and sends them again with the character's name before them."""
     cards, last = (

@@ -383,6 +383,70 @@ TITLES = {
         user('User message: "Tell me of tea."'),
     ],
     "Chatbox": [user("Based on the chat history, give this conversation a name.\nKeep it short.\n```\nTea\n```")],
+    "LibreChat, for its memory": [
+        system("Use the `set_memory` tool to save important information about the user."),
+        user("# Current Chat:\n\nHuman: Green tea."),
+    ],
+    "LibreChat, of calls": [
+        user(
+            "You write the one-line header above a group of tool calls an AI agent just made. Output only the line.\n\n"
+            "What it called, and what came back (do not restate these):\n- get_weather({}) → 21 degrees\n\nHeader:"
+        )
+    ],
+    "LibreChat, when it shortens a chat": [
+        *talk("Tell me of tea.", "A drink."),
+        user("Hold on, before you continue I need you to write me a checkpoint of everything so far. Be brief."),
+    ],
+    "LibreChat, when it does so again": [
+        user("<summary>\nTea.\n</summary>"),
+        user("Hold on again, update your checkpoint. Merge the new messages into your existing checkpoint."),
+    ],
+    "LobeChat, a translation": [
+        system(
+            "You are a professional translator. Translate the input text to de-DE.\n\nRules:\n- Output ONLY the "
+            "translated text\n- Preserve technical terms, code identifiers, API keys"
+        ),
+        user("Tell me of tea."),
+    ],
+    "LobeChat, of a language": [
+        system("你是一名精通全世界语言的语言专家，你需要识别用户输入的内容，以国际标准 locale 进行输出"),
+        *talk("{你好}", "zh-CN", "{Tell me of tea.}"),
+    ],
+    "LobeChat, of an emoji": [
+        system("You are an emoji expert who selects the most appropriate emoji to represent concepts."),
+        *talk("I just got a promotion at work", "🎉", "Tell me of tea."),
+    ],
+    "LobeChat, of an agent": [
+        system("你是一名擅长会话标签总结的助理，格式要求如下：\n输入: {文本作为JSON引用字符串} [locale]\n输出: {标签}"),
+        *talk("输入: {你是一名文案大师} [zh-CN]", "起名,写作,创意", "输入: {Tea} [en-US]"),
+    ],
+    "LobeChat, of a group": [
+        user("You are a conversation supervisor for a group chat with multiple AI agents.\n\nGreen tea.")
+    ],
+    "AnythingLLM, for its memory": [
+        system("You are a memory reflector for a personalized AI assistant. You review candidate observations."),
+        user('Candidate observations from the Observer:\n1. "User drinks tea" (confidence: high)'),
+    ],
+    "AnythingLLM, of a document": [
+        user(
+            "You are extracting the key points from a long document that was split into sections. Read the section "
+            "below.\n\nSection: \nTea.\n"
+        )
+    ],
+    "big-AGI, for a diagram": [
+        system("You are an expert AI assistant skilled in creating diagrams."),
+        *talk("Tell me of tea.", "A drink."),
+        user("Analyze the conversation and call draw it to assess diagram relevance and generate PlantUML if so."),
+    ],
+    "big-AGI, of several answers": [
+        system(
+            "You are an expert AI text synthesizer, your task is to analyze the following inputs and generate a single "
+            "response that addresses the core objectives."
+        ),
+        *talk("Tell me of tea.", "A drink."),
+        assistant("A plant."),
+        user("Synthesize the perfect coherent response to my last message."),
+    ],
     "SillyTavern": [
         user("Tell me of tea."),
         assistant("A drink."),
@@ -425,10 +489,70 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("Be brief.", f"Here is my essay.\n\n{'The heron waits. ' * 40}\n\nFind a short title for it."),
         ("You write titles and short blurbs for her stories. Keep the conversation friendly.", "Hello"),
         ("You are a conversational assistant. Generate a concise title for an article when asked.", "Hello there"),
+        ("You are a professional translator. Translate the input text to German.", "I live in Lyon."),
+        ("Be brief.", "Analyze the conversation and call out what I said wrong to my boss."),
+        ("Be brief.", "<summary> is a tag of HTML. What is it for?"),
+        ("Be brief.", "Current chat: my neighbour says that his cat is called Miso."),
     )
     for number, (instruction, words) in enumerate(heard, start=1):
         complete(client, [system(instruction), user(words)], None, user="ada")
         assert len(sessions(client)) == number, words
+
+
+CAT, NOTED = "My cat is called Miso.", "Noted: **Miso** is a cat.\n\n- She purrs."
+
+
+@pytest.mark.parametrize(
+    "quoting",
+    [
+        f"Recent conversations to analyze:\nUser: {CAT}\nAssistant: {NOTED}",
+        f"# Chat\n\nHuman: {CAT}\nAI: Noted: **Miso** is a cat...\nHuman: I live in Lyon.",
+        f'<message author="user">{CAT}</message>\n<message author="assistant">{NOTED}</message>',
+        f"Input:\n{json.dumps([user(CAT), assistant(NOTED)])}",
+        NOTED,
+        f"{{{NOTED}}}",
+    ],
+)
+def test_what_a_program_asks_of_the_last_exchange_of_a_person_is_not_stored(client, model_server, quoting):
+    model_server.main.queue(NOTED)
+    ada = Person(client, None, user="ada")
+    ada.says(CAT)
+    answer = post(client, [system("You look after what is known."), user(quoting)], None, user="ada")
+    assert answer.headers["X-Memory-Recalled"] == "0" and sent(model_server)[-1]["messages"][-1] == user(quoting)
+    assert len(sessions(client)) == 1
+    complete(client, [user(quoting)], None, user="bob")
+    assert len(sessions(client)) == 2, "bob has another exchange, so these are his words"
+    ada.says("I live in Lyon.")
+    assert history(client, session_of(ada)) == ada.said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        CAT,
+        f"I said that {CAT} You said: {NOTED} Is she still three?",
+        f"Please translate: {NOTED}",
+        f"User stories: {CAT} What do you know of her?",
+    ],
+)
+def test_what_a_person_says_of_an_answer_is_theirs(client, model_server, words):
+    model_server.main.queue(NOTED)
+    Person(client, None, user="ada").says(CAT)
+    complete(client, [system("Be kind."), user(words)], None, user="ada")
+    assert len(sessions(client)) == 2
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+def test_context_that_a_program_puts_before_the_words_is_not_stored(client, model_server, role):
+    context = "# Contextual information to assist with the following user request. Do not repeat it.\n\nCode: {}"
+    ada = Person(client, None, user="ada")
+    for number, words in enumerate((CAT, "I live in Lyon.", "I play chess.")):
+        ada.messages.append(user(words))
+        beside = {"role": role, "content": context.format(number)}
+        more = {"tool_call_id": "injected"} if role == "tool" else {}
+        ada.sends([*ada.messages[:-1], {**beside, **more}, ada.messages[-1]])
+        assert f"Code: {number}" in str(sent(model_server)[-1]["messages"])
+    assert [history(client, session["id"]) for session in sessions(client)] == [ada.said]
 
 
 def test_what_a_frontend_found_in_files_goes_to_the_model_and_is_not_the_persons_words(client, model_server):
@@ -439,6 +563,8 @@ def test_what_a_frontend_found_in_files_goes_to_the_model_and_is_not_the_persons
         f"{found}\n\n<user_query>\nWhose cat is it?\n</user_query>",
         "Whose cat is it?\n\n<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->\n<files_info>Oslo</files_info>\n"
         "<!-- END SYSTEM CONTEXT -->",  # LobeChat's
+        "Whose cat is it?\n\n<knowledge_base_qa_info>\nOslo\n<raw_query>Whose?</raw_query>\n</knowledge_base_qa_info>",
+        'Attached document(s):\n```md# "cats.md"\nOslo\n```sh\nls\n```\n\n```\nWhose cat is it?',  # LibreChat's
     )
     for number, content in enumerate((*texts, [{"type": "text", "text": texts[0]}])):
         model_server.main.queue("Hers.")

@@ -2,16 +2,17 @@
 
 Such a request is answered without memory, and nothing of it is stored.  It asks briefly for a title of the
 conversation, has another known form, gives instructions after the assistant's last words, or is a single message that
-quotes the last exchange.
+quotes the last exchange of the session or, where it names none, of one of the person's latest.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory.access.owners import find_session
-from memory.transcripts.matching import LATEST, QUOTED_MIN, active_keys
+from memory.transcripts.matching import QUOTED_MIN, active_keys, latest_sessions, opening
 from memory.transcripts.persons_words import texts_in
+from memory.transcripts.reconcile import MessageKey
 from memory.transcripts.transcript import INSTRUCTING, TranscriptRequest, text_of
 from models import Transaction
 from models.owners import Caller
@@ -42,6 +43,9 @@ _STAND_ALONE = (  # before a search
     re.compile(r"\b(chat history|conversation|follow[ -]?up)\b", re.IGNORECASE),
     re.compile(r"\bstandalone (search )?(question|quer(y|ies))(?![^.:!?]*[?])", re.IGNORECASE),
 )
+QUOTED_LATEST = 8  # stored messages among which the last exchange is looked for
+_LABEL_ENDS = (":", ">", '"', "'")  # what stands before a quoted message: a name, a tag or a field's name
+_MARKS = " {}\"'`"  # in which a quotation may stand
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
     ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
@@ -49,6 +53,10 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("Your task is to reflect the speaker's likely facial expression", "emoji"),
     ("Create a concise, 3-5 word phrase as a header for the following query", ""),
     ("Analyze this conversation and provide:", " User: "),  # of LibreChat
+    ("# Current Chat: Human: ", ""),  # its own memory
+    ("You write the one-line header above a group of tool calls", ""),
+    ("Hold on, before you continue I need you to write me a checkpoint", ""),  # when it shortens a conversation
+    ("Hold on again, update your checkpoint.", ""),
     ("", "predict the three most likely questions that human would ask"),  # of Dify and Flowise
     ("<role> Context Extraction Assistant </role>", "<messages>"),  # of LangChain, for an agent's history
     ("Given the following... please reply with a short summary", "words in length"),  # of Continue
@@ -63,6 +71,21 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("使用四到五个字直接返回这句话的简要主题", ""),
     ("简要总结一下对话内容，用作后续的上下文提示 prompt", ""),
     ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
+    ("Analyze the conversation and call ", " relevance and generate "),  # of big-AGI, for a diagram or a page
+    ("You are an expert AI text synthesizer, your task is to analyze the following inputs", ""),  # several answers
+    ("You are an intelligent agent tasked with analyzing a set of ", "AI-generated responses to the user message"),
+    ("You are a master synthesizer, equipped with specific directions selected by the user", ""),
+    ("You are an advanced analytical tool designed to process and evaluate a set of AI-generated responses", ""),
+    ("You are a memory observer for a personalized AI assistant.", ""),  # of AnythingLLM
+    ("You are a memory reflector for a personalized AI assistant.", ""),
+    ("Provides conversations for observation.", ""),  # which its two agents tell each other
+    ("Provides candidate observations for reflection.", ""),
+    ("You are extracting the key points from a long document that was split into sections.", ""),
+    ("You are a professional translator. Translate the input text to", "- Preserve technical terms"),  # of LobeChat
+    ("你是一名精通全世界语言的语言专家", ""),
+    ("You are an emoji expert who selects the most appropriate emoji", ""),
+    ("你是一名擅长", "输入: {文本作为JSON引用字符串} [locale]"),
+    ("You are a conversation supervisor for a group chat with multiple AI agents.", ""),
 )
 
 
@@ -82,12 +105,29 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
     asked = messages[0].key.words
-    row = find_session(tx, caller, session_id) if session_id is not None else None
-    line = list(active_keys(tx, row, LATEST).values()) if row is not None else []
-    if not line or line[-1].role != "assistant" or len(line[-1].words) < QUOTED_MIN:
+    if session_id is not None:
+        row = find_session(tx, caller, session_id)
+        rows = [row] if row is not None else []
+    else:
+        rows = list(tx.scalars(latest_sessions(caller)).unique()) if caller.owner is not None else []
+    return any(_is_quoted(list(active_keys(tx, row, QUOTED_LATEST).values()), asked) for row in rows)
+
+
+def _is_quoted(line: Sequence[MessageKey], asked: str) -> bool:
+    """Return whether a message has the last question and its answer, each after a label, or is that answer."""
+    answered = max((place for place, key in enumerate(line) if key.role == "assistant"), default=0)
+    question = next((key.text for key in reversed(line[:answered]) if key.role == "user"), "")
+    answer = " ".join(line[answered].text.split()) if question else ""
+    if len(answer) < QUOTED_MIN:
         return False
-    question = next((key.words for key in reversed(line) if key.role == "user"), "")
-    return bool(question) and asked != question and question in asked and line[-1].words in asked
+    if asked.strip(_MARKS) == answer.strip(_MARKS):
+        return True
+    for text in (line[answered].text, question):
+        before, found, _ = asked.rpartition(opening(text))
+        asked = before.rstrip()
+        if not found or not asked.endswith(_LABEL_ENDS):
+            return False
+    return True
 
 
 def _asks_for_title(parameters: Mapping[str, Any]) -> bool:

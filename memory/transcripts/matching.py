@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from memory.access.owners import find_session, visible_to
 from memory.engine import Engine
@@ -26,6 +26,7 @@ from memory.transcripts.transcript import (
     TranscriptMessage,
     TranscriptRequest,
     message_key,
+    text_of,
 )
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
 from models.messages import ListedMessage, Message, MessageDraft
@@ -38,6 +39,7 @@ LATEST = 32  # stored messages that are compared with one that came alone
 OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a person may begin each day with "hi"
 RECENT_MAX = 8  # sessions of a person, the latest used, that are compared with a list that lacks its beginning
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
+QUOTED_MAX = 100  # characters of a message that a program quotes
 
 
 def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey], *, answered: bool = True) -> str | None:
@@ -100,7 +102,8 @@ def find_session_of(
 def _find_begun(tx: Transaction, caller: Caller, client: TranscriptRequest, arrived_at: datetime) -> list[SessionRow]:
     """Find the session that this very request began, if it is sent again, or asks for another answer.
 
-    A program's prompt around the same words is the same request: each step of an agent may have more in it.
+    A program's prompt around the same words is the same request if it has the answer, too: each step of an agent has
+    more in it than the one before.
     """
     sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
     query = sessions.add_columns(TurnRow).join(TurnRow, TurnRow.session_id == SessionRow.id)
@@ -116,7 +119,9 @@ def _find_begun(tx: Transaction, caller: Caller, client: TranscriptRequest, arri
             SessionRow.updated_at > since, SessionRow.message_count == 2, MessageRow.branch == 0
         )
         again = again.where(MessageRow.content == client.conversation.asked).order_by(SessionRow.id.desc()).limit(1)
-        rows += tx.scalars(for_update(tx, again, OwnerRow, SessionRow)).unique()
+        prompt = " ".join(text_of(client.conversation.messages[0].raw).split())
+        found = tx.scalars(for_update(tx, again, OwnerRow, SessionRow)).unique()
+        rows += [row for row in found if all(opening(key.text) in prompt for key in active_keys(tx, row).values())]
     return rows
 
 
@@ -130,16 +135,27 @@ def _find_by_latest_messages(
     """
     answered = max(place for place, key in enumerate(sent, 1) if key.role == "assistant")
     roles = Counter(key.role for key in sent[:answered])
-    sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
-    for row in tx.scalars(sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)).unique().all():
+    for row in tx.scalars(latest_sessions(caller)).unique().all():
         line = list(active_keys(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
         places = reconcile(line, sent).places
         kept = [line[place] for place in places if not line[place].erased and _is_of_turn(line, place)]
         found = Counter(key.role for key in kept if len(key.words) >= QUOTED_MIN or len(kept) > 1)
         if any(2 * found[role] > roles[role] for role in ("user", "assistant")):
-            locked = sessions.where(SessionRow.id == row.id)
+            locked = visible_to(select(SessionRow).join(OwnerRow), caller).where(SessionRow.id == row.id)
             return tx.scalars(for_update(tx, locked, OwnerRow, SessionRow)).unique().one_or_none()
     return None
+
+
+def latest_sessions(caller: Caller) -> Select[Any]:
+    """Return the query of the sessions of a person's that were used last."""
+    sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
+    return sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)
+
+
+def opening(text: str) -> str:
+    """Return how a message begins, as far as a program may quote it: lines may be divided in another way."""
+    first_line = " ".join(text.strip().partition("\n")[0].split())
+    return (first_line if len(first_line) >= QUOTED_MIN else " ".join(text.split()))[:QUOTED_MAX]
 
 
 def _is_of_turn(line: Sequence[MessageKey], place: int) -> bool:

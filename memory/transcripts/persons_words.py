@@ -23,6 +23,7 @@ _BLOCK = re.compile(
 _COMPOUND = re.compile(r"\s*<(?!user_(?:message|query|input)\b)([a-z]+(?:[_-][a-z]+)+)(?: [^<>]*)?>")
 _WORDS = re.compile(r"\s*<(user_(?:message|query|input))\b[^<>]*>\s*(.*?)\s*</\1>\s*", re.DOTALL)
 _FILE = "# AGENTS.md instructions"
+_CONTEXT = "# Contextual information to assist with the following user request."  # in a message of any role
 _SETUP = re.compile(r"This is the [\w -]+\. We are setting up the context for our chat\.")
 _NOTE = re.compile(r"\s*(\[Request interrupted by user[^\]]*\]|Continue from where you left off\.)\s*")
 _ANSWERS = (
@@ -34,10 +35,14 @@ _SUMMARY = (  # how a message begins that stands in the place of what was said b
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted",
     "The conversation history has been summarized",
-    *("<state_snapshot>", "<scratchpad>"),
+    *("<state_snapshot>", "<scratchpad>", "<summary>\n"),
 )
-_FOUND, _FOUND_ENDS = "### Task:\nRespond to the user query using the provided context", "</context>"
-_ADDED, _ADDED_ENDS = "<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"
+_ADDED = (  # how the texts begin and end that frontends put beside the words, from files and the web
+    ("### Task:\nRespond to the user query using the provided context", "</context>"),
+    ("<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"),
+    ("<knowledge_base_qa_info>", "</knowledge_base_qa_info>"),
+    ('Attached document(s):\n```md# "', "\n\n```\n"),
+)
 _LABEL = r"[ \t#*]*(?:<[A-Za-z][\w -]{1,60}>|[A-Za-z][\w ,'-]{0,60}:)"  # of what comes after it in a prompt
 _PERSONS = (
     r"[ \t#*]*(?:\[\[ ## |<)?(?:(?:current|new|user|follow[ -]?up)[ _])?"
@@ -77,15 +82,15 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
 
     is_one_of_several: the message has other texts, too, as an agent adds them.
     """
-    if text.startswith(_FOUND):
-        text = text.rpartition(_FOUND_ENDS)[2].strip() or text
+    for begins, ends in _ADDED:
+        words, _, added = text.partition(begins)
+        _, end, rest = added.rpartition(ends)
+        text = (words + rest).strip() or text if end else text
     while block := _BLOCK.match(text) or (is_one_of_several and _COMPOUND.match(text)):
         _, end, rest = text.partition(f"</{block[1]}>")
         if not end:
             break
         text = rest.lstrip()
-    words, _, added = text.partition(_ADDED)
-    text = (words + added.partition(_ADDED_ENDS)[2]).strip() if added else text
     if wrapped := _WORDS.fullmatch(text):
         text = wrapped[2]
     prompt, _, end = text.strip().rpartition("\n\n")
@@ -120,7 +125,7 @@ def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mappi
     if begin is None:
         pairs = zip((None, *raw), raw, strict=False)
         return [
-            None if place < summary or _begins(message, "assistant", _ANSWERS) else _by_role(before, message)
+            None if place < summary or _is_agents(message) else _by_role(before, message)
             for place, (before, message) in enumerate(pairs)
         ]
     persons: list[Mapping[str, Any] | None] = [None] * (begin + 1)
@@ -131,6 +136,10 @@ def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mappi
         words = _RULES.split(content)[0] if message.get("role") == "user" and isinstance(content, str) else content
         persons.append(None if is_aiders else {**message, "content": words})
     return persons
+
+
+def _is_agents(message: Mapping[str, Any]) -> bool:
+    return _begins(message, "assistant", _ANSWERS) or _begins(message, message.get("role"), _CONTEXT)
 
 
 def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -159,5 +168,5 @@ def texts_in(content: Any) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _begins(message: Mapping[str, Any], role: str, words: str | tuple[str, ...]) -> bool:
+def _begins(message: Mapping[str, Any], role: Any, words: str | tuple[str, ...]) -> bool:
     return message.get("role") == role and any(text.startswith(words) for text in texts_in(message.get("content")))
