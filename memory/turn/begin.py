@@ -134,7 +134,7 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     if request.session_id is not None and not is_special:  # one statement can find the session and take its lease
         with transaction() as tx:
             if (taken := _take_session(tx, engine, request)) is not None:
-                return _begin(tx, engine, taken, arrived_at, window)
+                return _begin_in(tx, engine, taken, arrived_at, window)
     while True:  # in new transactions: the first one may have locked the session, and rows of owners are locked first
         with transaction() as tx:
             begun = _find_and_begin(tx, engine, request, arrived_at, window)
@@ -187,7 +187,7 @@ def _find_and_begin(
             row.opening = request.opening()
     appends = keyed is None and request.replaces is None and not request.is_client
     taken = _take_session(tx, engine, request, row_id=row.id, appends=appends)
-    begun = None if taken is None else _begin(tx, engine, taken, arrived_at, window, keyed)
+    begun = None if taken is None else _begin_in(tx, engine, taken, arrived_at, window, keyed)
     return row if begun is None else begun._replace(is_new_session=is_new)
 
 
@@ -227,7 +227,7 @@ def _take_session(
     return _TakenSession(request, session, Lease(SessionRow, row.id, token), values, title, repeated_id)
 
 
-def _begin(
+def _begin_in(
     tx: Connection,
     engine: Engine,
     taken: _TakenSession,
