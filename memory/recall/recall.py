@@ -62,15 +62,14 @@ class PreparedRecall:
 
     `search_in_snapshot` plans the search, when it knows what the prompt shows beside the message.
 
-    mode: in force. requested_mode: of the request or the settings; mode_reason: why another is in force.
-    budget: the most tokens of all excerpts.
+    mode: in force. mode_reason: why it is not that of the request or the settings. budget: the most tokens of all
+    excerpts.
     """
 
     mode: str
     reading: MessageReading
     budget: int = 0
     query: PreparedQuery | None = None
-    requested_mode: str = ""
     mode_reason: str = ""
 
 
@@ -93,18 +92,6 @@ class Findings(NamedTuple):
     marks: Sequence[UnhelpfulExcerpt] = ()
     others: OtherSessions = OtherSessions()
     corrections: Corrections = Corrections()
-
-    def corrections_of(self, excerpts: Sequence[Excerpt]) -> tuple[Fact, ...]:
-        """Return the facts that hold in place of what these excerpts say."""
-        facts = {
-            fact.id: fact
-            for excerpt in excerpts
-            for fact in self.corrections.of(
-                (message.id for message in excerpt.messages),
-                excerpt.gist.session_row_id if excerpt.gist and excerpt.gist.in_full else None,
-            )
-        }
-        return tuple(facts.values())
 
 
 def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
@@ -191,7 +178,7 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
         reason += f"; {WORDS_ALONE}"
     if findings.matches.left_out:
         reason += f"; {findings.matches.left_out:,} older messages are still being indexed and were not searched"
-    return RecallResult(excerpts, reason=reason, kind=kind, corrections=findings.corrections_of(excerpts))
+    return RecallResult(excerpts, reason=reason, kind=kind, corrections=_corrections_of(excerpts, findings.corrections))
 
 
 def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) -> RecallResult:
@@ -212,7 +199,20 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
         corrections = find_corrections(engine, tx, scope.owner_id, messages_of(findings.matches.window))
     excerpts = _select_excerpts(engine, findings)
-    return RecallResult(excerpts, corrections=findings._replace(corrections=corrections).corrections_of(excerpts))
+    return RecallResult(excerpts, corrections=_corrections_of(excerpts, corrections))
+
+
+def _corrections_of(excerpts: Sequence[Excerpt], corrections: Corrections) -> tuple[Fact, ...]:
+    """Return the facts that hold in place of what these excerpts say."""
+    facts = {
+        fact.id: fact
+        for excerpt in excerpts
+        for fact in corrections.of(
+            (message.id for message in excerpt.messages),
+            excerpt.gist.session_row_id if excerpt.gist and excerpt.gist.in_full else None,
+        )
+    }
+    return tuple(facts.values())
 
 
 def _search(engine: Engine, tx: Connection, findings: Findings, prepared: PreparedQuery) -> Findings:

@@ -203,7 +203,7 @@ def _prepare_recall(engine: Engine, turn: Turn, model: LanguageModel | None, set
     """
     assert turn.session is not None
     request, reason = turn.request, ""
-    mode = requested = request.recall or settings.recall
+    mode = request.recall or settings.recall
     if mode == "tools":
         transcript = request.transcript
         if transcript is not None and not (request.recall and transcript.takes_tools):  # it may mean tools of its own
@@ -221,7 +221,7 @@ def _prepare_recall(engine: Engine, turn: Turn, model: LanguageModel | None, set
         mode="off" if turn.continued_turn is not None else mode,
         budget=settings.recall_tokens,
     )
-    return replace(prepared, requested_mode=requested, mode_reason=reason)
+    return replace(prepared, mode_reason=reason) if reason else prepared
 
 
 def _choose_for_message(
@@ -237,7 +237,7 @@ def _choose_for_message(
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    reading, mode, reason = prepared.reading, prepared.requested_mode, prepared.mode_reason
+    reading, mode, reason = prepared.reading, turn.request.recall or settings.recall, prepared.mode_reason
     if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
