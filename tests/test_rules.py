@@ -142,6 +142,8 @@ def test_whoever_writes_a_fact_is_held_by_the_rules(client):
         ("wine", "Drinks two wines a day", "Wants to win the cup"),
         ("the Johnson merger", "Johnson and the merger: signed on 3 May", "Johnson is the dentist"),
         ("Gehälter", "Das Jahresgehalt von Dana ist hoch", "Er ist alt und hat einen Hund"),
+        ("Gehälter", "Mein gehalt ist hoch", "Das Versprechen wurde gehalten"),
+        ("mes enfants", "Mon enfant a 5 ans", "Le chien joue dans le jardin"),
         ("Krankenakten", "Die Krankenakte liegt bei der Klinik", "Die Akte des Falls liegt im Büro"),
         ("sueldos", "El sueldo de Ana es de 2000 euros", "El suelo de la cocina es de madera"),
         ("zarobki", "Nie mówi o swoich zarobkach", "Ma nowy zegar w kuchni"),

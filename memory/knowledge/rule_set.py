@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.errors import InvalidRequest
-from memory.languages import LANGUAGES, analysis_in, likely_codes
+from memory.languages import LANGUAGES, analysis_in, likely_codes, vocabulary
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
@@ -30,11 +30,12 @@ from models import ItemRow, OwnerRow, Transaction
 from models.facts import FACT_CATEGORIES, Fact
 from models.sections import Sections
 from models.store import OWN
-from search_index.analysis import PAIRED
+from search_index.analysis import ENGLISH, PAIRED
 
 OTHER = "other"  # the category of facts that have none of their own
 READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
 _UNSPACED = re.compile(f"[{PAIRED}]")
+_FUNCTION_WORDS = vocabulary(attrgetter("function_words"))
 
 
 class Decision(NamedTuple):
@@ -152,9 +153,12 @@ class RuleSet:
 
     def _names_topic(self, text: str) -> bool:
         """Return whether a text has all content words of a topic, in any form or as the ends of compounds."""
-        for code in likely_codes(text):
-            words = set(analysis_in(code).terms(text, singles=True))
-            for terms in map(analysis_in(code).words, self.topics):
+        analyses, is_german = list(map(analysis_in, likely_codes(text))), "de" in ENGLISH.likely_languages(text)
+        for named in self.topics:
+            topic = " ".join(word for word in named.split() if word.casefold() not in _FUNCTION_WORDS)
+            read = _nouns_for(topic, text) if is_german else text
+            for analysis in analyses:
+                terms, words = analysis.words(topic), set(analysis.terms(read, singles=True))
                 if terms and all(term in words or f"~{term}" in words for term in terms):
                     return True
         return False
@@ -211,6 +215,18 @@ def fold(text: str) -> str:
     """Return a text without what writing may differ in: capitals, accents, styles and invisible characters."""
     decomposed = unicodedata.normalize("NFKD", normalize(text))
     return "".join(mark for mark in decomposed if not unicodedata.combining(mark)).casefold().strip()
+
+
+def _nouns_for(topic: str, text: str) -> str:
+    """Return a German text without words in small letters that begin no word of a topic: they are no nouns.
+
+    To stem, "gehalten" is a form of "Gehälter". Nothing is left out where the topic, or all of the text, is in small
+    letters.
+    """
+    if text.islower() or any(name[0].islower() for name in re.findall(r"\w{4,}", topic)):
+        return text
+    words, named = re.split(r"([^\W\d_]+)", text), fold(topic)
+    return "".join(word for word in words if not word[:1].islower() or re.search(rf"\b{fold(word)}", named))
 
 
 def _pattern(words: str) -> str:
