@@ -50,47 +50,6 @@ from models.turns import INTERRUPTED
 
 SURE_TO_FIT = 0.25  # of CONTEXT_TOKENS; a larger message is checked before it is stored
 
-_S, _M, _O = SessionRow.__table__, MessageRow.__table__.c, OwnerRow.__table__.c
-_OWNER = [
-    select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery()
-    for name in ("kind", "name", "created_at", "remember")
-]
-_OF_KIND = select(_O.id).where(_O.tenant == bindparam("of_tenant"), _O.kind == bindparam("kind"))
-_OWN = _S.c.owner_id == _OF_KIND.where(_O.name == bindparam("name")).scalar_subquery()
-_OTHER = SessionRow.__table__.alias("other").c
-_ONE_OF_SEVERAL = exists().where(_OTHER.tenant == _S.c.tenant, _OTHER.public_id == _S.c.public_id, _OTHER.id != _S.c.id)
-_REPEATED = (
-    select(_M.id)  # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the message's
-    .where(_M.session_id == literal_column("sessions.id"), *CURRENT, _M.hidden_at.is_(None), _M.role == "user")
-    .where(_M.position == _S.c.message_count - bindparam("new"), _M.content == bindparam("content", type_=Text()))
-    .correlate(_S)
-    .scalar_subquery()
-)
-_TAKE = (
-    update(_S)
-    .where(or_(_S.c.lease_token.is_(None), _S.c.lease_until.is_(None), _S.c.lease_until <= bindparam("now")))
-    .values(
-        lease_token=bindparam("token"),
-        lease_until=bindparam("until"),
-        message_count=_S.c.message_count + bindparam("new"),
-        tokens=_S.c.tokens + bindparam("size"),
-        timezone=func.coalesce(bindparam("zone", type_=_S.c.timezone.type), _S.c.timezone),
-        updated_at=case(
-            (and_(bindparam("new") == 1, _S.c.updated_at < bindparam("now")), bindparam("now")), else_=_S.c.updated_at
-        ),
-    )
-    .returning(*(_S.c[name] for name in STATE_COLUMNS), *_OWNER, _REPEATED, _S.c.title)
-)
-_TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
-_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("session_id"))  # the session that `find_session` would find
-_TAKE_OF_OWNER = _TAKE_BY_NAME.where(_OWN)
-_TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))
-_UNCOUNT = (
-    update(_S)
-    .where(_S.c.id == bindparam("session"))
-    .values(message_count=_S.c.message_count - 1, tokens=_S.c.tokens - bindparam("size"))
-)
-
 
 class _TakenSession(NamedTuple):
     """Session whose lease a turn has taken.
@@ -377,3 +336,47 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
 def _unremembered(request: TurnRequest) -> TurnRequest:
     """Return the request for a turn that reads its session alone, and whose messages no other session recalls."""
     return replace(request, remember=False, recall="off", also=())
+
+
+# -- statements: one takes the session
+
+_S, _M, _O = SessionRow.__table__, MessageRow.__table__.c, OwnerRow.__table__.c
+_OWNER = [
+    select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery()
+    for name in ("kind", "name", "created_at", "remember")
+]
+_OF_KIND = select(_O.id).where(_O.tenant == bindparam("of_tenant"), _O.kind == bindparam("kind"))
+_OWN = _S.c.owner_id == _OF_KIND.where(_O.name == bindparam("name")).scalar_subquery()
+_OTHER = SessionRow.__table__.alias("other").c
+_ONE_OF_SEVERAL = exists().where(_OTHER.tenant == _S.c.tenant, _OTHER.public_id == _S.c.public_id, _OTHER.id != _S.c.id)
+_REPEATED = (
+    select(_M.id)  # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the message's
+    .where(_M.session_id == literal_column("sessions.id"), *CURRENT, _M.hidden_at.is_(None), _M.role == "user")
+    .where(_M.position == _S.c.message_count - bindparam("new"), _M.content == bindparam("content", type_=Text()))
+    .correlate(_S)
+    .scalar_subquery()
+)
+_TAKE = (
+    update(_S)
+    .where(or_(_S.c.lease_token.is_(None), _S.c.lease_until.is_(None), _S.c.lease_until <= bindparam("now")))
+    .values(
+        lease_token=bindparam("token"),
+        lease_until=bindparam("until"),
+        message_count=_S.c.message_count + bindparam("new"),
+        tokens=_S.c.tokens + bindparam("size"),
+        timezone=func.coalesce(bindparam("zone", type_=_S.c.timezone.type), _S.c.timezone),
+        updated_at=case(
+            (and_(bindparam("new") == 1, _S.c.updated_at < bindparam("now")), bindparam("now")), else_=_S.c.updated_at
+        ),
+    )
+    .returning(*(_S.c[name] for name in STATE_COLUMNS), *_OWNER, _REPEATED, _S.c.title)
+)
+_TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
+_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("session_id"))  # the session that `find_session` would find
+_TAKE_OF_OWNER = _TAKE_BY_NAME.where(_OWN)
+_TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))
+_UNCOUNT = (
+    update(_S)
+    .where(_S.c.id == bindparam("session"))
+    .values(message_count=_S.c.message_count - 1, tokens=_S.c.tokens - bindparam("size"))
+)

@@ -52,54 +52,6 @@ SPACE_PROFILE = (
 _INSTRUCTIONS, _PROFILE = join_namespace(instructions.NAMESPACE), join_namespace(profile.NAMESPACE)
 _OVERVIEW, _TYPES = join_namespace(overview.NAMESPACE), conversation_types.STORED_NAMESPACE
 
-_S, _J = SummaryRow.__table__.c, JobRow.__table__.c
-_I, _V = ItemRow.__table__.c, ItemVersionRow.__table__
-_LATER = _V.alias("later")
-_VERSION = (
-    select(func.max(_LATER.c.version))
-    .where(_LATER.c.item_id == _I.id)
-    .where(or_(_LATER.c.created_at <= bindparam("head_at"), _LATER.c.author != MODEL))
-)
-_NAMESPACES = union_all(*(select(literal(name)) for name in (_INSTRUCTIONS, _PROFILE, _OVERVIEW, _TYPES)))
-_DOCUMENTS = (
-    select(_I.id.label("item_id"), _I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
-    .add_columns(_V.c.created_at.label("written_at"))
-    .join(_V, _V.c.item_id == _I.id)
-    .where(_I.owner_id.in_(OWNER_AND_TENANT), _I.namespace.in_(_NAMESPACES))
-    .where(_V.c.version == _VERSION.scalar_subquery())
-    .subquery()
-)
-_OTHER_SUMMARIES = select(SessionRow.id).where(
-    SessionRow.owner_id == bindparam("owner"),
-    SessionRow.id.is_distinct_from(bindparam("session", type_=BigInteger())),
-    SessionRow.summary_version > 0,
-)
-_UNINDEXED = UNINDEXED.subquery()  # one row, however many there are
-_PREFIX = (
-    select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS, _UNINDEXED)
-    .add_columns(
-        exists(select(FactRow.id).where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))).label(
-            "facts"
-        ),
-        select(OwnerRow.facts_revision)
-        .where(OwnerRow.id == bindparam("owner"))
-        .scalar_subquery()
-        .label("facts_revision"),
-        exists(select(FactRow.id).where(*LINKED)).label("links"),
-        exists(examples.OF_BOTH).label("examples"),
-        exists(unhelpful.OF_OWNER).label("unhelpful"),
-        exists(_OTHER_SUMMARIES).label("summaries"),
-        exists(select(FactRow.id).where(*CORRECTED)).label("corrected"),
-        exists(UNSHOWN).label("unshown"),
-    )
-    .select_from(select(literal(1)).subquery())  # at least one row
-    .outerjoin(SummaryRow, and_(_S.session_id == bindparam("session"), _S.version == bindparam("version")))
-    .outerjoin(JobRow, and_(_J.kind == "summary", _J.key == bindparam("key")))
-    .outerjoin(_DOCUMENTS, true())
-    .join(_UNINDEXED, true())
-    .order_by(_DOCUMENTS.c.key, _DOCUMENTS.c.owner_id == bindparam("owner"))  # a person's own after the tenant's
-)
-
 
 class Prefix(NamedTuple):
     """First message of a prompt, and what was read in the same statement.
@@ -235,3 +187,54 @@ def _system_prompt(engine: Engine, turn: Turn, stored: str | None) -> tuple[str,
     if own or request.is_client:
         return own or "", False
     return engine.prompts.system(stored), True
+
+
+# -- statements: one reads all of the prefix but its facts
+
+_S, _J = SummaryRow.__table__.c, JobRow.__table__.c
+_I, _V = ItemRow.__table__.c, ItemVersionRow.__table__
+_LATER = _V.alias("later")
+_VERSION = (
+    select(func.max(_LATER.c.version))
+    .where(_LATER.c.item_id == _I.id)
+    .where(or_(_LATER.c.created_at <= bindparam("head_at"), _LATER.c.author != MODEL))
+)
+_NAMESPACES = union_all(*(select(literal(name)) for name in (_INSTRUCTIONS, _PROFILE, _OVERVIEW, _TYPES)))
+_DOCUMENTS = (
+    select(_I.id.label("item_id"), _I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
+    .add_columns(_V.c.created_at.label("written_at"))
+    .join(_V, _V.c.item_id == _I.id)
+    .where(_I.owner_id.in_(OWNER_AND_TENANT), _I.namespace.in_(_NAMESPACES))
+    .where(_V.c.version == _VERSION.scalar_subquery())
+    .subquery()
+)
+_OTHER_SUMMARIES = select(SessionRow.id).where(
+    SessionRow.owner_id == bindparam("owner"),
+    SessionRow.id.is_distinct_from(bindparam("session", type_=BigInteger())),
+    SessionRow.summary_version > 0,
+)
+_UNINDEXED = UNINDEXED.subquery()  # one row, however many there are
+_PREFIX = (
+    select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS, _UNINDEXED)
+    .add_columns(
+        exists(select(FactRow.id).where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))).label(
+            "facts"
+        ),
+        select(OwnerRow.facts_revision)
+        .where(OwnerRow.id == bindparam("owner"))
+        .scalar_subquery()
+        .label("facts_revision"),
+        exists(select(FactRow.id).where(*LINKED)).label("links"),
+        exists(examples.OF_BOTH).label("examples"),
+        exists(unhelpful.OF_OWNER).label("unhelpful"),
+        exists(_OTHER_SUMMARIES).label("summaries"),
+        exists(select(FactRow.id).where(*CORRECTED)).label("corrected"),
+        exists(UNSHOWN).label("unshown"),
+    )
+    .select_from(select(literal(1)).subquery())  # at least one row
+    .outerjoin(SummaryRow, and_(_S.session_id == bindparam("session"), _S.version == bindparam("version")))
+    .outerjoin(JobRow, and_(_J.kind == "summary", _J.key == bindparam("key")))
+    .outerjoin(_DOCUMENTS, true())
+    .join(_UNINDEXED, true())
+    .order_by(_DOCUMENTS.c.key, _DOCUMENTS.c.owner_id == bindparam("owner"))  # a person's own after the tenant's
+)

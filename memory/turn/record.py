@@ -41,36 +41,6 @@ CLIENT_REFUSED = (
 )
 LARGEST_SHARE = 0.5  # of the model's window; a longer message counts as too long by itself
 
-_S, _M, _J = SessionRow.__table__, MessageRow.__table__, JobRow.__table__.c
-
-
-def _due(kind: str, key: str) -> Any:
-    """Return a subquery for the time at which the session's pending job of this kind is due; NULL after a failed try.
-
-    key: the column of the session whose value is the job's key.
-    """
-    # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the job's.
-    key_of_job = cast(literal_column(f"sessions.{key}"), String)
-    is_its = _J.kind == kind, _J.key == key_of_job, _J.state == "pending", _J.attempts == 0
-    return select(_J.run_at).where(*is_its).scalar_subquery()
-
-
-_DUE = {"index": _due("index", "owner_id"), "summary": _due("summary", "id")}
-_END_TURN = (
-    update(_S)
-    .where(_S.c.id == bindparam("session"), _S.c.lease_token == bindparam("token"))
-    .values(
-        message_count=_S.c.message_count + 1,
-        tokens=_S.c.tokens + bindparam("size"),
-        updated_at=case((_S.c.updated_at < bindparam("now"), bindparam("now")), else_=_S.c.updated_at),
-        opening=func.coalesce(bindparam("fingerprint"), _S.c.opening),
-        lease_token=None,
-        lease_until=None,
-        stop_token=None,
-    )
-    .returning(*(_S.c[name] for name in STATE_COLUMNS), *_DUE.values())
-)
-
 
 @retry_on_conflict
 def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapping[str, Any]) -> int:
@@ -194,3 +164,36 @@ def _refuse(engine: Engine, turn: Turn, ids: Sequence[int], error: ModelError) -
         refuse_messages(tx, ids, error, engine.now())
         engine.sessions.enqueue_follow_ups(tx, row, summarise=False)
         return True
+
+
+# -- statements: one ends the turn in its session
+
+_S, _M, _J = SessionRow.__table__, MessageRow.__table__, JobRow.__table__.c
+
+
+def _due(kind: str, key: str) -> Any:
+    """Return a subquery for the time at which the session's pending job of this kind is due; NULL after a failed try.
+
+    key: the column of the session whose value is the job's key.
+    """
+    # SQLAlchemy writes RETURNING without table names for SQLite: `id` would mean the job's.
+    key_of_job = cast(literal_column(f"sessions.{key}"), String)
+    is_its = _J.kind == kind, _J.key == key_of_job, _J.state == "pending", _J.attempts == 0
+    return select(_J.run_at).where(*is_its).scalar_subquery()
+
+
+_DUE = {"index": _due("index", "owner_id"), "summary": _due("summary", "id")}
+_END_TURN = (
+    update(_S)
+    .where(_S.c.id == bindparam("session"), _S.c.lease_token == bindparam("token"))
+    .values(
+        message_count=_S.c.message_count + 1,
+        tokens=_S.c.tokens + bindparam("size"),
+        updated_at=case((_S.c.updated_at < bindparam("now"), bindparam("now")), else_=_S.c.updated_at),
+        opening=func.coalesce(bindparam("fingerprint"), _S.c.opening),
+        lease_token=None,
+        lease_until=None,
+        stop_token=None,
+    )
+    .returning(*(_S.c[name] for name in STATE_COLUMNS), *_DUE.values())
+)
