@@ -43,6 +43,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # A sentence with the marks that end it.
 _SENTENCES = re.compile(r"[^.!?。！？\n]++[.!?。！？\s]*+|[.!?。！？\s]++")
 _ENTRY_BYTES = 400  # what Python takes for an entry beside its arrays and text
+_COLUMNS_BYTES = 1_200  # and for columns beside what is in their arrays
 
 
 class SearchableText(NamedTuple):
@@ -134,7 +135,8 @@ class Columns:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
+        arrays = (array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
+        return _COLUMNS_BYTES + sum(arrays)
 
 
 @dataclass(frozen=True, eq=False)
