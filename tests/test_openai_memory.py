@@ -509,8 +509,6 @@ CAT, NOTED = "My cat is called Miso.", "Noted: **Miso** is a cat.\n\n- She purrs
         f"# Chat\n\nHuman: {CAT}\nAI: Noted: **Miso** is a cat...\nHuman: I live in Lyon.",
         f'<message author="user">{CAT}</message>\n<message author="assistant">{NOTED}</message>',
         f"Input:\n{json.dumps([user(CAT), assistant(NOTED)])}",
-        NOTED,
-        f"{{{NOTED}}}",
     ],
 )
 def test_what_a_program_asks_of_the_last_exchange_of_a_person_is_not_stored(client, model_server, quoting):
@@ -531,6 +529,9 @@ def test_what_a_program_asks_of_the_last_exchange_of_a_person_is_not_stored(clie
     [
         CAT,
         f"I said that {CAT} You said: {NOTED} Is she still three?",
+        f'Yesterday I wrote: "{CAT}" and you answered: "{NOTED}" What else do you know?',
+        f"My words:\n{CAT}\n\nYour answer:\n{NOTED}\n\nIs that still right?",
+        NOTED,
         f"Please translate: {NOTED}",
         f"User stories: {CAT} What do you know of her?",
     ],

@@ -44,8 +44,12 @@ _STAND_ALONE = (  # before a search
     re.compile(r"\bstandalone (search )?(question|quer(y|ies))(?![^.:!?]*[?])", re.IGNORECASE),
 )
 QUOTED_LATEST = 8  # stored messages among which the last exchange is looked for
-_LABEL_ENDS = (":", ">", '"', "'")  # what stands before a quoted message: a name, a tag or a field's name
-_MARKS = " {}\"'`"  # in which a quotation may stand
+_LABEL = (  # before a quoted message: its role, a tag, or a field of JSON; a person writes "You said:"
+    r"(?:\b(?:user|human|person|customer|assistant|ai|bot|chatbot|model|用户|使用者|助手|助理)\b[\s*\])]{0,4}[:：][\s*]{0,4}"
+    r"|<[^<>]{1,80}>\s?|\"content\": ?\")"
+)
+_LABELS, _ENDS_WITH_LABEL = re.compile(_LABEL, re.IGNORECASE), re.compile(_LABEL + r"\Z", re.IGNORECASE)
+_LABEL_CHARS_MAX = 90
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
     ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),
@@ -105,6 +109,8 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
     asked = messages[0].key.words
+    if len(_LABELS.findall(asked)) < 2:  # a question's and its answer's
+        return False
     if session_id is not None:
         row = find_session(tx, caller, session_id)
         rows = [row] if row is not None else []
@@ -114,18 +120,14 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
 
 
 def _is_quoted(line: Sequence[MessageKey], asked: str) -> bool:
-    """Return whether a message has the last question and its answer, each after a label, or is that answer."""
+    """Return whether a message has the last question and its answer, each after a label."""
     answered = max((place for place, key in enumerate(line) if key.role == "assistant"), default=0)
     question = next((key.text for key in reversed(line[:answered]) if key.role == "user"), "")
-    answer = " ".join(line[answered].text.split()) if question else ""
-    if len(answer) < QUOTED_MIN:
+    if not question or len(" ".join(line[answered].text.split())) < QUOTED_MIN:
         return False
-    if asked.strip(_MARKS) == answer.strip(_MARKS):
-        return True
     for text in (line[answered].text, question):
-        before, found, _ = asked.rpartition(opening(text))
-        asked = before.rstrip()
-        if not found or not asked.endswith(_LABEL_ENDS):
+        asked, found, _ = asked.rpartition(opening(text))
+        if not found or not _ENDS_WITH_LABEL.search(asked[-_LABEL_CHARS_MAX:]):
             return False
     return True
 
