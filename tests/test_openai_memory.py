@@ -427,6 +427,41 @@ TITLES = {
         system("You are a memory reflector for a personalized AI assistant. You review candidate observations."),
         user('Candidate observations from the Observer:\n1. "User drinks tea" (confidence: high)'),
     ],
+    "AnythingLLM, between its agents": [
+        system("Provides conversations for observation."),
+        *talk("Recent conversations to analyze:", "Observations submitted.", "Memories saved."),
+    ],
+    "Khoj, of its tools": [
+        user(
+            "You are Khoj, an extremely smart and helpful search assistant.\n\nExample:\nUser: I play the guitar\n\n"
+            "Chat History:\nUser: Tell me of tea.\n\nQ: Green tea.\nKhoj:"
+        )
+    ],
+    "Khoj, of a page": [
+        system("As a professional analyst, your job is to extract all pertinent information from documents."),
+        user("<target_query>\nTea\n</target_query>\n\n<document>\nTea is green.\n</document>"),
+    ],
+    "mem0": [
+        system("You are a Personal Information Organizer, specialized in accurately storing facts, user memories."),
+        user("Input:\nuser: Green tea."),
+    ],
+    "mem0, of what changes": [user("You are a smart memory manager which controls the memory of a system.\n\nTea")],
+    "Copilot in Obsidian": [
+        system("You maintain a user's long-term personal memory list as concise bullet points."),
+        user("<current_memories>\n- Tea\n</current_memories>\n\n<new_statement>\nGreen\n</new_statement>"),
+    ],
+    "Copilot in Obsidian, of a note": [
+        user("Summarize the following content, preserving:\n- Key concepts and main ideas\n\nContent:\nTea\n\nSummary:")
+    ],
+    "Cherry Studio, a translation": [
+        user(
+            "You are a translation expert. Your only task is to translate text enclosed with <translate_input>.\n\n"
+            "<translate_input>\nTea\n</translate_input>"
+        )
+    ],
+    "Cherry Studio, of a language": [
+        user("Your task is to precisely identify the language used in the user's input text.\n\n<text>\nTea\n</text>")
+    ],
     "AnythingLLM, of a document": [
         user(
             "You are extracting the key points from a long document that was split into sections. Read the section "
@@ -492,6 +527,10 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("You are a professional translator. Translate the input text to German.", "I live in Lyon."),
         ("Be brief.", "Analyze the conversation and call out what I said wrong to my boss."),
         ("Be brief.", "<summary> is a tag of HTML. What is it for?"),
+        ("Be brief.", "Your memory system retrieved the wrong cat: mine is called Miso."),
+        ("Be brief.", "Summarize the following content: my cat is called Miso."),
+        ("You are Khoj, a smart and curious personal assistant.", "My cat is called Miso."),
+        ("You are a memory trainer. Provides exercises on observation.", "My cat is called Miso."),
         ("Be brief.", "Current chat: my neighbour says that his cat is called Miso."),
     )
     for number, (instruction, words) in enumerate(heard, start=1):
@@ -499,6 +538,7 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         assert len(sessions(client)) == number, words
 
 
+ROLES = "user", "assistant", "tool"
 CAT, NOTED = "My cat is called Miso.", "Noted: **Miso** is a cat.\n\n- She purrs."
 
 
@@ -543,9 +583,16 @@ def test_what_a_person_says_of_an_answer_is_theirs(client, model_server, words):
     assert len(sessions(client)) == 2
 
 
-@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
-def test_context_that_a_program_puts_before_the_words_is_not_stored(client, model_server, role):
-    context = "# Contextual information to assist with the following user request. Do not repeat it.\n\nCode: {}"
+@pytest.mark.parametrize(
+    ("role", "context"),
+    [
+        *((role, "# Contextual information to assist with the following user request.") for role in ROLES),
+        ("user", "Use my personal notes and our past conversations to inform your response.\nUser's Notes:"),
+        ("user", "Your memory system retrieved the following memories about me based on our previous conversations."),
+    ],
+)
+def test_context_that_a_program_puts_before_the_words_is_not_stored(client, model_server, role, context):
+    context += "\n\nCode: {}"
     ada = Person(client, None, user="ada")
     for number, words in enumerate((CAT, "I live in Lyon.", "I play chess.")):
         ada.messages.append(user(words))
@@ -566,6 +613,9 @@ def test_what_a_frontend_found_in_files_goes_to_the_model_and_is_not_the_persons
         "<!-- END SYSTEM CONTEXT -->",  # LobeChat's
         "Whose cat is it?\n\n<knowledge_base_qa_info>\nOslo\n<raw_query>Whose?</raw_query>\n</knowledge_base_qa_info>",
         'Attached document(s):\n```md# "cats.md"\nOslo\n```sh\nls\n```\n\n```\nWhose cat is it?',  # LibreChat's
+        "<note_context>\nOslo\n</note_context>\n\n---\n\n[User query]:\n\nWhose cat is it?",  # Copilot's in Obsidian
+        "Please answer the question based on the reference materials\n\n## Citation Rules:\n- Cite.\n\n"
+        "## My question is:\n\nWhose cat is it?\n\n## Reference Materials:\n\nOslo\n\nPlease respond.",
     )
     for number, content in enumerate((*texts, [{"type": "text", "text": texts[0]}])):
         model_server.main.queue("Hers.")

@@ -79,17 +79,22 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("You are an expert AI text synthesizer, your task is to analyze the following inputs", ""),  # several answers
     ("You are an intelligent agent tasked with analyzing a set of ", "AI-generated responses to the user message"),
     ("You are a master synthesizer, equipped with specific directions selected by the user", ""),
-    ("You are an advanced analytical tool designed to process and evaluate a set of AI-generated responses", ""),
-    ("You are a memory observer for a personalized AI assistant.", ""),  # of AnythingLLM
-    ("You are a memory reflector for a personalized AI assistant.", ""),
-    ("Provides conversations for observation.", ""),  # which its two agents tell each other
-    ("Provides candidate observations for reflection.", ""),
+    ("You are a memory ", " for a personalized AI assistant."),  # of AnythingLLM
+    ("Provides ", " observation"),  # which the two agents of its memory tell each other
     ("You are extracting the key points from a long document that was split into sections.", ""),
     ("You are a professional translator. Translate the input text to", "- Preserve technical terms"),  # of LobeChat
     ("你是一名精通全世界语言的语言专家", ""),
     ("You are an emoji expert who selects the most appropriate emoji", ""),
     ("你是一名擅长", "输入: {文本作为JSON引用字符串} [locale]"),
     ("You are a conversation supervisor for a group chat with multiple AI agents.", ""),
+    ("You are a translation expert. Your only task is to translate text enclosed with", ""),  # of Cherry Studio
+    ("Your task is to precisely identify the language used in the user's input text", ""),
+    ("You are Khoj, an ", ""),  # what is no chat begins with "an extremely smart" or "an advanced"
+    ("As a professional analyst, your job is to extract all pertinent information from documents", ""),
+    ("You are a Personal Information Organizer, specialized in accurately storing facts", ""),  # of mem0
+    ("You are a smart memory manager which controls the memory of a system.", ""),
+    ("You maintain a user's long-term personal memory list", ""),  # of Copilot in Obsidian
+    ("Summarize the following content, preserving: - Key concepts and main ideas", ""),
 )
 
 

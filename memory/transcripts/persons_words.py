@@ -23,7 +23,12 @@ _BLOCK = re.compile(
 _COMPOUND = re.compile(r"\s*<(?!user_(?:message|query|input)\b)([a-z]+(?:[_-][a-z]+)+)(?: [^<>]*)?>")
 _WORDS = re.compile(r"\s*<(user_(?:message|query|input))\b[^<>]*>\s*(.*?)\s*</\1>\s*", re.DOTALL)
 _FILE = "# AGENTS.md instructions"
-_CONTEXT = "# Contextual information to assist with the following user request."  # in a message of any role
+_CONTEXT = (  # how a message of its own begins that a program puts before the words, in whatever role
+    "# Contextual information to assist with the following user request.",
+    "Use my personal notes and our past conversations to inform your response.",
+    "Use this up-to-date information from the internet to inform your response.",
+    "Your memory system retrieved the following memories about me based on our previous conversations.",
+)
 _SETUP = re.compile(r"This is the [\w -]+\. We are setting up the context for our chat\.")
 _NOTE = re.compile(r"\s*(\[Request interrupted by user[^\]]*\]|Continue from where you left off\.)\s*")
 _ANSWERS = (
@@ -42,15 +47,17 @@ _ADDED = (  # how the texts begin and end that frontends put beside the words, f
     ("<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"),
     ("<knowledge_base_qa_info>", "</knowledge_base_qa_info>"),
     ('Attached document(s):\n```md# "', "\n\n```\n"),
+    ("", "\n---\n\n[User query]:\n\n"),
 )
 _LABEL = r"[ \t#*]*(?:<[A-Za-z][\w -]{1,60}>|[A-Za-z][\w ,'-]{0,60}:)"  # of what comes after it in a prompt
 _PERSONS = (
-    r"[ \t#*]*(?:\[\[ ## |<)?(?:(?:current|new|user|follow[ -]?up)[ _])?"
-    r"(?:task|question|query|request|input|instruction|message|human|user)(?: ## \]\]|>|:)"
+    r"[ \t#*]*(?:\[\[ ## |<)?(?:(?:current|new|user|my|follow[ -]?up)[ _])?"
+    r"(?:task|question|query|request|input|instruction|message|human|user)(?: ## \]\]|>|(?: is)?:)"
 )
 _FILLED_IN = re.compile(  # how such a prompt begins
     r"\[\[ ## |(?:Current|New) [Tt]ask:|Observation:[\s\S]*\nNew task:"
-    r"|(?:Answer|Use|Using|Given|Based on)\b(?=.*\b(?:question|query)\b).*\b(?:context|documents|information)\b"
+    r"|(?:Please answer|Answer|Use|Using|Given|Based on)\b"
+    r"(?=.*\b(?:question|query)\b).*\b(?:context|documents|information|reference materials)\b"
 )
 _GOES_ON = re.compile(_LABEL)
 _FIELD = re.compile(
@@ -83,7 +90,7 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
     is_one_of_several: the message has other texts, too, as an agent adds them.
     """
     for begins, ends in _ADDED:
-        words, _, added = text.partition(begins)
+        words, _, added = text.partition(begins) if begins else ("", "", text)
         _, end, rest = added.rpartition(ends)
         text = (words + rest).strip() or text if end else text
     while block := _BLOCK.match(text) or (is_one_of_several and _COMPOUND.match(text)):
