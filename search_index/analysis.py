@@ -242,11 +242,12 @@ class Analysis:
         """Return the distinct terms to look for, in the order of the text."""
         return list(dict.fromkeys(self.terms(text)))
 
-    def _likely_languages(self, text: str) -> Sequence[str]:
+    def _likely_languages(self, text: str, least: int = FOREIGN_WORDS) -> Sequence[str]:
         """Return the languages that a text may be in: this one, unless it has more of others' function words.
 
-        One such word of another language may be a word of this one.  A script tells more than words; of one whose
-        languages are not known here, or not told apart, there are none.
+        One such word of another language may be a word of this one, unless `least` is 1: then a text without any may be
+        in each language that has idle words.  A script tells more than words; of one whose languages are not known
+        here, or not told apart, there are none.
         """
         words = _written(self.folded(text).replace("'", " "))
         counts = Counter([code for word in words if word in self._foreign for code in self._foreign[word]])
@@ -257,7 +258,9 @@ class Analysis:
             most = max((counts[code] for code in known), default=0)
             return [self.language] if self.language in known else [code for code in known if counts[code] == most]
         most, own = max(counts.values(), default=0), sum(map(self._stop_words.__contains__, words))
-        if most < FOREIGN_WORDS or most <= own:
+        if least == 1 and not (most or own):
+            return list(self._idle_words)
+        if most < least or most <= own:
             return [self.language]
         return [code for code, count in counts.items() if count == most]
 

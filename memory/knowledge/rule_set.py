@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.errors import InvalidRequest
-from memory.languages import LANGUAGES, analysis_in, likely_codes, vocabulary
+from memory.languages import LANGUAGES, analysis_in, vocabulary
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
@@ -30,11 +30,12 @@ from models import ItemRow, OwnerRow, Transaction
 from models.facts import FACT_CATEGORIES, Fact
 from models.sections import Sections
 from models.store import OWN
-from search_index.analysis import ENGLISH, PAIRED
+from search_index.analysis import PAIRED
 
 OTHER = "other"  # the category of facts that have none of their own
 READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
 _UNSPACED = re.compile(f"[{PAIRED}]")
+_ENGLISH = analysis_in("en")
 _FUNCTION_WORDS = vocabulary(attrgetter("function_words"))
 
 
@@ -153,7 +154,8 @@ class RuleSet:
 
     def _names_topic(self, text: str) -> bool:
         """Return whether a text has all content words of a topic, in any form or as the ends of compounds."""
-        analyses, is_german = list(map(analysis_in, likely_codes(text))), "de" in ENGLISH.likely_languages(text)
+        is_german = "de" in _ENGLISH.likely_languages(text)
+        analyses = list(map(analysis_in, _ENGLISH.likely_languages(text, 1)))
         for named in self.topics:
             topic = " ".join(word for word in named.split() if word.casefold() not in _FUNCTION_WORDS)
             read = _nouns_for(topic, text) if is_german else text

@@ -101,18 +101,6 @@ def analysis_in(code: str) -> Analysis:
     return Analysis(code, stop_words, _FUNCTION_WORDS, _PARTICLES)
 
 
-def likely_codes(text: str) -> list[str]:
-    """Return the codes of the spaced languages in which a text may be: those that have most of its words in any text.
-
-    It is English if English is among them; a text without such a word may be in any of them.
-    """
-    words = re.findall(r"[^\W\d_]+", text.casefold())
-    counts = {code: sum(map(listed.__contains__, words)) for code, listed in _FUNCTION_WORDS.items() if listed}
-    most = max(counts.values())
-    likely = [code for code, count in counts.items() if count == most]
-    return ["en"] if most and "en" in likely else likely
-
-
 def content_terms(text: str) -> frozenset[str]:
     """Return the terms of the words in a text that no language here leaves out of searches."""
     words = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
