@@ -137,10 +137,11 @@ class FactTools:
         self._engine, self._turn = engine, turn
         self._messages = [message for message in shown if message.role == "user" and message.remembered]
         self.written: tuple[WrittenFact, ...] = ()
+        self._writes = 0
 
     def run(self, arguments: FactArguments) -> str:
         """Run a call; return the tool's answer.  Raises ToolError."""
-        if len(self.written) >= WRITES_MAX:
+        if self._writes >= WRITES_MAX:
             raise ToolError(f"a turn writes at most {WRITES_MAX} times; the person may ask again.")
         newest = self._messages[-1:]
         source = self._source(arguments.quote, newest if isinstance(arguments, _Forget) else self._messages)
@@ -149,6 +150,7 @@ class FactTools:
         except (RecapError, SQLAlchemyError) as error:
             log.error("a tool could not write: %s", type(error).__name__)
             raise ToolError("the memory can't be written now; nothing was changed.") from None
+        self._writes += 1
         self.written += (written,) if written is not None else ()
         return answer
 

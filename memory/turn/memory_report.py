@@ -129,6 +129,11 @@ class MemoryReport:
     written: tuple[WrittenFact, ...] = ()
     others: tuple[OtherMemory, ...] = ()
 
+    @property
+    def has_forgotten(self) -> bool:
+        """Return whether the model's tool `forget` forgot something, be it a fact or messages alone."""
+        return any(call.name == "forget" and call.error is None for call in self.calls)
+
     def with_found(self, owner_id: int, found: Iterable[OtherMemory]) -> Self:
         """Return the report with the facts that searches found, each once. owner_id: of the session."""
         own, others = OtherMemory(owner_id, None, self.facts), {other.owner_id: other for other in self.others}

@@ -55,8 +55,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
     text = finished.reply if request.transcript is None else request.transcript.conversation.whole(finished.reply)
     draft = MessageDraft("assistant", text, extra=extra)
     draft = draft if request.remember else draft.unremembered()
-    forgets = any(fact.action == "forget" for fact in finished.started.memory.written)
-    if forgets or turn.keeps_out:
+    if finished.started.memory.has_forgotten or turn.keeps_out:
         draft = draft.kept_out()
     values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
