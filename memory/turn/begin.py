@@ -68,8 +68,7 @@ class _TakenSession(NamedTuple):
 
     def turn(self, *new_messages: Message, **more: Any) -> Turn:
         """Return the turn on these messages."""
-        turn = Turn(self.request, self.session, self.session.public_id, new_messages, lease=self.lease)
-        return turn._replace(**more)
+        return Turn(self.request, self.session, new_messages, lease=self.lease)._replace(**more)
 
 
 @retry_on_conflict
@@ -318,8 +317,8 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
     drafts = (*request.history, request.draft)
     read = get_session if request.block_tokens is None else find_session
     with engine.database.read() as tx:
-        stored = read(tx, request.caller, request.session_id) if request.session_id is not None else None
-        row = stored or engine.sessions.unstored(tx, request.caller)
+        row = read(tx, request.caller, request.session_id) if request.session_id is not None else None
+        row = row or engine.sessions.unstored(tx, request.caller)
         session = SessionState.of(row)
         if not (request.remember and row.is_remembered):
             request = _unremembered(request)
@@ -329,8 +328,7 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         message_of(0, session.public_id, {**message_values(draft, now), "position": position})
         for position, draft in enumerate(drafts, session.message_count + 1)
     )
-    session_id = session.public_id if stored is not None else None
-    return Turn(request, session, session_id, (message,), history=tuple(history))
+    return Turn(request, session, (message,), history=tuple(history))
 
 
 def _unremembered(request: TurnRequest) -> TurnRequest:

@@ -64,7 +64,6 @@ def count_turn(
     level = logging.WARNING if outcome == "failed" else logging.INFO
     if outcome != "refused" and log.isEnabledFor(level):
         session_id = turn.session_id if finished is None else finished.started.session_id
-        session_id = session_id or request.session_id
         session = logs.Pseudonym("session", request.caller.tenant, session_id) if session_id is not None else None
         reported |= {f"{phase}_ms": round(seconds * 1000, 1) for phase, seconds in watch.seconds.items()}
         log.log(level, "turn", extra=logs.fields(api=api, outcome=outcome, session=session, **reported))

@@ -115,7 +115,7 @@ class TurnRequest:
 class Turn(NamedTuple):
     """Turn that has begun, with the state of its session at that time.
 
-    session: None if the turn bypasses memory. session_id: None if the caller has no session.
+    session: None if the turn uses and stores no memory, or has an `earlier_answer`.
     new_messages: the message to answer; in a client's conversation followed by calls of tools and their results.
     history: the earlier messages of a temporary turn, which are not stored.
     as_sent: messages as the client sent them, by id. continued_turn: the earlier turn whose calls of tools this one
@@ -127,7 +127,6 @@ class Turn(NamedTuple):
 
     request: TurnRequest
     session: SessionState | None = None
-    session_id: str | None = None
     new_messages: tuple[Message, ...] = ()
     history: tuple[Message, ...] = ()
     as_sent: Mapping[int, TranscriptMessage] = {}
@@ -138,6 +137,11 @@ class Turn(NamedTuple):
     is_new_session: bool = False
     earlier_answer: "TurnFinished | None" = None
 
+    @property
+    def session_id(self) -> str | None:
+        """Return the id of the session, or the one that the request of a turn that stores nothing names."""
+        return self.request.session_id if self.session is None or self.lease is None else self.session.public_id
+
     def zone(self, settings: Settings) -> tzinfo:
         """Return the zone in which the person's days begin: of the request, the session, or the settings."""
         return self.request.timezone or settings.zone(self.session.timezone if self.session is not None else None)
@@ -146,11 +150,6 @@ class Turn(NamedTuple):
     def keeps_out(self) -> bool:
         """Return whether the person asked not to remember one of the new messages."""
         return any(is_kept_out(message.extra) for message in self.new_messages)
-
-    @property
-    def bypasses_memory(self) -> bool:
-        """Return whether it uses and stores no memory, or has an `earlier_answer`."""
-        return self.session is None
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         begun, problem = fail_open(request, lambda: begin_turn(engine, request, model.window))
         if begun is None:  # it bypasses memory, which failed as `problem` says, or has no use for it
             engine.budgets.check_caller(request.caller, request.session_id)
-        turn = begun or Turn(request, session_id=request.session_id)
+        turn = begun or turn
         if turn.earlier_answer is not None:
             finished = turn.earlier_answer
             yield from replay(request, finished)
@@ -71,7 +71,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         if turn.lease is not None:
             engine.leases.hold(turn.lease, request.cancel.cancel, lambda tx: turns.save_partial(tx, turn, reply.text))
         prompt = None
-        if not turn.bypasses_memory:
+        if turn.session is not None:
             prompt, problem = fail_open(request, partial(prepare_prompt, engine, turn, model, watch))
         prompt = prompt or passthrough_prompt(engine, turn, problem)
         watch.mark("compose")
