@@ -13,9 +13,6 @@ from typing import Literal, cast
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-import limits
-import limits.errors
-import limits.storage
 from cronsim import CronSim, CronSimError
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -78,8 +75,10 @@ def rate_limit(raw: str) -> str:
     """Limits as the package limits writes them, `120 per minute; 10 per second`, or `off`."""
     if raw.lower() in ("", "off"):
         return raw.lower()
+    from limits import parse_many  # 3 MB, which gunicorn's first process needs for nothing else
+
     try:
-        found = limits.parse_many(raw)
+        found = parse_many(raw)
     except ValueError:
         found = []
     if not found or any(limit.amount < 1 for limit in found):
@@ -89,11 +88,14 @@ def rate_limit(raw: str) -> str:
 
 def rate_limit_storage(raw: str) -> str:
     """Where limits are counted.  The address may hold a password, so an error does not repeat it."""
+    from limits.errors import ConfigurationError
+    from limits.storage import storage_from_string
+
     try:
         if raw.startswith("async+"):
             raise ValueError
-        limits.storage.storage_from_string(raw)
-    except (limits.errors.ConfigurationError, ValueError):
+        storage_from_string(raw)
+    except (ConfigurationError, ValueError):
         raise ValueError(
             "it takes memory:// or the address of a Redis, redis://host:6379/0 or rediss://..., and what it has "
             "is neither, or asks for a package that is not installed"
