@@ -279,7 +279,9 @@ def _choose_facts(
     former, left = fit_facts([fact for fact in superseded if ranking.is_used(fact.score)], fact_tokens // 4)
     in_prefix = {fact.id for fact in prefix.facts}
     corrections = {
-        fact.id: fact for fact in recalled.corrections if fact.id not in in_prefix and not prefix.profile.states(fact)
+        fact.id: fact
+        for fact in recalled.corrections
+        if fact.id not in in_prefix and not prefix.shown.profile.states(fact)
     }
     others = {fact.id: fact for fact in prefix.other_facts} | corrections
     visible = {(message.id, message.created_at) for message in context.recent}

@@ -33,7 +33,7 @@ from memory.recall.search import SearchFlags
 from memory.sessions.compaction import summary_state
 from memory.sessions.messages import UNSHOWN
 from memory.store.item_rows import join_namespace
-from memory.turn.memory_report import ShownText
+from memory.turn.memory_report import MemoryReport, ShownText
 from memory.turn.request import Turn
 from models import FactRow, ItemRow, ItemVersionRow, JobRow, OwnerRow, SessionRow, SummaryRow
 from models.facts import Fact
@@ -60,8 +60,8 @@ class Prefix(NamedTuple):
     facts: listed in the text. other_facts: all other valid facts that the profile does not state.
     chosen: columns of the session that keep this turn's choice of facts and type until the next compaction; empty: an
     earlier turn has chosen.
-    profile, overview, texts: the documents that it shows. type: of the conversation, with its `settings`.
-    summary_state: state of the stored summary, as `MemoryReport.state`. is_failing: its update fails.
+    shown: the summary and the documents that it shows, and the type of the conversation, which has these `settings`.
+    is_failing: the update of the summary fails.
     unindexed: messages that the owner's index does not have. flags: which kinds of rows the owner may have.
     has_examples: the owner or the tenant has some.
     has_unshown: the session has hidden or refused messages.
@@ -73,12 +73,8 @@ class Prefix(NamedTuple):
     facts: tuple[Fact, ...]
     other_facts: tuple[Fact, ...]
     chosen: Mapping[str, Any]
-    profile: ProfileBlock
-    overview: OverviewBlock
-    texts: tuple[ShownText, ...]
-    type: str | None
+    shown: MemoryReport
     settings: Settings
-    summary_state: str
     is_failing: bool
     unindexed: "UnindexedMessages"
     flags: SearchFlags
@@ -155,12 +151,16 @@ def read_prefix(
         facts=facts,
         other_facts=tuple(others.values()),
         chosen=chosen,
-        profile=person,
-        overview=current,
-        texts=texts,
-        type=of_type.type,
+        shown=MemoryReport(
+            summary_version=session.summary_version,
+            head_version=session.head_version,
+            profile=person,
+            overview=current,
+            texts=texts,
+            type=of_type.type,
+            state=summary_state(session, first.state),
+        ),
         settings=of_type.settings,
-        summary_state=summary_state(session, first.state),
         is_failing=first.error is not None,
         unindexed=to_unindexed(tx, first),
         flags=SearchFlags(first.links, first.unhelpful, first.summaries, first.corrected),

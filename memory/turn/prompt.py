@@ -108,7 +108,7 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
     if context is not None and turn.session is not None:
         size = context.full_history_tokens
         left_out = [message for message_id, message in turn.as_sent.items() if message_id in context.unshown]
-        version, state = turn.session.summary_version, context.prefix.summary_state
+        version, state = turn.session.summary_version, context.prefix.shown.state
         shown = replace(shown, summary_version=version, state=state, tail_dropped=context.dropped)
     model_request = ModelRequest(
         unmodified(conversation, left_out),
@@ -125,8 +125,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     Facts come first, then excerpts, other owners' memory and examples, each as far as they fit.
     always: return a block even if it shows nothing.
     """
-    session, prefix, settings, recalled = turn.session, context.prefix, context.settings, context.recalled
-    assert session is not None
+    prefix, settings, recalled = context.prefix, context.settings, context.recalled
     most = turn.request.block_tokens
     room = most - tokens.estimate(prefix.text) if most else settings.context_tokens - context.tokens
     room -= FRAME_TOKENS
@@ -156,14 +155,8 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
         quoted = tagged("memory", [*warning, *lines], now=f"{format_time(local)} {zone}, {local:%A}")
     question = turn.new_messages[0].content
     scored = Ranking.of(engine).scored(prefix.facts, question, now) if prefix.facts else ()
-    return quoted, MemoryReport(
-        summary_version=session.summary_version,
-        head_version=session.head_version,
-        profile=prefix.profile,
-        overview=prefix.overview,
-        texts=prefix.texts,
-        type=prefix.type,
-        state=prefix.summary_state,
+    return quoted, replace(
+        prefix.shown,
         facts=(*scored, *facts),
         recalled=replace(recalled, excerpts=excerpts),
         examples=examples,
