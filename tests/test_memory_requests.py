@@ -342,6 +342,15 @@ def test_what_is_no_known_fact_is_forgotten_with_the_messages_that_say_it(
     assert (line not in [hit["content"] for hit in find(talk.client, line, **ADA)]) is is_forgotten
 
 
+def test_what_is_said_after_a_request_to_forget_it_stays(model_app, model_server):
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("My PIN is 4711.")
+    talk.say("Forget that my PIN is 4711.")
+    talk.say("It stays as it was: my PIN is 4711.")
+    digested(talk)
+    assert [hit["content"] for hit in find(talk.client, "PIN 4711", **ADA)] == ["It stays as it was: my PIN is 4711."]
+
+
 def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I live in Oslo.")

@@ -177,12 +177,12 @@ def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, st
 
 
 def find_saying(tx: Transaction, owner_id: int, text: str, requests: Collection[int]) -> list[int]:
-    """Return the ids of an owner's messages that repeat a text; none if no person's message beside requests says it.
+    """Return the ids of messages that repeat a text before requests; none if no other message of the person's says it.
 
     Such a message has the text as it is, or a clause with its content words: languages order them otherwise after
     "forget that".
     """
-    repeating = find_repeating(tx, owner_id, [(0, text, text)])
+    repeating = [found for found in find_repeating(tx, owner_id, [(0, text, text)]) if found <= max(requests)]
     said = select(MessageRow.content).where(MessageRow.id.in_({*repeating} - {*requests}), MessageRow.role == "user")
     words, terms = one_line(text).casefold(), content_terms(text)
     is_said = any(
