@@ -416,6 +416,14 @@ TITLES = {
         system("You are an emoji expert who selects the most appropriate emoji to represent concepts."),
         *talk("I just got a promotion at work", "🎉", "Tell me of tea."),
     ],
+    "Mattermost, of an emoji": [
+        system("You are an emoji selector. You will receive a chat message. Respond only with one name of an emoji."),
+        user("I moved to Oslo with my dog Rex."),
+    ],
+    "Mattermost, of a thread": [
+        system("You summarize threads."),
+        user("The posts are given below:\n\n---- Posts Start ----\nbob: I moved to Oslo.\n---- Posts End ----"),
+    ],
     "LobeChat, of an agent": [
         system("你是一名擅长会话标签总结的助理，格式要求如下：\n输入: {文本作为JSON引用字符串} [locale]\n输出: {标签}"),
         *talk("输入: {你是一名文案大师} [zh-CN]", "起名,写作,创意", "输入: {Tea} [en-US]"),
@@ -526,6 +534,7 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("You are a conversational assistant. Generate a concise title for an article when asked.", "Hello there"),
         ("You are a professional translator. Translate the input text to German.", "I live in Lyon."),
         ("Be brief.", "Analyze the conversation and call out what I said wrong to my boss."),
+        ("You are an emoji lover.", "The posts are given below: three of oak, one of ash. Which do I take?"),
         ("Be brief.", "<summary> is a tag of HTML. What is it for?"),
         ("Be brief.", "Your memory system retrieved the wrong cat: mine is called Miso."),
         ("Be brief.", "Summarize the following content: my cat is called Miso."),

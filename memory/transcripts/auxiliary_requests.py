@@ -84,7 +84,7 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("You are extracting the key points from a long document that was split into sections.", ""),
     ("You are a professional translator. Translate the input text to", "- Preserve technical terms"),  # of LobeChat
     ("你是一名精通全世界语言的语言专家", ""),
-    ("You are an emoji expert who selects the most appropriate emoji", ""),
+    ("You are an emoji ", " select"),
     ("你是一名擅长", "输入: {文本作为JSON引用字符串} [locale]"),
     ("You are a conversation supervisor for a group chat with multiple AI agents.", ""),
     ("You are a translation expert. Your only task is to translate text enclosed with", ""),  # of Cherry Studio

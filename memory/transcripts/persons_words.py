@@ -22,7 +22,7 @@ _BLOCK = re.compile(
 )
 _COMPOUND = re.compile(r"\s*<(?!user_(?:message|query|input)\b)([a-z]+(?:[_-][a-z]+)+)(?: [^<>]*)?>")
 _WORDS = re.compile(r"\s*<(user_(?:message|query|input))\b[^<>]*>\s*(.*?)\s*</\1>\s*", re.DOTALL)
-_FILE = "# AGENTS.md instructions"
+_MATERIAL = ("# AGENTS.md instructions", "The posts are given below:\n\n---- Posts Start ----")
 _CONTEXT = (  # how a message of its own begins that a program puts before the words, in whatever role
     "# Contextual information to assist with the following user request.",
     "Use my personal notes and our past conversations to inform your response.",
@@ -107,7 +107,7 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
     before, _, last_line = prompt.rpartition("\n")
     if _FILLED_IN.match(prompt) or (before and _GOES_ON.fullmatch(last_line)):
         text = next(reversed(_FIELD.findall(prompt)), text).strip()
-    return "" if text.startswith((_FILE, *_SUMMARY)) or _SETUP.match(text) or _NOTE.fullmatch(text) else text
+    return "" if text.startswith((*_MATERIAL, *_SUMMARY)) or _SETUP.match(text) or _NOTE.fullmatch(text) else text
 
 
 def split_speaker(text: str) -> tuple[str, str]:
