@@ -534,6 +534,8 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("You are a conversational assistant. Generate a concise title for an article when asked.", "Hello there"),
         ("You are a professional translator. Translate the input text to German.", "I live in Lyon."),
         ("Be brief.", "Analyze the conversation and call out what I said wrong to my boss."),
+        ("You are an emoji bot. Help me to select one.", "I moved to Oslo with my dog Rex."),
+        ("Be brief.", "Provides care and observation of patients: is this job like mine at the clinic?"),
         ("You are an emoji lover.", "The posts are given below: three of oak, one of ash. Which do I take?"),
         ("Be brief.", "<summary> is a tag of HTML. What is it for?"),
         ("Be brief.", "Your memory system retrieved the wrong cat: mine is called Miso."),

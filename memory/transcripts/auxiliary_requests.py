@@ -77,14 +77,14 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("[Write your next reply from the point of view of ", ""),  # of SillyTavern
     ("Analyze the conversation and call ", " relevance and generate "),  # of big-AGI, for a diagram or a page
     ("You are an expert AI text synthesizer, your task is to analyze the following inputs", ""),  # several answers
-    ("You are an intelligent agent tasked with analyzing a set of ", "AI-generated responses to the user message"),
-    ("You are a master synthesizer, equipped with specific directions selected by the user", ""),
     ("You are a memory ", " for a personalized AI assistant."),  # of AnythingLLM
-    ("Provides ", " observation"),  # which the two agents of its memory tell each other
+    ("Provides conversations for observation.", ""),  # which the two agents of its memory tell each other
+    ("Provides candidate observations for reflection.", ""),
     ("You are extracting the key points from a long document that was split into sections.", ""),
     ("You are a professional translator. Translate the input text to", "- Preserve technical terms"),  # of LobeChat
     ("你是一名精通全世界语言的语言专家", ""),
-    ("You are an emoji ", " select"),
+    ("You are an emoji expert who selects the most appropriate emoji", ""),
+    ("You are an emoji selector. You will receive a chat message.", ""),  # of Mattermost
     ("你是一名擅长", "输入: {文本作为JSON引用字符串} [locale]"),
     ("You are a conversation supervisor for a group chat with multiple AI agents.", ""),
     ("You are a translation expert. Your only task is to translate text enclosed with", ""),  # of Cherry Studio
