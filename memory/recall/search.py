@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, null, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from memory.access.owners import owner_and_session
+from memory.access.owners import get_session, owner_and_session
 from memory.engine import Engine
 from memory.knowledge.fact_reads import NOW, valid_at
 from memory.knowledge.graph import sources_about
-from memory.knowledge.supersession import Corrections, find_corrections
+from memory.knowledge.supersession import find_corrections
 from memory.ops import logs
 from memory.recall import triggers
 from memory.recall.excerpts import LocatedMessage, load_windows, messages_of, windows
@@ -273,9 +273,8 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
 def corrections_beside(engine: Engine, caller: Caller, session_id: str, messages: Sequence[Message]) -> Sequence[Fact]:
     """Return the facts that hold now in place of what messages of a session say.  Raises NotFound."""
     with engine.database.read() as tx:
-        owner, _ = owner_and_session(tx, caller, session_id)
-    with engine.database.connect() as tx:
-        corrections = find_corrections(engine, tx, owner.id, messages) if owner is not None else Corrections()
+        owner_id = get_session(tx, caller, session_id).owner_id
+        corrections = find_corrections(engine, tx.connection(), owner_id, messages)
     return corrections.of(message.id for message in messages)
 
 
