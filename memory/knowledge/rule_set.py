@@ -155,15 +155,22 @@ class RuleSet:
     def _names_topic(self, text: str) -> bool:
         """Return whether a text has all content words of a topic, in any form or as the ends of compounds."""
         is_german = "de" in _ENGLISH.likely_languages(text)
-        analyses = list(map(analysis_in, _ENGLISH.likely_languages(text, 1)))
-        for named in self.topics:
-            topic = " ".join(word for word in named.split() if word.casefold() not in _FUNCTION_WORDS)
-            read = _nouns_for(topic, text) if is_german else text
-            for analysis in analyses:
-                terms, words = analysis.words(topic), set(analysis.terms(read, singles=True))
-                if terms and all(term in words or f"~{term}" in words for term in terms):
+        for analysis in map(analysis_in, _ENGLISH.likely_languages(text, 1)):
+            words = set(analysis.terms(text, singles=True))
+            for topic in self._bare_topics:
+                terms = {frozenset((term, f"~{term}")) for term in analysis.words(topic)}
+                if not terms or any(map(words.isdisjoint, terms)):
+                    continue
+                nouns = analysis.terms(_nouns_for(topic, text), singles=True) if is_german else words
+                if not any(map(frozenset(nouns).isdisjoint, terms)):
                     return True
         return False
+
+    @cached_property
+    def _bare_topics(self) -> list[str]:
+        """Return the topics without function words."""
+        topics = map(str.split, self.topics)
+        return [" ".join(word for word in topic if word.casefold() not in _FUNCTION_WORDS) for topic in topics]
 
     def kept_of(self, sections: Sections) -> Sections:
         """Return a summary without the lines that are kept out."""
