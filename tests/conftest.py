@@ -19,6 +19,8 @@ from flask import Flask
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy import Engine as DatabaseEngine
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool
 
 from app import build_app, engine_of, upgrade_schema
 from benchmarks.serving import start_postgres
@@ -29,6 +31,7 @@ from tests.application import CompiledRule, an_app
 from tests.jobs import Bench, Clock
 from tests.knowledge import Talk
 from tests.model_server import ModelServer, at
+from tests.processes import eventually
 
 MakeApp = Callable[..., Flask]
 
@@ -140,7 +143,17 @@ def postgres(postgres_server):
     return address.replace("postgresql://", "postgresql+psycopg://")
 
 
+def accepts(server: str) -> bool:
+    """Whether a server has recovered from a crash that a test made."""
+    try:
+        with create_engine(server, poolclass=NullPool).connect():
+            return True
+    except OperationalError:
+        return False
+
+
 def empty(server: str) -> None:
+    assert eventually(lambda: accepts(server), 120.0)
     with create_engine(server, isolation_level="AUTOCOMMIT").connect() as connection:
         connection.execute(text("DROP SCHEMA public CASCADE"))
         connection.execute(text("CREATE SCHEMA public"))
