@@ -78,7 +78,7 @@ def read_context(
     """
     assert turn.session is not None
     planned = settings or engine.settings
-    prepared = _prepare_recall(engine, turn, model, planned)
+    prepared = _prepare_for_turn(engine, turn, model, planned)
     others = find_others(engine, turn.request) if turn.request.also and turn.continued_turn is None else ()
     generation = engine.index.generation(turn.session.index_key)  # before the rows, so that no message is missed
     with engine.database.connect() as tx:
@@ -196,7 +196,7 @@ def _size(message: Message, turn: Turn) -> int:
 # -- recall
 
 
-def _prepare_recall(engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings) -> PreparedRecall:
+def _prepare_for_turn(engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings) -> PreparedRecall:
     """Prepare recall in the mode in force, which stays "tools" if the model will search by itself.
 
     Call it with no transaction open.
