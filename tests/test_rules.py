@@ -143,6 +143,8 @@ def test_whoever_writes_a_fact_is_held_by_the_rules(client):
         ("the Johnson merger", "Johnson and the merger: signed on 3 May", "Johnson is the dentist"),
         ("Gehälter", "Das Jahresgehalt von Dana ist hoch", "Er ist alt und hat einen Hund"),
         ("Gehälter", "Mein gehalt ist hoch", "Das Versprechen wurde gehalten"),
+        ("war", "My father was in the war", "My father was in the garden"),
+        ("my son", "My son is five", "Les chats sont gris"),
         ("mes enfants", "Mon enfant a 5 ans", "Le chien joue dans le jardin"),
         ("Krankenakten", "Die Krankenakte liegt bei der Klinik", "Die Akte des Falls liegt im Büro"),
         ("sueldos", "El sueldo de Ana es de 2000 euros", "El suelo de la cocina es de madera"),

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.errors import InvalidRequest
-from memory.languages import LANGUAGES, analysis_in, vocabulary
+from memory.languages import LANGUAGES, analysis_in
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
@@ -36,7 +36,6 @@ OTHER = "other"  # the category of facts that have none of their own
 READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
 _UNSPACED = re.compile(f"[{PAIRED}]")
 _ENGLISH = analysis_in("en")
-_FUNCTION_WORDS = vocabulary(attrgetter("function_words"))
 
 
 class Decision(NamedTuple):
@@ -157,7 +156,7 @@ class RuleSet:
         is_german = "de" in _ENGLISH.likely_languages(text)
         for analysis in map(analysis_in, _ENGLISH.likely_languages(text, 1)):
             words = set(analysis.terms(text, singles=True))
-            for topic in self._bare_topics:
+            for topic in self.topics:
                 terms = {frozenset((term, f"~{term}")) for term in analysis.words(topic)}
                 if not terms or any(map(words.isdisjoint, terms)):
                     continue
@@ -165,12 +164,6 @@ class RuleSet:
                 if not any(map(frozenset(nouns).isdisjoint, terms)):
                     return True
         return False
-
-    @cached_property
-    def _bare_topics(self) -> list[str]:
-        """Return the topics without function words."""
-        topics = map(str.split, self.topics)
-        return [" ".join(word for word in topic if word.casefold() not in _FUNCTION_WORDS) for topic in topics]
 
     def kept_of(self, sections: Sections) -> Sections:
         """Return a summary without the lines that are kept out."""
