@@ -56,11 +56,12 @@ def answer_turn(
     return event_stream(stream_with_context(_lines(turn, encoder)), lambda: _drain(turn, request)), started
 
 
-def event_stream(lines: Iterator[str], on_close: Callable[[], object]) -> Response:
+def event_stream(lines: Iterator[str], on_close: Callable[[], object] | None = None) -> Response:
     """Return a response of server-sent events. on_close: called when all are sent, or the reader has left."""
     response = Response(lines, mimetype="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
-    response.call_on_close(on_close)
+    if on_close is not None:
+        response.call_on_close(on_close)
     return response
 
 

@@ -11,7 +11,7 @@ from api.protocols import client_requests as chat
 from api.protocols.conversations import DeletedObject
 from api.protocols.response_items import ConversationItems, item_list, items_of
 from api.protocols.responses import UNSET, ResponseBody, ResponseEncoder, ResponseObject, ResponseRequest, find_answer
-from api.streaming import line_of
+from api.streaming import event_stream, line_of
 from memory.erasing.message import erase_message
 from memory.llm import TextDelta
 from memory.turn import turns
@@ -48,7 +48,7 @@ def get_response(query: dict[str, Any], response_id: str) -> Response:
     words = [TextDelta(finished.reply)] if finished.reply else []
     *events, last = filter(None, encoder.events(iter([*words, finished])))
     unseen = [event for event in events if event["sequence_number"] > query["starting_after"]]
-    return Response((line_of(event, encoder) for event in [*unseen, last]), mimetype="text/event-stream")
+    return event_stream(line_of(event, encoder) for event in [*unseen, last])
 
 
 @blueprint.get("/<response_id>/input_items", returns=ConversationItems)

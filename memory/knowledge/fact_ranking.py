@@ -91,9 +91,9 @@ class Ranking:
 
         Pinned facts come first, then the higher score, then the newer fact.
         """
-        ranked = list(self.scored(facts, "", now))
-        ranked.sort(key=lambda fact: (fact.pinned, fact.score.total, fact.id), reverse=True)
-        return _within(budget, [(fact, fact.score) for fact in ranked])
+        ranked = self._with_scores(facts, "", now)
+        ranked.sort(key=lambda pair: (pair[0].pinned, pair[1].total, pair[0].id), reverse=True)
+        return _within(budget, ranked)
 
     def about(self, facts: Sequence[Fact], text: str, budget: int, now: datetime) -> tuple[Fact, ...]:
         """Return the facts that a text may be about within `budget` tokens, the most relevant first."""
@@ -105,11 +105,7 @@ class Ranking:
 
     def scored(self, facts: Sequence[Fact], message: str, now: datetime) -> tuple[Fact, ...]:
         """Return the facts, in their order, with their scores for a message, which may be empty."""
-        query = self._words(message) if facts else frozenset()
-        near = self._near(facts, message)
-        return tuple(
-            replace(fact, score=self._score(fact, query, like, now)) for fact, like in zip(facts, near, strict=True)
-        )
+        return tuple(replace(fact, score=score) for fact, score in self._with_scores(facts, message, now))
 
     def share_words(self, facts: Sequence[Fact], message: str) -> bool:
         """Return whether one of the facts has a word of the message."""
@@ -128,6 +124,11 @@ class Ranking:
         if self._nearness is None or not message:
             return [0.0] * len(facts)
         return self._nearness.near(message[:MESSAGE_CHARS], [fact.text for fact in facts])
+
+    def _with_scores(self, facts: Sequence[Fact], message: str, now: datetime) -> list[tuple[Fact, FactScore]]:
+        query = self._words(message) if facts else frozenset()
+        near = self._near(facts, message)
+        return [(fact, self._score(fact, query, like, now)) for fact, like in zip(facts, near, strict=True)]
 
     def _score(self, fact: Fact, query: frozenset[str], near: float, now: datetime) -> FactScore:
         """Return the weighted parts, each in 0..1 times its weight, and their sum.

@@ -39,6 +39,14 @@ CORRECTED = FactRow.owner_id == bindparam("owner"), FactRow.valid_to.is_not(None
 """True of an owner's facts in whose place another one was put."""
 
 
+CORRECTED_FACTS = (
+    FACTS.where(*CORRECTED, not_(FactRow.merged))
+    .order_by(FactRow.valid_to.desc(), FactRow.id.desc())
+    .limit(CURRENT_FACTS_MAX)
+)
+"""An owner's corrected facts, the last ended first; one that was only merged with others is none."""
+
+
 def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
     """Return a condition for the facts that are valid now, or were at `as_of`; they have not reached their end."""
     unended = or_(FactRow.expires_at.is_(None), FactRow.expires_at > (now if as_of is None else as_of))
@@ -75,11 +83,6 @@ _CURRENT = (
     .order_by(FactRow.pinned.desc(), FactRow.importance.desc(), FactRow.id.desc())
     .limit(CURRENT_FACTS_MAX)
 )
-_CORRECTED_FACTS = (
-    FACTS.where(*CORRECTED, not_(FactRow.merged))
-    .order_by(FactRow.valid_to.desc(), FactRow.id.desc())
-    .limit(CURRENT_FACTS_MAX)
-)
 
 
 def current_facts(
@@ -101,7 +104,7 @@ def corrected_facts(engine: Engine, tx: Connection, owner_id: int) -> tuple[Fact
 
     Those whose messages were hidden or refused since are among them.
     """
-    return _kept(engine, tx, _CORRECTED_FACTS, {"owner": owner_id}, None)
+    return _kept(engine, tx, CORRECTED_FACTS, {"owner": owner_id}, None)
 
 
 def _kept(

@@ -289,10 +289,10 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         if forgotten := result.forgotten(batch.source, corrected):
             forget_asked(engine, tx, Caller(session.tenant), forgotten, batch.source.requests_to_forget)
         else:
-            known = [f"{fact.text} {fact.quote}" for fact in batch.source.known_facts]
-            asking = [message for message in batch.source.messages if message.id in batch.source.requests_to_forget]
-            for message in asking:
-                if words := unknown_to_forget(message.content, known):
+            for message in batch.source.messages:
+                known = (f"{fact.text} {fact.quote}" for fact in batch.source.known_facts)
+                is_asking = message.id in batch.source.requests_to_forget
+                if is_asking and (words := unknown_to_forget(message.content, known)):
                     forget_said(engine, tx, session.owner_id, words, [message.id])
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)

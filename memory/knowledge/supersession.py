@@ -22,7 +22,7 @@ from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.engine import Engine
 from memory.knowledge.entities import EntityResolver
-from memory.knowledge.fact_reads import CORRECTED, CURRENT_FACTS_MAX, FACTS, NOW, corrected_facts, in_scope, valid_at
+from memory.knowledge.fact_reads import CORRECTED, CORRECTED_FACTS, FACTS, NOW, corrected_facts, in_scope, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
 from memory.languages import alternatives, text_pattern, vocabulary
 from memory.quoting import plain_apostrophes
@@ -198,12 +198,8 @@ _CORRECTIONS = (
     .where(_SOURCE_IS_VISIBLE)
     .order_by(FactRow.id)
 )
-_FORMER = (
-    FACTS.outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id)
-    .where(*CORRECTED, not_(FactRow.merged), _SOURCE_IS_VISIBLE)
-    .where(in_scope(bindparam("session"), bindparam("owner")))
-    .order_by(FactRow.valid_to.desc(), FactRow.id.desc())
-    .limit(CURRENT_FACTS_MAX)
+_FORMER = CORRECTED_FACTS.outerjoin(MessageRow, MessageRow.id == FactRow.source_message_id).where(
+    _SOURCE_IS_VISIBLE, in_scope(bindparam("session"), bindparam("owner"))
 )
 
 

@@ -49,7 +49,7 @@ _LABEL = (  # before a quoted message: its role, a tag, or a field of JSON; a pe
     r"|<[^<>]{1,80}>\s?|\"content\": ?\")"
 )
 _LABELS, _ENDS_WITH_LABEL = re.compile(_LABEL, re.IGNORECASE), re.compile(_LABEL + r"\Z", re.IGNORECASE)
-_LABEL_CHARS_MAX = 90
+_LABEL_CHARS_MAX = 90  # of the longest label, a tag
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
     ("Available Tools: ", "Your task is to choose and return the correct tool(s)"),

@@ -141,7 +141,7 @@ def _find_by_latest_messages(
         kept = [line[place] for place in places if not line[place].erased and _is_of_turn(line, place)]
         found = Counter(key.role for key in kept if len(key.words) >= QUOTED_MIN or len(kept) > 1)
         if any(2 * found[role] > roles[role] for role in ("user", "assistant")):
-            locked = visible_to(select(SessionRow).join(OwnerRow), caller).where(SessionRow.id == row.id)
+            locked = latest_sessions(caller).where(SessionRow.id == row.id)
             return tx.scalars(for_update(tx, locked, OwnerRow, SessionRow)).unique().one_or_none()
     return None
 
