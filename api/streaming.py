@@ -59,7 +59,9 @@ def answer_turn(
 def event_stream(lines: Iterator[str], on_close: Callable[[], object] | None = None) -> Response:
     """Return a response of server-sent events. on_close: called when all are sent, or the reader has left."""
     response = Response(lines, mimetype="text/event-stream")
-    response.headers["X-Accel-Buffering"] = "no"  # else nginx would hold the events back
+    # Proxies that gather what they pass on or compress would hold the events back: nginx, Express's compression.
+    response.headers["X-Accel-Buffering"] = "no"
+    response.headers["Cache-Control"] = "no-store, no-transform"
     if on_close is not None:
         response.call_on_close(on_close)
     return response

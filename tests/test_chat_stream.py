@@ -56,6 +56,7 @@ def test_pieces_leave_the_moment_they_are_written(client, model_server):
     reply.say("One")
     with ask(client, "Count.", session_id="s", stream=True) as response:
         assert response.headers["X-Accel-Buffering"] == "no", "no proxy gathers the pieces"
+        assert "no-transform" in response.headers["Cache-Control"], "nor to compress them"
         parts = response.iter_encoded()
         next(parts)
         assert streamed_text(events(next(parts).decode())) == "One"

@@ -50,8 +50,10 @@ def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(page,
     expect(asked(page)).to_contain_text("RECAP_API_KEYS")
     expect(asked(page).get_by_label("API key")).to_have_attribute("type", "password")
     asked(page).get_by_label("API key").fill(f" {KEY} ")  # as it is pasted
-    page.keyboard.press("Enter")
+    with page.expect_request("**/api/me") as sent:
+        page.keyboard.press("Enter")
     expect(messages(page)).to_contain_text(["The roses need water"])
+    assert "authorization" not in sent.value.all_headers(), "a proxy's name and password go there"
     chat(page, model_server, "When do I water them?", "Every evening.")
     for_tab, beyond = kept(page)
     assert KEY in for_tab and KEY not in beyond and KEY not in page.url

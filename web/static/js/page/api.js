@@ -79,13 +79,16 @@ export async function learnWhose() {
 /** Read whom the key speaks for, and return the status.  Errors are ignored: the next call reports them. */
 async function learn() {
   const key = sessionStorage.getItem(KEY);
-  const response = await fetch(addressOf("/api/me"), { headers: key ? { Authorization: `Bearer ${key}` } : {} }).catch(() => null);
+  const response = await fetch(addressOf("/api/me"), { headers: withKey(key) }).catch(() => null);
   if (!response?.ok) return response?.status;
   const before = shownName();
   Object.assign(holder, await response.json());
   if (shownName() !== before) emit("person");
   return response.status;
 }
+
+/** The header of a key.  Not Authorization: a proxy that asks for a name and password needs that one for itself. */
+const withKey = (key) => (key ? { "X-Api-Key": key } : {});
 
 /** The address of a call, below the path at which the page is served. */
 const addressOf = (path) => new URL(`.${path}`, document.baseURI);
@@ -104,7 +107,7 @@ async function reach(method, path, { query = {}, body = undefined, headers = {},
     const key = sessionStorage.getItem(KEY);
     const sentHeaders = {
       ...(sent === undefined || body instanceof FormData ? {} : { "Content-Type": sent === body ? "application/octet-stream" : "application/json" }),
-      ...(key ? { Authorization: `Bearer ${key}` } : {}),
+      ...withKey(key),
       ...headers,
     };
     const request = { method, signal, headers: sentHeaders, body: sent };
