@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from flask.testing import FlaskClient
 
 from memory import tokens
 from tests.http import append, chat, error, good, said
+from tests.knowledge import Talk, digest_of
 from tests.model_server import prompts
 from tests.recall import last, talker
 
@@ -63,6 +65,22 @@ def test_its_tokens_are_never_exceeded(client):
         else:
             assert error(answer, 422)["code"] == "tokens_too_few" and not sizes
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1] == len(full["memory"]["excerpts"])
+
+
+def test_every_message_is_in_the_block_or_among_those_that_the_program_sends(talk: Talk):
+    """A program with a model of its own only appends, so no turn ever compacts the session."""
+    for number in range(1, 20):
+        talk.hear(f"m{number}", said(f"r{number}", "assistant"), reply=digest_of(topic=f"through {2 * number}"))
+        before = good(talk.client.get(f"/api/sessions/{talk.session}"))
+        got = recall(talk.client, "And now?", session_id=talk.session)
+        shown = re.search(r"^Topic: through (\d+)$", got["block"], re.M)
+        covered = int(shown[1]) if shown else 0
+        tail = got["memory"]["tail"]["messages"]
+        assert 2 * number - tail <= covered and tail <= 12
+        assert bool(shown) == (2 * number > 12) == bool(got["memory"]["summary"]["head_version"])
+        assert good(talk.client.get(f"/api/sessions/{talk.session}")) == before
+    reply = chat(talk.client, "And now?", session_id=talk.session, temporary=True)
+    assert reply["memory"]["tail"] == got["memory"]["tail"]
 
 
 def test_whose_memory_it_is_must_be_said(client):

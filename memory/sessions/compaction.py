@@ -46,22 +46,37 @@ def compact(
 ) -> SessionState | None:
     """Let the newest summary stand in for the start of the recent messages, before a turn on `new_messages`.
 
-    by_force: also if the recent messages, without the `new_messages`, have not outgrown their limits.
     Returns the session as it is afterwards, or None if nothing has changed.  The caller holds its lock.
     """
-    messages = session.message_count - session.head_through - len(new_messages)
+    columns = compacted_columns(tx, session, settings, new_messages, by_force=by_force)
+    if not columns:
+        return None
+    tx.execute(update(SessionRow.__table__).where(_S.id == session.id).values(columns))
+    return session._replace(**columns)
+
+
+def compacted_columns(
+    tx: Connection,
+    session: SessionState,
+    settings: Settings,
+    new_messages: Sequence[Message] = (),
+    *,
+    by_force: bool = False,
+) -> dict[str, Any]:
+    """Return the columns that a compaction changes: none as long as there is no need or no newer summary.
+
+    new_messages: those of the session that the prompt is for.
+    by_force: also if the recent messages, without the `new_messages`, have not outgrown their limits.
+    """
+    before = session.message_count - len(new_messages)
+    messages = before - session.head_through
     size = session.tokens - session.head_tokens - sum(message.tokens for message in new_messages)
     if messages <= settings.tail_messages_max and size <= settings.tail_tokens_max and not by_force:
-        return None
-    before = new_messages[0].position - 1
+        return {}
     if min(session.summary_through, before - settings.tail_messages_min) <= session.head_through:
-        return None
+        return {}
     through = _through(tx, session, settings, before)
-    if through <= session.head_through:
-        return None
-    values = _show_newest(tx, session, through)
-    tx.execute(update(SessionRow.__table__).where(_S.id == session.id).values(values))
-    return session._replace(**values)
+    return _show_newest(tx, session, through) if through > session.head_through else {}
 
 
 def use_newest_summary(tx: Transaction, row: SessionRow, settings: Settings) -> None:

@@ -26,7 +26,7 @@ from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.leases import LEASE_DURATION, Lease
 from memory.message_versions import replace_messages
-from memory.sessions.compaction import compact
+from memory.sessions.compaction import compact, compacted_columns
 from memory.sessions.messages import (
     CURRENT,
     INSERT_MESSAGE,
@@ -323,6 +323,7 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         if not (request.remember and row.is_remembered):
             request = _unremembered(request)
         engine.budgets.check(tx, session.owner_id, request.caller)
+        session = session._replace(**compacted_columns(tx.connection(), session, engine.settings))
     now = engine.now()
     *history, message = (
         message_of(0, session.public_id, {**message_values(draft, now), "position": position})
