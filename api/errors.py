@@ -109,6 +109,8 @@ def _refused(error: HTTPException) -> Response:
         return _respond(
             InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first), fields=named, wrong=len(wrong)
         )
+    if status in (404, 405):
+        message = message.replace("This address", request.path).replace("this address", request.path)
     if isinstance(error, RequestEntityTooLarge):
         message = f"{message} This call takes {request.max_content_length:,} bytes."
     if isinstance(cause := getattr(error, "exc", None), JSONDecodeError):

@@ -27,6 +27,12 @@ def add_fact(caller: Caller, body: dict[str, Any]) -> Any:
     return facts.add(current_engine(), caller, **body)
 
 
+@blueprint.get("/facts/<int64:fact_id>", returns=schema.Fact)
+def get_fact(caller: Caller, fact_id: int) -> Any:
+    """Read a fact, also one that is no longer true"""
+    return facts.get(current_engine(), caller, fact_id)
+
+
 @blueprint.patch("/facts/<int64:fact_id>", body=schema.FactChange, returns=schema.Fact)
 def change_fact(caller: Caller, body: dict[str, Any], fact_id: int) -> Any:
     """Edit or pin a fact

@@ -24,8 +24,9 @@ def recall(caller: Caller, body: dict[str, Any]) -> Any:
 
     For an application that calls a model itself: `block` is ready to stand before the message, or in a system prompt.
     It has instructions, profile and facts, the summary of the session if one is named, and excerpts of earlier
-    conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not in it. The
-    session may be one that begins with this message.
+    conversations, as in the prompt of a turn. Nothing is stored. The session may be one that begins with this message.
+    Its newest messages, those since the summary, are not in the block: the program sends them itself, as many as
+    `memory.tail.messages` says.
     """
     also = other_memories_to_read(caller, body.pop("spaces"), body.pop("person"))
     return memory_block(current_engine(), TurnRequest(caller, **body, also=also, temporary=True))

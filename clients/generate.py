@@ -43,6 +43,7 @@ POSITIONAL = {"search_items": "namespace_prefix"}  # beside what is required
 REPEATABLE = {"recall", "search_items", "change_session", "change_fact", "put_item", "give_feedback", "forget_facts"}
 REPEATABLE |= {"add_document", "upload_document"}
 PEOPLE = ("user_id", "user", "metadata")  # the fields of a body that may name the person
+WHOSE = ("user_id", "space")  # of nearly every call, so no method describes them
 BINARY, EVENTS, JSON = "application/octet-stream", "text/event-stream", "application/json"
 FORM = "multipart/form-data"
 
@@ -54,8 +55,12 @@ class Field:
     """A parameter or a property."""
 
     name: str
-    schema: Schema
+    schema: Schema  # with the description that a parameter has beside it
     is_required: bool
+
+    @property
+    def about(self) -> str:
+        return " ".join(self.schema.get("description", "").split())
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,14 @@ class Operation:
             found = [Field(name, one, name in required) for name, one in {**self.body["properties"], **file}.items()]
         else:
             left_out |= {"cursor", "limit"} if self.item else set()
-            found = [Field(one["name"], one["schema"], one.get("required", False)) for one in self._parameters("query")]
+            found = [
+                Field(
+                    one["name"],
+                    {"description": one.get("description", ""), **one["schema"]},
+                    one.get("required", False),
+                )
+                for one in self._parameters("query")
+            ]
         return [field for field in found if field.name not in left_out]
 
     @property
@@ -300,7 +312,8 @@ def typescript_types(document: Schema) -> Iterator[str]:
         required = schema.get("required", [])
         yield f"export interface {name} {{"
         for key, one in schema.get("properties", {}).items():
-            yield f"  {json.dumps(key)[1:-1]}{'' if key in required else '?'}: {JAVASCRIPT.write(one)};"
+            name = json.dumps(key)[1:-1] if key in required else f"{json.dumps(key)[1:-1]}?"
+            yield f"  {remark(Field(key, one, True))}{name}: {JAVASCRIPT.write(one)};"
         yield "}"
 
 
@@ -315,11 +328,12 @@ PREAMBLE = f'''"""A method for each call, for plain and for async programs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from recap_client import types
 from recap_client.calls import UNSET, Call, File, Unset, changed, given
+from recap_client.listings import AsyncListing, Listing
 from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
 '''
 CLASS = '''
@@ -331,8 +345,8 @@ class {prefix}Operations(ABC):
         """Return the answer to a call."""
 
     @abstractmethod
-    def each(self, call: Call) -> {prefix}Iterator[Any]:
-        """Yield the items of a listing, page by page."""
+    def each(self, call: Call) -> {prefix}Listing[Any, Any]:
+        """Return the items that a call lists."""
 
     @abstractmethod
     def open(self, call: Call) -> {prefix}Stream:
@@ -361,12 +375,13 @@ def python_method(call: Operation, prefix: str, streamed: bool = False) -> Itera
     elif call.is_events:
         verb, result, awaited = "return self.listen", f"{prefix}EventStream", ""
     elif call.item:
-        verb, result, awaited = "return self.each", f"{prefix}Iterator[{PYTHON.write(call.item)}]", ""
+        page = PYTHON.write(call.result or {})
+        verb, result, awaited = "return self.each", f"{prefix}Listing[{PYTHON.write(call.item)}, {page}]", ""
     elif call.result is None:
         verb = "self.send"
     verb = verb.replace("self.", f"{awaited}self.")
     yield f"    {awaited and 'async '}def {name}({', '.join(python_parameters(call))}) -> {result}:"
-    yield f'        """{described(call, streamed)}"""'
+    yield f'        """{described(call, streamed, has_fields=not (streamed or prefix))}"""'
     yield f"        {verb}(Call({', '.join(python_arguments(call, streamed))}))\n"
     if call.has_stream and not streamed:
         yield from python_method(call, prefix, streamed=True)
@@ -419,11 +434,16 @@ def python_values(call: Operation, streamed: bool) -> str:
     return parts[0].removeprefix("**") if is_one else f"{{{', '.join(parts)}}}"
 
 
-def described(call: Operation, streamed: bool = False) -> str:
+def described(call: Operation, streamed: bool = False, has_fields: bool = True) -> str:
+    """Return a docstring. has_fields: it says what the fields are about."""
     summary = "Send a message as `chat` does, and get the reply word by word" if streamed else call.spec["summary"]
     text = [] if streamed else call.spec.get("description", "").split("\n\n")
-    paragraphs = [one.replace("\\", "\\\\") for one in (f"{summary}.", *text) if one]
-    wrapped = "\n\n".join(textwrap.fill(" ".join(one.split()), 110) for one in paragraphs)
+    fields = [field for field in (*call.positional, *call.named) if field.name not in WHOSE] if has_fields else []
+    about = "\n".join(
+        textwrap.fill(f"{field.name}: {field.about}", 110, subsequent_indent="    ") for field in fields if field.about
+    )
+    paragraphs = [textwrap.fill(" ".join(one.split()), 110) for one in (f"{summary}.", *text) if one]
+    wrapped = "\n\n".join((*paragraphs, about) if about else paragraphs).replace("\\", "\\\\")
     return textwrap.indent(wrapped, " " * 8).strip() + ("\n        " if "\n" in wrapped else "")
 
 
@@ -435,6 +455,11 @@ def formatted(code: str) -> str:
     return code
 
 
+def remark(field: Field) -> str:
+    """Return what a field is about as a comment of JavaScript, as far as there is anything to say."""
+    return f"/** {field.about} */ " if field.about and field.name not in WHOSE else ""
+
+
 def camel(name: str) -> str:
     return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
 
@@ -444,7 +469,7 @@ def javascript(document: Schema) -> tuple[str, str]:
     code = [f"// A method for each call.\n// {HEADER}\n", "export class Operations {"]
     types = [f"// The JSON objects that calls take and answer, and a method for each call.\n// {HEADER}\n"]
     types += [
-        'import type { EventStream, Stream } from "./index.js";\n',
+        'import type { EventStream, Listing, Stream } from "./index.js";\n',
         *typescript_types(document),
         "export declare class Operations {",
     ]
@@ -452,7 +477,7 @@ def javascript(document: Schema) -> tuple[str, str]:
         for name in [camel(call.name), *(["stream"] if call.has_stream else [])]:
             streamed = name == "stream"
             names = [field.name for field in call.positional]
-            named = [f"{field.name}?: {JAVASCRIPT.write(field.schema)}" for field in call.named]
+            named = [f"{remark(field)}{field.name}?: {JAVASCRIPT.write(field.schema)}" for field in call.named]
             named += ["user_id?: string"] * (call.person is not None) + ["idempotency_key?: string"] * call.is_turn
             named += ["[more: string]: any"] * call.is_open
             parameters = [
@@ -462,7 +487,10 @@ def javascript(document: Schema) -> tuple[str, str]:
             parameters += [f"options?: {{ {'; '.join(named)} }}"] if named else []
             result = f"Promise<{'undefined' if call.result is None else JAVASCRIPT.write(call.result)}>"
             result = "EventStream" if call.is_events else result
-            result = f"AsyncGenerator<{JAVASCRIPT.write(call.item)}>" if call.item else "Stream" if streamed else result
+            if call.item:
+                result = f"Listing<{JAVASCRIPT.write(call.item)}, {JAVASCRIPT.write(call.result or {})}>"
+            elif streamed:
+                result = "Stream"
             types.append(f"  /** {call.spec['summary']}. */\n  {name}({', '.join(parameters)}): {result};")
             code.append(f"  {name}({', '.join([*names, *(['options'] if named else [])])}) {{")
             verb = "_open" if streamed else "_listen" if call.is_events else "_each" if call.item else "_send"

@@ -150,10 +150,12 @@ class ConversationTypes:
 
     def check(self, tx: Transaction, row: SessionRow, name: str) -> None:
         """Raise InvalidRequest when the session can't have this type."""
-        if name not in self._types(tx, find_owner(tx, Caller(row.tenant)), row.owner):
+        types = self._types(tx, find_owner(tx, Caller(row.tenant)), row.owner)
+        if name not in types:
             raise InvalidRequest(
                 "unknown_type",
-                f"There is no conversation type {name!r} for this session. Nothing was changed. Store it first.",
+                f"There is no conversation type {name!r} for this session. There are: {', '.join(sorted(types))}. "
+                "Nothing was stored. `PUT /api/conversation-types/NAME` adds one.",
                 param="type",
             )
 

@@ -26,6 +26,7 @@ from models.owners import Caller
 from models.webhooks import Webhook
 
 WEBHOOKS_MAX = 10  # of a person or a tenant
+NOT_ALLOWED = "it is not public, or has no TLS, and the server's WEBHOOK_NETWORKS does not name it"
 
 
 def list_webhooks(engine: Engine, caller: Caller) -> list[Webhook]:
@@ -131,11 +132,11 @@ def _check_url(engine: Engine, url: str) -> None:
     elif "@" in parts.netloc or parts.fragment:
         problem = "a password or a fragment can't be in it"
     elif not is_encrypted and not networks:
-        problem = "it has to begin with https://"
+        problem = NOT_ALLOWED
     else:
         with suppress(ValueError):
             if not public_network.is_allowed(ip_address(host), networks, is_encrypted=is_encrypted):
-                problem = "it is not public, or has no TLS, and the server's WEBHOOK_NETWORKS does not name it"
+                problem = NOT_ALLOWED
     if problem:
         raise InvalidRequest("bad_webhook_url", f"This address can't be used: {problem}.", param="url")
 

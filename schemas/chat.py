@@ -121,9 +121,15 @@ class ChatRequest(Question):
         required=True, about=_CONTENT, metadata={"oneOf": [{"type": "string"}, {"type": "object"}]}
     )
     session_id = fields.SessionId(**OPTIONAL, about="Without it, a session is created.")
-    name = fields.text(1, 128, **OPTIONAL)
-    stream = fields.Boolean(load_default=False)
-    recall = fields.one_of(*RECALL_MODES, **OPTIONAL)
+    name = fields.text(1, 128, **OPTIONAL, about="Who says it, where several persons share the session or the space.")
+    stream = fields.Boolean(load_default=False, about="Send the reply as server-sent events.")
+    recall = fields.one_of(
+        *RECALL_MODES,
+        **OPTIONAL,
+        about="`auto`: the message decides whether to look back, and only what is near it is shown. `always`: the best "
+        "excerpts, however near. `tools`: the model searches. The default is that of the conversation's type, else the "
+        "setting RECALL.",
+    )
     model = fields.text(
         1, MODEL_CHARS, **OPTIONAL, about="One of `GET /api/models`. Without it, the main model answers."
     )
@@ -135,9 +141,11 @@ class ChatRequest(Question):
     prompt = fields.text(
         1, 64, **OPTIONAL, attribute="summary_prompt", about="The name of the prompt for this turn's summary."
     )
-    system_prompt = fields.text(1, 20_000, **OPTIONAL)
+    system_prompt = fields.text(
+        1, 20_000, **OPTIONAL, about="Of this turn alone, in place of the one that the session or the server has."
+    )
     temporary = fields.Boolean(load_default=False, about="Use the memory, but store nothing of this turn.")
-    replaces = fields.integer(1, **OPTIONAL, about="The id of the message it replaces.")
+    replaces = fields.integer(1, **OPTIONAL, about="The id of the person's message that it replaces.")
 
     @post_load
     def _fits(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:

@@ -113,6 +113,7 @@ class SearchResult(Schema):
         DocumentPlace, allow_none=True, about="Of a passage: the document that it is of; else null."
     )
     text = fields.String(allow_none=True, about="The fact or the summary; null for a message.")
+    fact_id = fields.Integer(allow_none=True, about="Of a fact: its id, for `/api/facts/{fact_id}`.")
     message_id = _of_message(fields.Integer, "id")
     external_id = _of_message(fields.String, "external_id")
     session_id = fields.String(allow_none=True, about="Null for a passage.")

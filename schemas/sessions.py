@@ -11,6 +11,8 @@ REMEMBER = (
     "others nor read for facts, also once it is on again. A search still finds it."
 )
 
+_TYPE = "A type of `GET /api/conversation-types`. Without it, Recap tells the type from the words."
+
 
 class Session(Schema):
     """Conversation."""
@@ -50,6 +52,7 @@ class SessionCreate(CallerQuery):
     title = fields.text(most=200, load_default="")
     system_prompt = fields.text(most=20_000, **OPTIONAL)
     remember = fields.Boolean(load_default=True, about=REMEMBER)
+    type = fields.text(1, 64, **OPTIONAL, about=_TYPE)
 
 
 class SessionChange(Input):
@@ -58,7 +61,7 @@ class SessionChange(Input):
     pinned = fields.Boolean()
     archived = fields.Boolean()
     remember = fields.Boolean(about=REMEMBER)
-    type = fields.text(1, 64, allow_none=True, about="A type of `GET /api/conversation-types`.")
+    type = fields.text(1, 64, allow_none=True, about=_TYPE)
 
 
 class RelatedQuery(CallerQuery):

@@ -96,6 +96,9 @@ def test_what_is_not_there_is_told_in_the_same_shape_with_the_callers_request_id
         ("POST", "/api/jobs/-1/retry", 404, "not_found"),
     ):
         failed(client.open(path, method=method), status, code)
+    assert failed(client.post("/v1/api/chat"), 404, "not_found")["message"].startswith(
+        "There is nothing at /v1/api/chat."
+    )
     for given, back in (("abc-1", True), ("x" * 129, False), ("a b", False)):
         response = client.post("/api/chat", json={}, headers={"X-Request-ID": given})
         assert (response.headers["X-Request-ID"] == given) is back and response.headers["X-Request-ID"]

@@ -227,6 +227,7 @@ def test_recaps_own_client_makes_every_call(run, base_url, model):
         "answer": [COUNT, "js", 5],
         "again": True,
         "messages": [130, "Tea 129"],
+        "pages": [60, "Tea 129", None],
         "title": "Kettles",
         "sessions": ["js"],
         "facts": [["Ada drinks tea.", True]],

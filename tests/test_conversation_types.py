@@ -163,6 +163,10 @@ def test_what_is_no_type_is_refused_and_nothing_is_stored(client):
         assert error(client.put(f"{URL}/{name}", json=body), 422)["code"] == code, body
     for name in ("nothing", "bobs"):
         assert error(client.patch("/api/sessions/s", json={"type": name, "title": "x"}), 422)["code"] == "unknown_type"
+        made = {"session_id": "new", "user_id": "ada", "type": name}
+        assert "planning" in error(client.post("/api/sessions", json=made), 422)["message"]
+    assert client.get("/api/sessions/new").status_code == 404
+    assert good(client.post("/api/sessions", json={**made, "type": "planning"}))["type"] == "planning"
     assert good(client.get("/api/sessions/s"))["title"] == "Hi"
     assert good(client.patch("/api/sessions/s", json={"type": "tenants"}))["type"] == "tenants"
     assert error(client.delete(f"{URL}/planning"), 404)["code"] == "type_not_found"

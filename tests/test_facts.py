@@ -68,6 +68,7 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk):
     assert talk.texts(as_of="2024-06-01T00:00:00Z") == ["Lives in Oslo"]
     (then,) = talk.facts(as_of="2024-03-01")
     assert (then["id"], then["valid_to"], then["superseded_by"]) == (old["id"], "2024-06-01T00:00:00+00:00", new["id"])
+    assert {**good(talk.client.get(f"/api/facts/{old['id']}")), "score": 0} == {**then, "score": 0}
 
     history = good(talk.client.get(f"/api/facts/{new['id']}/history"))["items"]
     assert [(item["fact_id"], item["action"], item["author"], item["text"]) for item in history] == [

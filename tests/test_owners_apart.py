@@ -183,6 +183,7 @@ TABLE: dict[str, tuple[Request, ...]] = {
         sends("user_id", user_id=USER, text="Mine now"),
         sends(user_id=USER, session_id=SESSION, text="Mine now"),
     ),
+    "GET /api/facts/{fact_id}": (BY_USER,),
     "PATCH /api/facts/{fact_id}": (Request(query={"user_id": USER}, json={"text": "Mine now"}),),
     "DELETE /api/facts/{fact_id}": (BY_USER,),
     "POST /api/facts/forget": (

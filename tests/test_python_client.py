@@ -76,6 +76,20 @@ class Plain(Recap):
         return found
 
 
+def pages(make: type, live: Live, name: str, session: str) -> list[Any]:
+    """Return two pages of a session's messages."""
+    if make is Plain:
+        listing = Recap(live.url, KEY, name).messages(session)
+        return [page := listing.page(limit=60), listing.page(page["next_cursor"])]
+
+    async def of_both() -> list[Any]:
+        async with AsyncRecap(live.url, KEY, name) as recap:
+            listing = recap.messages(session)
+            return [page := await listing.page(limit=60), await listing.page(page["next_cursor"])]
+
+    return asyncio.run(of_both())
+
+
 @pytest.mark.parametrize("make", [Plain, Awaited])
 def test_every_call_does_what_it_says(live, name, make, tmp_path):
     recap, session, other = make(live.url, KEY, name), uuid.uuid4().hex, uuid.uuid4().hex
@@ -92,6 +106,9 @@ def test_every_call_does_what_it_says(live, name, make, tmp_path):
     added = recap.add_messages(other, many)
     assert [one["content"] for one in recap.messages(other)] == [one["content"] for one in many]
     assert recap.messages(other, order="desc")[0]["id"] == added["message_ids"][-1]
+    (page, last) = pages(make, live, name, other)
+    assert [len(page["items"]), len(last["items"]), last["next_cursor"]] == [60, 70, None]
+    assert last["items"][-1]["id"] == added["message_ids"][-1]
     assert recap.erase_message(other, added["message_ids"][0])["erased"]["messages"] == 1
     assert recap.change_session(session, title="Kettles")["title"] == recap.session(session)["title"] == "Kettles"
     assert [one["id"] for one in recap.sessions(q="Kettles")] == [session] and len(recap.sessions()) == 2

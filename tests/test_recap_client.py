@@ -13,7 +13,7 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
@@ -266,6 +266,11 @@ def test_a_history_gives_back_what_it_got_and_its_words_are_remembered(live, nam
         ("tool", "2 litres boil"),
         ("assistant", "The water boils."),
     ]
+    named = HumanMessage("Once.", id="m-1")
+    history.add_messages([named, AIMessage("Yes.")])
+    history.add_messages([named, AIMessage("Yes.")])
+    messages += [named, AIMessage("Yes."), AIMessage("Yes.")]
+    assert history.messages == messages
     corrupt = [said("odd", extra={"langchain_message": odd}) for odd in (7, {"type": "odd"})]
     append(live.client, name, [*corrupt, said("nobody's", "tool"), said("From elsewhere.")], user_id=name)
     assert history.messages == [*messages, HumanMessage("From elsewhere.")]
@@ -280,5 +285,18 @@ def test_the_documentation_does_what_it_says(live, capsys):
     page = Path(__file__).parents[1].joinpath("docs/clients.md").read_text("utf-8")
     codes = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     (code,) = (code for code in codes if "recap_client.langchain" in code)
-    exec(compile(code.replace("http://127.0.0.1:8000", live.url).replace('"ada"', '"grace"'), "clients.md", "exec"), {})
+    names: dict[str, Any] = {}
+    code = code.replace("http://127.0.0.1:8000", live.url).replace('"ada"', '"grace"')
+    exec(compile(code, "clients.md", "exec"), names)
     assert capsys.readouterr().out == "My cat is called Miso.\n"
+
+    class Model:
+        def invoke(self, messages: list[Any]) -> AIMessage:
+            return AIMessage(f"{messages[0].content[:11]} {len(messages)}", id=messages[-1].content)
+
+    talk: list[BaseMessage] = []
+    for number in range(3):
+        talk.append(HumanMessage(f"Question {number}", id=f"q{number}"))
+        talk.append(names["answer"](Model(), talk))
+    assert names["history"].messages[1:] == talk, "each is stored once"
+    assert [message.content for message in talk[1::2]] == ["<memory now 2", "<memory now 4", "<memory now 6"]

@@ -225,7 +225,7 @@ def test_only_known_categories_are_stored(client):
     put(client, "ada", categories=[{"name": "pets"}])
     assert good(client.post("/api/facts", json=cat))["category"] == "pets"
     refused = client.post("/api/facts", json={**cat, "user_id": "bob"})
-    assert error(refused, 422)["code"] == "unknown_category"
+    assert error(refused, 422)["code"] == "unknown_category" and "preference" in refused.json["error"]["message"]
     twice = client.put("/api/rules", json={"categories": [{"name": "pets"}, {"name": "pets", "keep": False}]})
     assert error(twice, 422)["code"] == "category_twice"
 

@@ -68,6 +68,7 @@ def test_a_message_is_found_with_all_that_says_where_it_stands(talk):
         "kind": "message",
         "document": None,
         "text": None,
+        "fact_id": None,
         "message_id": stored["id"],
         "external_id": "t1",
         "session_id": "tea",
@@ -220,6 +221,9 @@ def test_facts_and_summaries_are_found_with_the_messages_they_come_from(model_ap
 
     facts = {one["text"]: one for one in find(client, "Where does Ida live?", user_id="ada", kind="fact")}
     assert set(facts) == {"Ida lives in Porto", by_hand["text"]}
+    for one in facts.values():
+        assert good(client.get(f"/api/facts/{one['fact_id']}?user_id=ada"))["text"] == one["text"]
+        assert error(client.get(f"/api/facts/{one['fact_id']}?user_id=bob"), 404)["code"] == "fact_not_found"
     taken = facts["Ida lives in Porto"]
     assert (taken["kind"], taken["session_id"]) == ("fact", "adas")
     assert taken["content"] == "My sister has moved to Porto." == taken["window"][0]["content"]

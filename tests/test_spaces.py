@@ -263,6 +263,8 @@ def test_a_persons_key_reads_what_it_names(remembered, model_server):
         assert seen(model_server) == shown, asking
         others = {one["space"] for one in reply["memory"]["others"]}
         assert others == {named[code] for code in shown} - ({"team"} if asking.get("space") else {None})
+        is_elsewhere = not reply["memory"]["excerpts"] and any(one["excerpts"] for one in reply["memory"]["others"])
+        assert (reply["memory"]["recall"]["reason"] == "what fits stands in another memory") == is_elsewhere
 
 
 def test_an_application_says_which_memories_a_turn_reads(remembered, model_server):

@@ -364,6 +364,8 @@ def test_only_a_public_address_is_taken(make_app):
         "https://example.com:99999/",
     ):
         assert error(client.post("/api/webhooks", json={"url": url}), 422)["code"] == "bad_webhook_url", url
+    refused = client.post("/api/webhooks", json={"url": "http://localhost:5000/recap"})
+    assert "WEBHOOK_NETWORKS" in error(refused, 422)["message"]
     for url in ("https://example.com/x?y=z", "https://8.8.8.8/", "https://[2606:4700::1111]:8443/"):
         assert good(client.post("/api/webhooks", json={"url": url}))["url"] == url
 

@@ -29,6 +29,11 @@ export class Recap extends Operations {
   withOptions(options: Options): Recap;
 }
 
+/** `for await` gives all items; `page` asks for one page: the first, or that at a `next_cursor`. */
+export interface Listing<Item, Page> extends AsyncGenerator<Item> {
+  page(place?: { cursor?: string | null; limit?: number }): Promise<Page>;
+}
+
 /** `for await` gives the words as they come; then `answer` is what `chat` would have returned. */
 export class Stream implements AsyncIterable<string> {
   [Symbol.asyncIterator](): AsyncGenerator<string>;

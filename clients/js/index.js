@@ -72,13 +72,9 @@ export class Recap extends Operations {
     return new Stream(() => this.#sent({ ...call, body: { ...call.body, stream: true } }, opened), this.#options.signal);
   }
   _listen(call) { return new EventStream(() => this.#sent(call, opened), this.#options.signal); }
-  async *_each(call) {
-    let cursor;
-    do {
-      const page = await this._send({ ...call, query: { limit: PAGE, ...call.query, cursor } });
-      yield* page.items;
-      cursor = page.next_cursor;
-    } while (cursor !== null);
+  _each(call) {
+    const page = (place) => this._send({ ...call, query: { limit: PAGE, ...call.query, ...place } });
+    return Object.assign(itemsOf(page), { page });
   }
 
   /** Send a call, again where the server asks for it or where that does no harm, and read the good response. */
@@ -237,6 +233,16 @@ async function* fields({ response, silence }, signal) {
     silence.end();
     reader.cancel().catch(() => {}); // it may have failed already
   }
+}
+
+/** The items of a listing, page by page. */
+async function* itemsOf(page) {
+  let cursor;
+  do {
+    const { items, next_cursor } = await page({ cursor });
+    yield* items;
+    cursor = next_cursor;
+  } while (cursor !== null);
 }
 
 function formOf(fields) {

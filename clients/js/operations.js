@@ -80,6 +80,9 @@ export class Operations {
   addFact(text, options) {
     return this._send({ method: "POST", path: "/api/facts", body: { text, ...options }, person: "user_id" });
   }
+  getFact(fact_id, options) {
+    return this._send({ method: "GET", path: "/api/facts/{fact_id}", ids: { fact_id }, query: { ...options }, person: "query" });
+  }
   changeFact(fact_id, options) {
     return this._send({ method: "PATCH", path: "/api/facts/{fact_id}", ids: { fact_id }, body: { ...options }, person: "query", repeatable: true });
   }

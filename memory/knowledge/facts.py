@@ -112,6 +112,14 @@ def add(
     return Ranking.of(engine).scored(facts, "", now)[0]
 
 
+def get(engine: Engine, caller: Caller, fact_id: int) -> Fact:
+    """Return a fact, valid or not, with its score without a message.  Raises NotFound."""
+    with engine.database.read() as tx:
+        row, _ = _find(tx, caller, fact_id)
+        facts = _with_merged(tx, fact_reads.read_facts(tx, FactRow.id == row.id))
+    return Ranking.of(engine).scored(facts, "", engine.now())[0]
+
+
 def history(engine: Engine, caller: Caller, fact_id: int) -> list[FactRevision]:
     """Return every change of the fact and of those it superseded, oldest first.  Raises NotFound."""
     with engine.database.read() as tx:

@@ -307,12 +307,15 @@ def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it ca
     Raises InvalidRequest for what is kept out, and for a new category that is unknown.
     """
     texts, ends = (fact["text"], fact.get("quote", "")), fact.get("expires_at")
-    decision = rules_of(tx, owner_id, tenant).decide(
-        fact["category"], *texts, since=since, ends=ends, by_model=by_model
-    )
+    rules = rules_of(tx, owner_id, tenant)
+    decision = rules.decide(fact["category"], *texts, since=since, ends=ends, by_model=by_model)
     if has_new_category and decision.category != fact["category"]:
-        text = f"There is no category {fact['category']!r}. Nothing was stored. Add it to the rules (`/api/rules`)."
-        raise InvalidRequest("unknown_category", text, param="category")
+        raise InvalidRequest(
+            "unknown_category",
+            f"There is no category {fact['category']!r}. There are: {', '.join(rules.categories_to_choose)}. Nothing "
+            "was stored. `PUT /api/rules` adds one.",
+            param="category",
+        )
     if decision.refused:
         raise InvalidRequest("kept_out", f"By the rules of what is kept, {decision.refused}. Nothing was stored.")
     return decision

@@ -80,6 +80,7 @@ class SearchResult(NamedTuple):
     kind: str = "message"
     text: str | None = None
     corrections: Sequence[Fact] = ()
+    fact_id: int | None = None
 
     @property
     def document(self) -> Mapping[str, Any] | None:
@@ -309,7 +310,8 @@ def _find_derived(
         highlights = engine.index.highlights(prepared, derived.text)
         places = derived.session_id, derived.title, kind, derived.text
         corrected = corrections.of((message.id for message in messages), derived.session_row_id)
-        results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *places, corrected))
+        fact_id = derived.id if kind == "fact" else None
+        results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *places, corrected, fact_id))
     return results
 
 

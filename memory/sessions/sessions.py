@@ -101,24 +101,12 @@ class Sessions:
     types: ConversationTypes
 
     @retry_on_conflict
-    def create(
-        self,
-        caller: Caller,
-        session_id: str | None = None,
-        title: str = "",
-        system_prompt: str | None = None,
-        *,
-        remember: bool = True,
-        client_metadata: dict[str, Any] | None = None,
-    ) -> SessionInfo:
-        """Create an empty session.  Raises Conflict for an existing id."""
+    def create(self, caller: Caller, session_id: str | None = None, **columns: Any) -> SessionInfo:
+        """Create an empty session.  Raises Conflict for an existing id, and InvalidRequest for an unknown type."""
         with self.database.write() as tx:
             if session_id is not None and find_session(tx, caller, session_id) is not None:
                 raise Conflict("session_exists", f"There is a session {session_id!r} already. Choose another id.")
-            row = self.make(tx, caller, session_id)
-            row.title = title[:200]
-            row.system_prompt, row.remember, row.client_metadata = system_prompt, remember, client_metadata
-            return self.info(row)
+            return self._set(tx, self.make(tx, caller, session_id), columns)
 
     @retry_on_conflict
     def adopt(self, caller: Caller, session_id: str) -> SessionInfo | None:
@@ -173,12 +161,15 @@ class Sessions:
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
         """Set the session's fields that callers may change.  Raises NotFound, InvalidRequest."""
         with self.database.write() as tx:
-            row = get_session(tx, caller, session_id)
-            if changes.get("type") is not None:
-                self.types.check(tx, row, changes["type"])
-            for name, value in changes.items():
-                setattr(row, name, value)
-            return self.info(row)
+            return self._set(tx, get_session(tx, caller, session_id), changes)
+
+    def _set(self, tx: Transaction, row: SessionRow, columns: dict[str, Any]) -> SessionInfo:
+        """Set fields of a session.  Raises InvalidRequest."""
+        if columns.get("type") is not None:
+            self.types.check(tx, row, columns["type"])
+        for name, value in columns.items():
+            setattr(row, name, value)
+        return self.info(row)
 
     def messages(
         self,

@@ -250,7 +250,7 @@ def _choose_for_message(
     facts = _choose_facts(engine, question, context, prepared, findings, recalled)
     shown, keywords = (*prefix.facts, *facts), " ".join(reading.keywords)
     is_told = bool(shown) and reading.asks_how_things_stand  # "What's left before we ship?"
-    if recalled.kind == MISSING and any(other.excerpts for other in found_elsewhere):
+    if not recalled.excerpts and any(other.excerpts for other in found_elsewhere):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     elif recalled.kind == MISSING and (is_told or Ranking.of(engine).share_words(shown, keywords)):
         recalled = replace(recalled, kind=findings.plan.kind, reason=f"{findings.plan.reason}, but only facts fit")

@@ -35,6 +35,9 @@ await recap.addMessages("js-more", Array.from({ length: 130 }, (_, n) => ({ role
 const more = [];
 for await (const message of recap.messages("js-more")) more.push(message);
 got.messages = [more.length, more[129].content];
+const page = await recap.messages("js-more").page({ limit: 60 });
+const last = await recap.messages("js-more").page({ cursor: page.next_cursor });
+got.pages = [page.items.length, last.items[69].content, last.next_cursor];
 await recap.eraseMessage("js-more", more[0].id);
 await recap.changeSession("js", { title: "Kettles" });
 got.title = (await recap.session("js")).title;

@@ -18,6 +18,7 @@ from recap_client.errors import (
     ServerError,
     Unauthenticated,
 )
+from recap_client.listings import AsyncListing, Listing
 from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
 
 __version__ = "0.3.0"
@@ -25,6 +26,7 @@ __version__ = "0.3.0"
 __all__ = [
     "UNSET",
     "AsyncEventStream",
+    "AsyncListing",
     "AsyncRecap",
     "AsyncStream",
     "Conflict",
@@ -32,6 +34,7 @@ __all__ = [
     "Forbidden",
     "InvalidRequest",
     "LimitReached",
+    "Listing",
     "ModelError",
     "NoAnswer",
     "NotFound",

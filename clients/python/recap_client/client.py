@@ -6,16 +6,16 @@ import asyncio
 import copy
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
-from dataclasses import replace
 from typing import Any, Generic, Self, TypeVar
 
 import httpx
 
 from recap_client.calls import Call
 from recap_client.errors import NoAnswer
-from recap_client.http import PAGE, Outcome, answer_of, pause_after, request_parts, succeeded
+from recap_client.http import Outcome, answer_of, pause_after, request_parts, succeeded
+from recap_client.listings import AsyncListing, Listing
 from recap_client.operations import AsyncOperations, Operations
 from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
 
@@ -100,14 +100,8 @@ class Recap(_Client[httpx.Client], Operations):
     def send(self, call: Call) -> Any:
         return answer_of(self._sent(call))
 
-    def each(self, call: Call) -> Iterator[Any]:
-        call = replace(call, query={**call.query, "limit": PAGE})
-        while True:
-            page = self.send(call)
-            yield from page["items"]
-            if page["next_cursor"] is None:
-                return
-            call = replace(call, query={**call.query, "cursor": page["next_cursor"]})
+    def each(self, call: Call) -> Listing[Any, Any]:
+        return Listing(self.send, call)
 
     def open(self, call: Call) -> Stream:
         return Stream(self._lines(call))
@@ -161,15 +155,8 @@ class AsyncRecap(_Client[httpx.AsyncClient], AsyncOperations):
     async def send(self, call: Call) -> Any:
         return answer_of(await self._sent(call))
 
-    async def each(self, call: Call) -> AsyncIterator[Any]:
-        call = replace(call, query={**call.query, "limit": PAGE})
-        while True:
-            page = await self.send(call)
-            for item in page["items"]:
-                yield item
-            if page["next_cursor"] is None:
-                return
-            call = replace(call, query={**call.query, "cursor": page["next_cursor"]})
+    def each(self, call: Call) -> AsyncListing[Any, Any]:
+        return AsyncListing(self.send, call)
 
     def open(self, call: Call) -> AsyncStream:
         return AsyncStream(self._lines(call))

@@ -11,7 +11,6 @@ import httpx
 from recap_client.calls import Call
 from recap_client.errors import NoAnswer, error_of
 
-PAGE = 100  # items of a listing that one request asks for
 PAUSE = 0.5  # seconds before a call is sent again, doubled each time
 PAUSE_MAX = 60.0  # a longer Retry-After is the program's to wait for
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)

@@ -51,7 +51,7 @@ class RecapChatMessageHistory(BaseChatMessageHistory):
     messages = cast(list[BaseMessage], property(_messages))  # which LangChain declares as a plain attribute
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Append up to 1,000 messages, all of them or none.  Raises RecapError."""
+        """Append up to 1,000 messages, all of them or none.  One with an `id` is stored once.  Raises RecapError."""
         if messages:
             self._recap.add_messages(self._session_id, [_new_message(message) for message in messages])
 
@@ -99,7 +99,8 @@ def _new_message(message: BaseMessage) -> MessageToAppend:
     role: Role = _ROLES.get(message.type, "assistant")
     calls = getattr(message, "tool_calls", [])
     words = str(message.text) or ", ".join(f"{call['name']}({call['args']})" for call in calls) or f"[{message.type}]"
-    return {"role": role, "content": words, "extra": {EXTRA: message_to_dict(message)}}
+    new: MessageToAppend = {"role": role, "content": words, "extra": {EXTRA: message_to_dict(message)}}
+    return {**new, "external_id": message.id} if message.id is not None else new
 
 
 def _read(message: Message) -> BaseMessage | None:

@@ -6,11 +6,12 @@ Generated from the OpenAPI document by clients/generate.py (`make clients`): cha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from recap_client import types
 from recap_client.calls import UNSET, Call, File, Unset, changed, given
+from recap_client.listings import AsyncListing, Listing
 from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Stream
 
 
@@ -22,8 +23,8 @@ class Operations(ABC):
         """Return the answer to a call."""
 
     @abstractmethod
-    def each(self, call: Call) -> Iterator[Any]:
-        """Yield the items of a listing, page by page."""
+    def each(self, call: Call) -> Listing[Any, Any]:
+        """Return the items that a call lists."""
 
     @abstractmethod
     def open(self, call: Call) -> Stream:
@@ -60,6 +61,32 @@ class Operations(ABC):
         session's summary and facts are updated after the reply was sent. With `replaces`, the message takes the place
         of an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced
         messages are kept, but no longer shown, recalled or summarised.
+
+        message: Its text, or {"role": "user", "content": ...}. The content may be a list of parts: `text`;
+            `image_url`, with a data: URL or an https address; and `file`, with `filename` and `file_data`, for text
+            files and images. The model gets images as they are and text files as quoted text; of both, only name,
+            size and a hash are stored.
+        timezone: The zone in which the person's days begin: of words like `yesterday`, and of the times that models
+            see. Later turns of the session keep it, and sessions that the person begins later. The default is the
+            setting TIMEZONE.
+        spaces: Spaces whose memory is read too. The default, with a person's key outside of a `space`: those it
+            names.
+        person: In a `space`: whether the memory of the person who acts is read too, though the reply is the space's.
+            The default is true with the person's own key, else false.
+        history: What was said just before, if Recap has not stored it: it tells what the message refers to. A chat
+            takes it only with `temporary`.
+        session_id: Without it, a session is created.
+        name: Who says it, where several persons share the session or the space.
+        recall: `auto`: the message decides whether to look back, and only what is near it is shown. `always`: the
+            best excerpts, however near. `tools`: the model searches. The default is that of the conversation's type,
+            else the setting RECALL.
+        model: One of `GET /api/models`. Without it, the main model answers.
+        remember: False: the reply looks at this session alone, and nothing of the turn comes up in others: no facts
+            are taken from it, and it is not recalled. A search still finds it.
+        prompt: The name of the prompt for this turn's summary.
+        system_prompt: Of this turn alone, in place of the one that the session or the server has.
+        temporary: Use the memory, but store nothing of this turn.
+        replaces: The id of the person's message that it replaces.
         """
         return self.send(
             Call(
@@ -155,8 +182,12 @@ class Operations(ABC):
         after: str | None = None,
         except_user_id: str | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.Session]:
-        """List sessions, newest first."""
+    ) -> Listing[types.Session, types.SessionPage]:
+        """List sessions, newest first.
+
+        q: Words to look for in titles.
+        except_user_id: Leave this person's out: those of other people, and of programs, stay.
+        """
         return self.each(
             Call(
                 "GET",
@@ -183,15 +214,27 @@ class Operations(ABC):
         title: str | None = None,
         system_prompt: str | None = None,
         remember: bool | None = None,
+        type: str | None = None,
         user_id: str | None = None,
     ) -> types.Session:
-        """Create an empty session."""
+        """Create an empty session.
+
+        session_id: Without it, Recap makes an id.
+        remember: False: memory is off. A turn looks at this session alone, and what is said while it is off is
+            neither recalled in others nor read for facts, also once it is on again. A search still finds it.
+        type: A type of `GET /api/conversation-types`. Without it, Recap tells the type from the words.
+        """
         return self.send(
             Call(
                 "POST",
                 "/api/sessions",
                 body=given(
-                    space=space, session_id=session_id, title=title, system_prompt=system_prompt, remember=remember
+                    space=space,
+                    session_id=session_id,
+                    title=title,
+                    system_prompt=system_prompt,
+                    remember=remember,
+                    type=type,
                 ),
                 person="user_id",
                 user_id=user_id,
@@ -223,7 +266,12 @@ class Operations(ABC):
         type: str | Unset | None = UNSET,
         user_id: str | None = None,
     ) -> types.Session:
-        """Rename, pin or archive a session, turn its memory off, or set its system prompt or type."""
+        """Rename, pin or archive a session, turn its memory off, or set its system prompt or type.
+
+        remember: False: memory is off. A turn looks at this session alone, and what is said while it is off is
+            neither recalled in others nor read for facts, also once it is on again. A search still finds it.
+        type: A type of `GET /api/conversation-types`. Without it, Recap tells the type from the words.
+        """
         return self.send(
             Call(
                 "PATCH",
@@ -265,10 +313,13 @@ class Operations(ABC):
         around: int | None = None,
         branch: int | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.ListedMessage]:
+    ) -> Listing[types.ListedMessage, types.ListedMessagePage]:
         """Read a session's messages, word for word.
 
         With `around`, the page shows the messages before and after one message, with a cursor for each direction.
+
+        around: The id of a message, for a page with it in its middle.
+        branch: 1, 2, ...: what was replaced first, second, ...
         """
         return self.each(
             Call(
@@ -346,6 +397,12 @@ class Operations(ABC):
         later updates of the summary do not read them. What a summary or a fact says of them already stays. An answer
         is hidden with its question, and the call of a tool with its results. A span may count from the end: `"first":
         -4, "last": -1` names the last four messages.
+
+        first: A position; -1 is the session's last message, -2 the one before.
+        last: A position; -1 is the session's last message, -2 the one before.
+        ids: The ids of messages, instead of a span.
+        keep: Hide all but these.
+        tokens: Hide the recent messages that are older than the newest of so many tokens.
         """
         return self.send(
             Call(
@@ -371,6 +428,10 @@ class Operations(ABC):
         """Put hidden messages back into the session's prompts, all or those named.
 
         A summary that was updated without these messages goes back to the version before, and is made anew.
+
+        first: A position; -1 is the session's last message, -2 the one before.
+        last: A position; -1 is the session's last message, -2 the one before.
+        ids: The ids of messages, instead of a span.
         """
         return self.send(
             Call(
@@ -463,7 +524,7 @@ class Operations(ABC):
         space: str | None = None,
         order: Literal["asc", "desc"] | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.Turn]:
+    ) -> Listing[types.Turn, types.TurnPage]:
         """List a session's turns, newest first.
 
         Turns of messages that were replaced are left out.
@@ -519,6 +580,8 @@ class Operations(ABC):
         """Replace the summary with an edited one.
 
         It becomes a new version. The next prompt shows it.
+
+        expected_version: 409 if it is not the newest version.
         """
         return self.send(
             Call(
@@ -533,7 +596,7 @@ class Operations(ABC):
 
     def list_summary_versions(
         self, session_id: str, *, space: str | None = None, user_id: str | None = None
-    ) -> Iterator[types.SummaryVersion]:
+    ) -> Listing[types.SummaryVersion, types.SummaryVersionPage]:
         """List all versions, newest first."""
         return self.each(
             Call(
@@ -592,6 +655,9 @@ class Operations(ABC):
 
         The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues
         the earliest version of the summary after which the rest fits.
+
+        prompt: The name of a summary prompt.
+        text: Instead of `prompt`: a template, as for `PUT /api/prompts/{name}`.
         """
         return self.send(
             Call(
@@ -614,10 +680,16 @@ class Operations(ABC):
         as_of: str | None = None,
         state: Literal["valid", "waiting"] | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.Fact]:
+    ) -> Listing[types.Fact, types.FactPage]:
         """List the facts that are true now, or were true at `as_of`.
 
         With `session_id`, these are the session's facts, and those of its person with the scope `user`.
+
+        q: Words, or parts of words, that the text must contain.
+        category: One of identity, preference, plan, event, requirement, constraint, relationship, work, other, or a
+            category of the rules (`/api/rules`).
+        as_of: List what was true at this time, not what is true now.
+        state: `waiting`: facts that wait for review, instead of those that are true.
         """
         return self.each(
             Call(
@@ -641,7 +713,12 @@ class Operations(ABC):
         expires_at: str | None = None,
         user_id: str | None = None,
     ) -> types.Fact:
-        """Add a fact, to one session or to all sessions of a person."""
+        """Add a fact, to one session or to all sessions of a person.
+
+        category: One of identity, preference, plan, event, requirement, constraint, relationship, work, other, or a
+            category of the rules (`/api/rules`).
+        expires_at: When it stops being true by itself. Null: never.
+        """
         return self.send(
             Call(
                 "POST",
@@ -662,6 +739,19 @@ class Operations(ABC):
             )
         )
 
+    def get_fact(self, fact_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Fact:
+        """Read a fact, also one that is no longer true."""
+        return self.send(
+            Call(
+                "GET",
+                "/api/facts/{fact_id}",
+                ids={"fact_id": fact_id},
+                query=given(space=space),
+                person="query",
+                user_id=user_id,
+            )
+        )
+
     def change_fact(
         self,
         fact_id: int,
@@ -677,6 +767,10 @@ class Operations(ABC):
         """Edit or pin a fact.
 
         Where the newest summary has exactly the old text, it gets the new one. The profile loses the old text.
+
+        category: One of identity, preference, plan, event, requirement, constraint, relationship, work, other, or a
+            category of the rules (`/api/rules`).
+        expires_at: When it stops being true by itself. Null: never.
         """
         return self.send(
             Call(
@@ -701,6 +795,8 @@ class Operations(ABC):
         The facts that it corrected are forgotten too; with `restore`, they become true again instead. Items of the
         newest summaries that say exactly the same go too. The source message stays: to erase the words, erase the
         message.
+
+        restore: The facts that it corrected hold again, and are not forgotten.
         """
         return self.send(
             Call(
@@ -744,6 +840,9 @@ class Operations(ABC):
         An accepted fact is true from when it was stated, and takes the place of those that it corrects. A refused one
         is erased; its message stays. Facts that do not wait are skipped. `/api/facts?state=waiting` lists those that
         do.
+
+        accepted: Ids of facts that wait.
+        refused: Ids of facts that wait.
         """
         return self.send(
             Call(
@@ -832,6 +931,11 @@ class Operations(ABC):
         is cut into passages, by headings and pages, which searches and turns find beside messages, from now on. Where
         they are quoted, so are title, page and `uri`. No facts and no summaries are made of it. The same document
         again changes nothing; another with the same `external_id` takes its place and keeps its `id`.
+
+        session_id: The document is of the owner of this session: of its person, or of the session itself.
+        title: Without it, Recap takes the one that the document has.
+        uri: Where it is from; shown wherever it is quoted.
+        external_id: The application's own name for it. A document sent with the same one replaces it.
         """
         return self.send(
             Call(
@@ -871,6 +975,11 @@ class Operations(ABC):
         is cut into passages, by headings and pages, which searches and turns find beside messages, from now on. Where
         they are quoted, so are title, page and `uri`. No facts and no summaries are made of it. The same document
         again changes nothing; another with the same `external_id` takes its place and keeps its `id`.
+
+        session_id: The document is of the owner of this session: of its person, or of the session itself.
+        title: Without it, Recap takes the one that the document has.
+        uri: Where it is from; shown wherever it is quoted.
+        external_id: The application's own name for it. A document sent with the same one replaces it.
         """
         return self.send(
             Call(
@@ -886,8 +995,11 @@ class Operations(ABC):
 
     def list_documents(
         self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
-    ) -> Iterator[types.Document]:
-        """List a person's documents, newest first."""
+    ) -> Listing[types.Document, types.DocumentPage]:
+        """List a person's documents, newest first.
+
+        session_id: Those of this session's owner.
+        """
         return self.each(
             Call(
                 "GET",
@@ -928,7 +1040,7 @@ class Operations(ABC):
 
     def list_passages(
         self, document_id: str, *, space: str | None = None, user_id: str | None = None
-    ) -> Iterator[types.Passage]:
+    ) -> Listing[types.Passage, types.PassagePage]:
         """Read a document's text, passage by passage."""
         return self.each(
             Call(
@@ -950,11 +1062,15 @@ class Operations(ABC):
         depth: int | None = None,
         as_of: str | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.Edge]:
+    ) -> Listing[types.Edge, types.EdgePage]:
         """Read the links around a person, place or thing, the nearest first.
 
         Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
         `session_id`, these are the links of the session's facts, and those of its person with the scope `user`.
+
+        entity: The name to start from: `Ida`, `my sister`, or `user` for the person.
+        depth: How many steps away from the entity links may be.
+        as_of: List what was true at this time, not what is true now.
         """
         return self.each(
             Call(
@@ -985,6 +1101,16 @@ class Operations(ABC):
 
         Messages are found the moment they are stored, and ranked by how well their words match. `q` may have
         "phrases", -exclusions and prefixes*. Words are compared by their stems: `kettles` finds "kettle".
+
+        q: Words; a message with more of them, or with rarer ones, comes first. `"green tea"` finds only messages with
+            that phrase, `-coffee` and `-"black tea"` leave out those with it, `berg*` finds only those with a word
+            that begins so.
+        after: Said at this time or later.
+        before: Said before this time.
+        kind: What is searched: messages, and the passages of documents beside them; passages alone (`document`); or
+            the summaries of sessions, or facts, which come with the messages that they were taken from.
+        window: Messages around each result.
+        timezone: Where the days of `q` begin: what it says of times is preferred, not demanded.
         """
         return self.send(
             Call(
@@ -1027,8 +1153,23 @@ class Operations(ABC):
 
         For an application that calls a model itself: `block` is ready to stand before the message, or in a system
         prompt. It has instructions, profile and facts, the summary of the session if one is named, and excerpts of
-        earlier conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not
-        in it. The session may be one that begins with this message.
+        earlier conversations, as in the prompt of a turn. Nothing is stored. The session may be one that begins with
+        this message. Its newest messages, those since the summary, are not in the block: the program sends them
+        itself, as many as `memory.tail.messages` says.
+
+        message: Its text, or {"role": "user", "content": "..."}.
+        timezone: The zone in which the person's days begin: of words like `yesterday`, and of the times that models
+            see. Later turns of the session keep it, and sessions that the person begins later. The default is the
+            setting TIMEZONE.
+        spaces: Spaces whose memory is read too. The default, with a person's key outside of a `space`: those it
+            names.
+        person: In a `space`: whether the memory of the person who acts is read too, though the reply is the space's.
+            The default is true with the person's own key, else false.
+        history: What was said just before, if Recap has not stored it: it tells what the message refers to. A chat
+            takes it only with `temporary`.
+        session_id: Its summary and facts are shown too.
+        tokens: The most tokens that the block takes.
+        recall: `always`: the nearest excerpts, however near; else as in a turn.
         """
         return self.send(
             Call(
@@ -1067,6 +1208,10 @@ class Operations(ABC):
         From now on the excerpt counts half for similar questions of the same person, which share half of their words
         or mean much the same. The `why` of an excerpt says what it lost by that, as `unhelpful`. The mark goes when
         the question or a message of the excerpt is erased or replaced.
+
+        session_id: The session of the question.
+        message_id: The id of the question or of its reply.
+        hits: The `hits` of the excerpt.
         """
         return self.send(
             Call(
@@ -1085,8 +1230,12 @@ class Operations(ABC):
         session_id: str | None = None,
         message_id: int | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.Unhelpful]:
-        """List the excerpts that a person marked as not helpful, newest first."""
+    ) -> Listing[types.Unhelpful, types.UnhelpfulPage]:
+        """List the excerpts that a person marked as not helpful, newest first.
+
+        session_id: Those of this session's owner.
+        message_id: Marks of this question, or with this message.
+        """
         return self.each(
             Call(
                 "GET",
@@ -1127,6 +1276,13 @@ class Operations(ABC):
 
         Without a `user_id` it is the tenant's own. With `version` it is stored only if the item was not changed
         meanwhile.
+
+        namespace: 1 to 8 parts, none empty or with a dot, and 256 characters together: a list, or a text with dots.
+        value: At most 64 KB as JSON.
+        version: Only in the place of this version; 0: only where there is no item. Otherwise the answer is 409.
+        ttl: Minutes to live.
+        index: Where queries look in this value: paths such as `title` or `notes[*].text`; an empty list: nowhere.
+            Null: where the `fields` of the search say.
         """
         return self.send(
             Call(
@@ -1153,7 +1309,11 @@ class Operations(ABC):
         refresh: bool | None = None,
         user_id: str | None = None,
     ) -> types.Item:
-        """Read an item."""
+        """Read an item.
+
+        namespace: 1 to 8 parts, none empty or with a dot, and 256 characters together: a list, or a text with dots.
+        refresh: False: reading does not postpone when an item expires.
+        """
         return self.send(
             Call(
                 "GET",
@@ -1176,6 +1336,9 @@ class Operations(ABC):
         """Erase an item, for good.
 
         The item is not found from now on. Within a minute or two its words are gone from the database's files.
+
+        namespace: 1 to 8 parts, none empty or with a dot, and 256 characters together: a list, or a text with dots.
+        version: Only this version.
         """
         return self.send(
             Call(
@@ -1203,6 +1366,14 @@ class Operations(ABC):
         """Search items, newest first or by a query.
 
         Of what the filter leaves, a `query` ranks the 1,000 items that were changed last, by words and meaning.
+
+        namespace_prefix: Only what is in this namespace, or below it.
+        filter: Keys of the value, nested as it is, and what they are: `{"size": {"$gt": 3}, "by": {"name": "Ada"}}`;
+            or a path of keys, such as `by.name`. The operators are $eq, $ne, $gt, $gte, $lt, $lte and $in. Numbers
+            compare as numbers, texts by their characters.
+        query: Find items by words and meaning, the best first.
+        fields: Where the `query` looks: paths such as `title` or `notes[*].text`. None: in all texts.
+        refresh: False: reading does not postpone when an item expires.
         """
         return self.send(
             Call(
@@ -1237,7 +1408,12 @@ class Operations(ABC):
         offset: int | None = None,
         user_id: str | None = None,
     ) -> types.NamespaceList:
-        """List the namespaces that have items, in alphabetical order."""
+        """List the namespaces that have items, in alphabetical order.
+
+        prefix: How they begin; `*` is any part.
+        suffix: How they end; `*` is any part.
+        max_depth: Cut them to so many parts.
+        """
         return self.send(
             Call(
                 "GET",
@@ -1267,7 +1443,10 @@ class Operations(ABC):
         )
 
     def get_profile_of_space(self, space: str, *, as_of: str | None = None) -> types.Profile:
-        """Read the profile as it is, or as it was at `as_of`."""
+        """Read the profile as it is, or as it was at `as_of`.
+
+        as_of: Read the version of this time.
+        """
         return self.send(Call("GET", "/api/spaces/{space}/profile", ids={"space": space}, query=given(as_of=as_of)))
 
     def edit_profile_of_space(
@@ -1277,6 +1456,8 @@ class Operations(ABC):
 
         All of its operations apply, or none. The next prompt shows the new version. The model changes what a space
         wrote only when they say something else later.
+
+        expected_version: 409 if it is not the newest version.
         """
         return self.send(
             Call(
@@ -1288,7 +1469,10 @@ class Operations(ABC):
         )
 
     def profile(self, *, as_of: str | None = None, user_id: str | None = None) -> types.Profile:
-        """Read the profile as it is, or as it was at `as_of`."""
+        """Read the profile as it is, or as it was at `as_of`.
+
+        as_of: Read the version of this time.
+        """
         return self.send(
             Call("GET", "/api/users/{user_id}/profile", query=given(as_of=as_of), person="path", user_id=user_id)
         )
@@ -1304,6 +1488,8 @@ class Operations(ABC):
 
         All of its operations apply, or none. The next prompt shows the new version. The model changes what a person
         wrote only when they say something else later.
+
+        expected_version: 409 if it is not the newest version.
         """
         return self.send(
             Call(
@@ -1315,11 +1501,11 @@ class Operations(ABC):
             )
         )
 
-    def list_profile_versions_of_space(self, space: str) -> Iterator[types.Profile]:
+    def list_profile_versions_of_space(self, space: str) -> Listing[types.Profile, types.ProfilePage]:
         """List all versions of the profile, newest first."""
         return self.each(Call("GET", "/api/spaces/{space}/profile/versions", ids={"space": space}))
 
-    def list_profile_versions(self, *, user_id: str | None = None) -> Iterator[types.Profile]:
+    def list_profile_versions(self, *, user_id: str | None = None) -> Listing[types.Profile, types.ProfilePage]:
         """List all versions of the profile, newest first."""
         return self.each(Call("GET", "/api/users/{user_id}/profile/versions", person="path", user_id=user_id))
 
@@ -1350,7 +1536,10 @@ class Operations(ABC):
         return self.send(Call("POST", "/api/users/{user_id}/profile/refresh", person="path", user_id=user_id))
 
     def get_profile_schema(self, *, kind: Literal["user", "space"] | None = None) -> types.SchemaOfProfiles:
-        """Read the JSON Schema of the tenant's profiles."""
+        """Read the JSON Schema of the tenant's profiles.
+
+        kind: Whose profiles: of persons, or of spaces.
+        """
         return self.send(Call("GET", "/api/profile/schema", query=given(kind=kind)))
 
     def set_profile_schema(self, schema: Any) -> types.SchemaOfProfiles:
@@ -1372,6 +1561,8 @@ class Operations(ABC):
 
         The next prompt shows them. What the space wrote stays until they change it; what they leave out does not come
         back from the same facts or in the same words. A sentence that is sent as it stands keeps its sources.
+
+        expected_version: 409 if it is not the newest version.
         """
         return self.send(
             Call(
@@ -1397,6 +1588,8 @@ class Operations(ABC):
 
         The next prompt shows them. What the person wrote stays until they change it; what they leave out does not
         come back from the same facts or in the same words. A sentence that is sent as it stands keeps its sources.
+
+        expected_version: 409 if it is not the newest version.
         """
         return self.send(
             Call(
@@ -1408,11 +1601,13 @@ class Operations(ABC):
             )
         )
 
-    def list_overview_versions_of_space(self, space: str) -> Iterator[types.OverviewVersion]:
+    def list_overview_versions_of_space(self, space: str) -> Listing[types.OverviewVersion, types.OverviewVersionPage]:
         """List all versions of the overview, newest first."""
         return self.each(Call("GET", "/api/spaces/{space}/overview/versions", ids={"space": space}))
 
-    def list_overview_versions(self, *, user_id: str | None = None) -> Iterator[types.OverviewVersion]:
+    def list_overview_versions(
+        self, *, user_id: str | None = None
+    ) -> Listing[types.OverviewVersion, types.OverviewVersionPage]:
         """List all versions of the overview, newest first."""
         return self.each(Call("GET", "/api/users/{user_id}/overview/versions", person="path", user_id=user_id))
 
@@ -1467,6 +1662,11 @@ class Operations(ABC):
         replaced. Of long messages the beginning is kept, and of calls of tools between them those that have at most
         8,000 characters. Otherwise the example is the user's or, without a `user_id`, for all people of the tenant.
         `messages` show how tools are called: the user's words, the assistant's calls, the results and the answer.
+
+        messages: A message, calls of tools, the answer.
+        session_id: With `message_id`, instead of `input` and `output`: an exchange.
+        message_id: The id of the exchange's message or of its reply.
+        rating: How good the answer is, from 1 to 5. Of similar examples the best rated come first.
         """
         return self.send(
             Call(
@@ -1489,8 +1689,11 @@ class Operations(ABC):
 
     def list_examples(
         self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
-    ) -> Iterator[types.Example]:
-        """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first."""
+    ) -> Listing[types.Example, types.ExamplePage]:
+        """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first.
+
+        session_id: Those of this session's owner.
+        """
         return self.each(
             Call(
                 "GET", "/api/examples", query=given(space=space, session_id=session_id), person="query", user_id=user_id
@@ -1515,7 +1718,11 @@ class Operations(ABC):
         return self.send(Call("GET", "/api/spaces/{space}", ids={"space": space}))
 
     def change_space(self, space: str, *, remember: bool | None = None) -> types.User:
-        """Turn the memory of a space off, or on again."""
+        """Turn the memory of a space off, or on again.
+
+        remember: False: memory is off for this person, in every session and for every client. No turn recalls, shows
+            or learns anything beyond its own session, and programs get nothing of the memory through MCP.
+        """
         return self.send(Call("PATCH", "/api/spaces/{space}", ids={"space": space}, body=given(remember=remember)))
 
     def erase_space(self, space: str) -> types.Receipt:
@@ -1531,7 +1738,11 @@ class Operations(ABC):
         return self.send(Call("GET", "/api/users/{user_id}", person="path", user_id=user_id))
 
     def change_user(self, *, remember: bool | None = None, user_id: str | None = None) -> types.User:
-        """Turn the memory of a person off, or on again."""
+        """Turn the memory of a person off, or on again.
+
+        remember: False: memory is off for this person, in every session and for every client. No turn recalls, shows
+            or learns anything beyond its own session, and programs get nothing of the memory through MCP.
+        """
         return self.send(
             Call("PATCH", "/api/users/{user_id}", body=given(remember=remember), person="path", user_id=user_id)
         )
@@ -1626,7 +1837,7 @@ class Operations(ABC):
         """
         return self.send(Call("GET", "/api/me"))
 
-    def list_spaces(self) -> Iterator[types.Space]:
+    def list_spaces(self) -> Listing[types.Space, types.SpacePage]:
         """List the spaces that the key opens.
 
         A key of a person, or of spaces alone, opens those that it names. A key of the whole tenant opens every space;
@@ -1645,12 +1856,16 @@ class Operations(ABC):
 
         A job takes out the others, now and once a day: their messages, summaries, search entries, the facts taken
         from them and what rests on them. With both limits null, all sessions stay.
+
+        days: Days after its last message or import that a session stays; null: any number.
+        sessions: Number of each person's newest sessions that stay; null: all.
+        archive: Whether a session that is taken out becomes an archive. Else it is erased.
         """
         return self.send(Call("PUT", "/api/retention", body=given(days=days, sessions=sessions, archive=archive)))
 
     def list_archives(
         self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
-    ) -> Iterator[types.Archive]:
+    ) -> Listing[types.Archive, types.ArchivePage]:
         """List the archives of sessions that were taken out of memory, newest first.
 
         Archived sessions are neither searched nor recalled.
@@ -1727,6 +1942,13 @@ class Operations(ABC):
 
         They hold for what is found from now on. What they keep out of what is stored is closed only with `close`. A
         person's rules can only narrow the tenant's.
+
+        topics: What is kept out, in words that the mini model reads, as `health`.
+        words: What is kept out wherever it stands: words, with `*` at either end for any letters, and `#` for a
+            digit.
+        review: Whether facts that models found wait until somebody accepts them.
+        expected_version: 409 if it is not the newest version.
+        close: Whether to close what they keep out of what is stored. Null: 409 if there is anything.
         """
         return self.send(
             Call(
@@ -1760,7 +1982,13 @@ class Operations(ABC):
         space: str | None = None,
         user_id: str | None = None,
     ) -> types.RulesEffect:
-        """List what rules would close of what is stored; nothing is stored."""
+        """List what rules would close of what is stored; nothing is stored.
+
+        topics: What is kept out, in words that the mini model reads, as `health`.
+        words: What is kept out wherever it stands: words, with `*` at either end for any letters, and `#` for a
+            digit.
+        review: Whether facts that models found wait until somebody accepts them.
+        """
         return self.send(
             Call(
                 "POST",
@@ -1823,6 +2051,8 @@ class Operations(ABC):
         """Store a new version of an instruction.
 
         The next prompt shows it beside the system prompt, word for word. A proposal that waits is dropped.
+
+        expected_version: 409 if it is not the newest version.
         """
         return self.send(
             Call(
@@ -1938,6 +2168,10 @@ class Operations(ABC):
         """Add a type, or say what one of the same name does instead, also one that is built in.
 
         Its mode of recall and its budgets take the place of the settings while the conversation has the type.
+
+        cues: Words that tell it; of a cue with several words, all have to be in one message.
+        prompt: Stands beside the system prompt, from the next compaction on.
+        emphasis: Sections that come first in the summary, from the next compaction on.
         """
         return self.send(
             Call(
@@ -1990,6 +2224,10 @@ class Operations(ABC):
         Thumbs up make an example of the exchange, thumbs down take it away. With words or thumbs down, the mini model
         may propose a new version of the person's instruction (FEEDBACK says how). Read it in the store, below
         `recap.feedback`.
+
+        message_id: The id of the exchange's message or of its reply.
+        thumbs: `none` takes earlier ones back.
+        instruction: The name of the instruction that it may change.
         """
         return self.send(
             Call(
@@ -2058,6 +2296,11 @@ class Operations(ABC):
         """Store the model server.
 
         Its key is stored encrypted. Every process answers with it after at most two seconds.
+
+        base_url: Where an OpenAI-compatible API is; it usually ends in /v1. Empty: OpenAI.
+        api_key: The key for it. Empty: none. Null: the one in use, if `base_url` is the one in use too.
+        main: Empty: OPENAI_MODEL.
+        mini: Empty: OPENAI_SUMMARY_MODEL.
         """
         return self.send(
             Call("PUT", "/api/model-server", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
@@ -2079,6 +2322,11 @@ class Operations(ABC):
 
         The answer tells of each model whether it works, what its server does not take, and whether it can read
         prompts of CONTEXT_TOKENS. Nothing is stored, and the calls count for nobody's daily tokens.
+
+        base_url: Where an OpenAI-compatible API is; it usually ends in /v1. Empty: OpenAI.
+        api_key: The key for it. Empty: none. Null: the one in use, if `base_url` is the one in use too.
+        main: Empty: OPENAI_MODEL.
+        mini: Empty: OPENAI_SUMMARY_MODEL.
         """
         return self.send(
             Call("POST", "/api/model-server/test", body=given(base_url=base_url, api_key=api_key, main=main, mini=mini))
@@ -2095,6 +2343,11 @@ class Operations(ABC):
         """List the models of a model server, to choose from before it is stored.
 
         Those whose names tell that they answer no chat are left out. Nothing is stored.
+
+        base_url: Where an OpenAI-compatible API is; it usually ends in /v1. Empty: OpenAI.
+        api_key: The key for it. Empty: none. Null: the one in use, if `base_url` is the one in use too.
+        main: Empty: OPENAI_MODEL.
+        mini: Empty: OPENAI_SUMMARY_MODEL.
         """
         return self.send(
             Call(
@@ -2109,7 +2362,7 @@ class Operations(ABC):
         state: Literal["pending", "running", "failed"] | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
-    ) -> Iterator[types.Job]:
+    ) -> Listing[types.Job, types.JobPage]:
         """List jobs that wait, run or failed.
 
         With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.
@@ -2166,6 +2419,11 @@ class Operations(ABC):
         gets every event since then, some of them perhaps again. Of one person they come in order. Without it the
         stream begins now. A comment comes at least every 15 seconds; the stream ends after `seconds`, and when the
         server stops.
+
+        after: Begin after this place, the `id:` of an event; for readers that can't send Last-Event-ID.
+        types: Only these types, separated by commas.
+        words: With what people and models said.
+        seconds: End the stream after so long. 0: only what there is now.
         """
         return self.listen(
             Call(
@@ -2211,6 +2469,18 @@ class Operations(ABC):
         It gets what happens from now on, each event at least once, those of one person in order. The answer has the
         secret that deliveries are signed with. A receiver that fails is tried again, for three days; then the webhook
         is disabled.
+
+        url: Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS.
+        types: Empty: all. `message.stored`: a message was stored: said in a turn, appended, imported, or sent by a
+            client's program; `summary.updated`: a session's summary has a new version; `fact.created`: a fact was
+            made; `fact.corrected`: a fact was edited, superseded, merged, contradicted, excluded, ended, expired or
+            reopened; `fact.forgotten`: a fact was deleted, by itself or with its message or session;
+            `profile.updated`: a person's profile has a new version; `overview.updated`: the overview of a person has
+            a new version; `document.stored`: a document was added or replaced; `document.erased`: a document was
+            deleted; `job.failed`: a job failed for the last time, until somebody retries it; `person.erased`:
+            everything of a person was erased; only those who listen to the whole tenant get this; `space.erased`:
+            everything of a space was erased; told as `person.erased` is.
+        words: With what people and models said.
         """
         return self.send(
             Call(
@@ -2251,6 +2521,19 @@ class Operations(ABC):
         """Change, disable or enable a webhook.
 
         A change also has what failed tried again now.
+
+        url: Where events are posted, by https. An address that is not public needs WEBHOOK_NETWORKS.
+        types: Empty: all. `message.stored`: a message was stored: said in a turn, appended, imported, or sent by a
+            client's program; `summary.updated`: a session's summary has a new version; `fact.created`: a fact was
+            made; `fact.corrected`: a fact was edited, superseded, merged, contradicted, excluded, ended, expired or
+            reopened; `fact.forgotten`: a fact was deleted, by itself or with its message or session;
+            `profile.updated`: a person's profile has a new version; `overview.updated`: the overview of a person has
+            a new version; `document.stored`: a document was added or replaced; `document.erased`: a document was
+            deleted; `job.failed`: a job failed for the last time, until somebody retries it; `person.erased`:
+            everything of a person was erased; only those who listen to the whole tenant get this; `space.erased`:
+            everything of a space was erased; told as `person.erased` is.
+        words: With what people and models said.
+        enabled: `true` delivers everything since it was disabled.
         """
         return self.send(
             Call(
@@ -2283,6 +2566,8 @@ class Operations(ABC):
 
         The answer has it. Until `overlap_hours` are over, the header `webhook-signature` has two signatures, the new
         secret's and the former one's, as Standard Webhooks defines it: a receiver that knows either of them goes on.
+
+        overlap_hours: How long deliveries are signed with the former secret as well; 0 if it has leaked.
         """
         return self.send(
             Call(
@@ -2330,6 +2615,11 @@ class Operations(ABC):
         which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If the memory fails, the
         model gets the request unchanged, and X-Memory-Error says why. `recap` names the main model of any server,
         which also answers if the server does not have the model that is named.
+
+        model: Passed on. Without it, and with the built-in model, the main model answers.
+        safety_identifier: The person, unless a header names one.
+        metadata: Its `session_id` names the session, unless a header does.
+        n: Of several choices, the first is stored.
         """
         return self.send(
             Call(
@@ -2411,6 +2701,22 @@ class Operations(ABC):
         session and the person are named as for chat completions, or by `metadata.session_id` and `metadata.user_id`.
         The key may also be sent as x-api-key. What has no counterpart in a chat completion is left out, and X-Memory-
         Left-Out names it.
+
+        max_tokens: Passed on as `max_completion_tokens`.
+        model: Passed on. The built-in model answers to every name.
+        system: A string, or text blocks.
+        tools: Tools of the client's own.
+        metadata: `user_id` names the person and `session_id` the session, unless headers do.
+        output_config: `format` and `effort` are passed on.
+        stop_sequences: Passed on.
+        temperature: Passed on.
+        top_p: Passed on.
+        thread: Recap holds no threads: `create` is ignored, `continue` is answered with the error thread_not_found.
+        thinking: The answer has what the model thinks, unless its type is `disabled`.
+        top_k: Ignored.
+        cache_control: Ignored.
+        context_management: Ignored.
+        service_tier: Ignored.
         """
         return self.send(
             Call(
@@ -2458,6 +2764,10 @@ class Operations(ABC):
         """Estimate the tokens of a request.
 
         The memory that a prompt shows beside the request is not counted. Nothing is stored.
+
+        model: Passed on. The built-in model answers to every name.
+        system: A string, or text blocks.
+        tools: Tools of the client's own.
         """
         return self.send(
             Call(
@@ -2511,6 +2821,32 @@ class Operations(ABC):
         came after it; a reference to a reply is read so, too. Otherwise the session is found as for chat completions,
         and so is the person. With store=false nothing is stored and no memory used, unless Codex sends it. References
         to other items are refused. What else has no counterpart is left out, and X-Memory-Left-Out names it.
+
+        input: A string, or items: messages, calls of functions, their outputs.
+        model: Passed on. The built-in model answers to every name.
+        instructions: Holds for this request alone.
+        previous_response_id: Go on from this response, in its session. What came after it is replaced.
+        store: False: nothing is stored, and the memory is not used.
+        tools: Tools of the types `function` and `custom`.
+        text: `format` is passed on as `response_format`.
+        reasoning: `effort` is passed on.
+        max_output_tokens: Passed on as `max_completion_tokens`.
+        metadata: Its `session_id` names the session, unless a header does.
+        safety_identifier: The person, unless a header names one.
+        parallel_tool_calls: Passed on.
+        prompt_cache_key: Passed on.
+        temperature: Passed on.
+        top_p: Passed on.
+        include: Ignored.
+        max_tool_calls: Ignored.
+        prompt_cache_retention: Ignored.
+        service_tier: Ignored.
+        stream_options: Ignored.
+        top_logprobs: Ignored.
+        truncation: Ignored.
+        client_metadata: Ignored.
+        conversation: The id of the session, or an object with it: input is new.
+        background: Refused.
         """
         return self.send(
             Call(
@@ -2558,6 +2894,8 @@ class Operations(ABC):
         """Read a response that was stored.
 
         Of the fields of its request, those that were not stored have their defaults.
+
+        starting_after: With `stream`: the `sequence_number` of the last event that arrived.
         """
         return self.send(
             Call(
@@ -2611,6 +2949,32 @@ class Operations(ABC):
         """Estimate the tokens of a request.
 
         The memory that a prompt shows beside the request is not counted. Nothing is stored.
+
+        input: A string, or items: messages, calls of functions, their outputs.
+        model: Passed on. The built-in model answers to every name.
+        instructions: Holds for this request alone.
+        previous_response_id: Go on from this response, in its session. What came after it is replaced.
+        store: False: nothing is stored, and the memory is not used.
+        tools: Tools of the types `function` and `custom`.
+        text: `format` is passed on as `response_format`.
+        reasoning: `effort` is passed on.
+        max_output_tokens: Passed on as `max_completion_tokens`.
+        metadata: Its `session_id` names the session, unless a header does.
+        safety_identifier: The person, unless a header names one.
+        parallel_tool_calls: Passed on.
+        prompt_cache_key: Passed on.
+        temperature: Passed on.
+        top_p: Passed on.
+        include: Ignored.
+        max_tool_calls: Ignored.
+        prompt_cache_retention: Ignored.
+        service_tier: Ignored.
+        stream_options: Ignored.
+        top_logprobs: Ignored.
+        truncation: Ignored.
+        client_metadata: Ignored.
+        conversation: The id of the session, or an object with it: input is new.
+        background: Refused.
         """
         return self.send(
             Call(
@@ -2664,6 +3028,8 @@ class Operations(ABC):
         """Begin a conversation.
 
         Without items it is empty. The first person who is named in it has it.
+
+        safety_identifier: The person, unless a header names one.
         """
         return self.send(
             Call(
@@ -2711,6 +3077,8 @@ class Operations(ABC):
         """List the items of a conversation, newest first.
 
         A message of the person's, of the model's and of a function's has the id that it is retrieved by.
+
+        after: The id of an item: those after it are listed.
         """
         return self.send(
             Call(
@@ -2801,8 +3169,8 @@ class AsyncOperations(ABC):
         """Return the answer to a call."""
 
     @abstractmethod
-    def each(self, call: Call) -> AsyncIterator[Any]:
-        """Yield the items of a listing, page by page."""
+    def each(self, call: Call) -> AsyncListing[Any, Any]:
+        """Return the items that a call lists."""
 
     @abstractmethod
     def open(self, call: Call) -> AsyncStream:
@@ -2934,7 +3302,7 @@ class AsyncOperations(ABC):
         after: str | None = None,
         except_user_id: str | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.Session]:
+    ) -> AsyncListing[types.Session, types.SessionPage]:
         """List sessions, newest first."""
         return self.each(
             Call(
@@ -2962,6 +3330,7 @@ class AsyncOperations(ABC):
         title: str | None = None,
         system_prompt: str | None = None,
         remember: bool | None = None,
+        type: str | None = None,
         user_id: str | None = None,
     ) -> types.Session:
         """Create an empty session."""
@@ -2970,7 +3339,12 @@ class AsyncOperations(ABC):
                 "POST",
                 "/api/sessions",
                 body=given(
-                    space=space, session_id=session_id, title=title, system_prompt=system_prompt, remember=remember
+                    space=space,
+                    session_id=session_id,
+                    title=title,
+                    system_prompt=system_prompt,
+                    remember=remember,
+                    type=type,
                 ),
                 person="user_id",
                 user_id=user_id,
@@ -3046,7 +3420,7 @@ class AsyncOperations(ABC):
         around: int | None = None,
         branch: int | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.ListedMessage]:
+    ) -> AsyncListing[types.ListedMessage, types.ListedMessagePage]:
         """Read a session's messages, word for word.
 
         With `around`, the page shows the messages before and after one message, with a cursor for each direction.
@@ -3246,7 +3620,7 @@ class AsyncOperations(ABC):
         space: str | None = None,
         order: Literal["asc", "desc"] | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.Turn]:
+    ) -> AsyncListing[types.Turn, types.TurnPage]:
         """List a session's turns, newest first.
 
         Turns of messages that were replaced are left out.
@@ -3316,7 +3690,7 @@ class AsyncOperations(ABC):
 
     def list_summary_versions(
         self, session_id: str, *, space: str | None = None, user_id: str | None = None
-    ) -> AsyncIterator[types.SummaryVersion]:
+    ) -> AsyncListing[types.SummaryVersion, types.SummaryVersionPage]:
         """List all versions, newest first."""
         return self.each(
             Call(
@@ -3397,7 +3771,7 @@ class AsyncOperations(ABC):
         as_of: str | None = None,
         state: Literal["valid", "waiting"] | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.Fact]:
+    ) -> AsyncListing[types.Fact, types.FactPage]:
         """List the facts that are true now, or were true at `as_of`.
 
         With `session_id`, these are the session's facts, and those of its person with the scope `user`.
@@ -3441,6 +3815,19 @@ class AsyncOperations(ABC):
                     ),
                 },
                 person="user_id",
+                user_id=user_id,
+            )
+        )
+
+    async def get_fact(self, fact_id: int, *, space: str | None = None, user_id: str | None = None) -> types.Fact:
+        """Read a fact, also one that is no longer true."""
+        return await self.send(
+            Call(
+                "GET",
+                "/api/facts/{fact_id}",
+                ids={"fact_id": fact_id},
+                query=given(space=space),
+                person="query",
                 user_id=user_id,
             )
         )
@@ -3669,7 +4056,7 @@ class AsyncOperations(ABC):
 
     def list_documents(
         self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
-    ) -> AsyncIterator[types.Document]:
+    ) -> AsyncListing[types.Document, types.DocumentPage]:
         """List a person's documents, newest first."""
         return self.each(
             Call(
@@ -3713,7 +4100,7 @@ class AsyncOperations(ABC):
 
     def list_passages(
         self, document_id: str, *, space: str | None = None, user_id: str | None = None
-    ) -> AsyncIterator[types.Passage]:
+    ) -> AsyncListing[types.Passage, types.PassagePage]:
         """Read a document's text, passage by passage."""
         return self.each(
             Call(
@@ -3735,7 +4122,7 @@ class AsyncOperations(ABC):
         depth: int | None = None,
         as_of: str | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.Edge]:
+    ) -> AsyncListing[types.Edge, types.EdgePage]:
         """Read the links around a person, place or thing, the nearest first.
 
         Each link belongs to a fact: it rests on the same words, and is corrected, forgotten and erased with it. With
@@ -3812,8 +4199,9 @@ class AsyncOperations(ABC):
 
         For an application that calls a model itself: `block` is ready to stand before the message, or in a system
         prompt. It has instructions, profile and facts, the summary of the session if one is named, and excerpts of
-        earlier conversations, as in the prompt of a turn. Nothing is stored. The messages since the summary are not
-        in it. The session may be one that begins with this message.
+        earlier conversations, as in the prompt of a turn. Nothing is stored. The session may be one that begins with
+        this message. Its newest messages, those since the summary, are not in the block: the program sends them
+        itself, as many as `memory.tail.messages` says.
         """
         return await self.send(
             Call(
@@ -3870,7 +4258,7 @@ class AsyncOperations(ABC):
         session_id: str | None = None,
         message_id: int | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.Unhelpful]:
+    ) -> AsyncListing[types.Unhelpful, types.UnhelpfulPage]:
         """List the excerpts that a person marked as not helpful, newest first."""
         return self.each(
             Call(
@@ -4104,11 +4492,11 @@ class AsyncOperations(ABC):
             )
         )
 
-    def list_profile_versions_of_space(self, space: str) -> AsyncIterator[types.Profile]:
+    def list_profile_versions_of_space(self, space: str) -> AsyncListing[types.Profile, types.ProfilePage]:
         """List all versions of the profile, newest first."""
         return self.each(Call("GET", "/api/spaces/{space}/profile/versions", ids={"space": space}))
 
-    def list_profile_versions(self, *, user_id: str | None = None) -> AsyncIterator[types.Profile]:
+    def list_profile_versions(self, *, user_id: str | None = None) -> AsyncListing[types.Profile, types.ProfilePage]:
         """List all versions of the profile, newest first."""
         return self.each(Call("GET", "/api/users/{user_id}/profile/versions", person="path", user_id=user_id))
 
@@ -4197,11 +4585,15 @@ class AsyncOperations(ABC):
             )
         )
 
-    def list_overview_versions_of_space(self, space: str) -> AsyncIterator[types.OverviewVersion]:
+    def list_overview_versions_of_space(
+        self, space: str
+    ) -> AsyncListing[types.OverviewVersion, types.OverviewVersionPage]:
         """List all versions of the overview, newest first."""
         return self.each(Call("GET", "/api/spaces/{space}/overview/versions", ids={"space": space}))
 
-    def list_overview_versions(self, *, user_id: str | None = None) -> AsyncIterator[types.OverviewVersion]:
+    def list_overview_versions(
+        self, *, user_id: str | None = None
+    ) -> AsyncListing[types.OverviewVersion, types.OverviewVersionPage]:
         """List all versions of the overview, newest first."""
         return self.each(Call("GET", "/api/users/{user_id}/overview/versions", person="path", user_id=user_id))
 
@@ -4278,7 +4670,7 @@ class AsyncOperations(ABC):
 
     def list_examples(
         self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
-    ) -> AsyncIterator[types.Example]:
+    ) -> AsyncListing[types.Example, types.ExamplePage]:
         """List the examples of a user or, without a `user_id`, those for all of the tenant, newest first."""
         return self.each(
             Call(
@@ -4421,7 +4813,7 @@ class AsyncOperations(ABC):
         """
         return await self.send(Call("GET", "/api/me"))
 
-    def list_spaces(self) -> AsyncIterator[types.Space]:
+    def list_spaces(self) -> AsyncListing[types.Space, types.SpacePage]:
         """List the spaces that the key opens.
 
         A key of a person, or of spaces alone, opens those that it names. A key of the whole tenant opens every space;
@@ -4445,7 +4837,7 @@ class AsyncOperations(ABC):
 
     def list_archives(
         self, *, space: str | None = None, session_id: str | None = None, user_id: str | None = None
-    ) -> AsyncIterator[types.Archive]:
+    ) -> AsyncListing[types.Archive, types.ArchivePage]:
         """List the archives of sessions that were taken out of memory, newest first.
 
         Archived sessions are neither searched nor recalled.
@@ -4912,7 +5304,7 @@ class AsyncOperations(ABC):
         state: Literal["pending", "running", "failed"] | None = None,
         session_id: str | None = None,
         user_id: str | None = None,
-    ) -> AsyncIterator[types.Job]:
+    ) -> AsyncListing[types.Job, types.JobPage]:
         """List jobs that wait, run or failed.
 
         With `session_id`, only the jobs of that session. Index jobs belong to a person, not to a session.

@@ -988,6 +988,7 @@ class SearchResult(TypedDict):
     kind: str
     document: DocumentPlace | None
     text: str | None
+    fact_id: int | None
     message_id: int | None
     external_id: str | None
     session_id: str | None
