@@ -1,5 +1,7 @@
-"""Commands for operators, as `recap index verify`. Each group has a module of its name."""
+"""Commands for operators, as `recap index verify`. Each group has a module of its name, which nothing else lists."""
 
+import pkgutil
+from importlib import import_module
 from typing import Any
 
 import click
@@ -43,10 +45,8 @@ class Commands(Command, AppGroup):
 
 
 def register_commands(app: Flask) -> None:
-    """Add every command to the application."""
-    # Imported here, because they import the classes above, and a web worker needs none of them.
-    from cli import backup, imports, index, jobs, keys, logs, mcp, models, prompts, serve
-
-    groups = index.index, jobs.jobs, keys.keys, logs.logs, mcp.mcp, models.models, prompts.prompts
-    for command in (*groups, backup.backup, backup.restore, backup.move_to, imports.import_files, serve.serve):
-        app.cli.add_command(command)
+    """Add the commands and groups of every module here to the application."""
+    for module in pkgutil.iter_modules(__path__):  # imported here, because a web worker needs none of them
+        for item in vars(import_module(f"{__name__}.{module.name}")).values():
+            if isinstance(item, Command):
+                app.cli.add_command(item)
