@@ -180,7 +180,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class MessageDraft:
-    """Message to store. Without `created_at` it was said now; `extra` has its fields beside its words.
+    """Message to store: columns that it brings itself. Without `created_at` it was said now.
 
     With `erased_at` it is the place of an erased message, without words.
     """

@@ -7,6 +7,7 @@ stores it.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -25,20 +26,7 @@ from schemas.fields import MESSAGE_CHARS_MAX
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 INSERT_MESSAGE = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
-COLUMNS = (
-    _M.id,
-    _S.public_id,
-    _M.position,
-    _M.role,
-    _M.content,
-    _M.created_at,
-    _M.tokens,
-    _M.name,
-    _M.external_id,
-    _M.extra,
-    _M.hidden_at,
-    _M.refused,
-)
+COLUMNS = tuple(_S.public_id if name == "session_id" else _M[name] for name in Message._fields)
 """The fields of a `Message`, in their order, from messages joined with their sessions."""
 
 CURRENT = _M.branch == 0, _M.erased_at.is_(None)
@@ -92,8 +80,9 @@ NEXT_UNREAD = (
 A summary of the messages up to `last` also covers the erased, hidden and refused messages before that one.
 """
 
-ERASED: Mapping[str, Any] = {"name": None, "content": "", "tokens": 0, "extra": None, "refused": None}
-"""The columns of an erased message, which keeps its place alone."""
+_PLACE = ("role", "created_at", "external_id", "erased_at", "hidden_at")
+ERASED = dict.fromkeys({field.name for field in fields(MessageDraft)}.difference(_PLACE)) | {"content": "", "tokens": 0}
+"""The columns that an erased message loses: it keeps its place alone."""
 
 TITLE_CHARS = 60
 
@@ -153,17 +142,9 @@ def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
     """Return the columns that a message brings itself."""
     if draft.role == "user" and asks_to_keep_out(draft.content):
         draft = draft.kept_out()
-    values: dict[str, Any] = {
-        "role": draft.role,
-        "name": draft.name,
-        "content": draft.content,
+    values = vars(draft) | {
         "created_at": draft.created_at or now,
-        "external_id": draft.external_id,
         "tokens": tokens.estimate_message(draft.content),
-        "extra": draft.extra,
-        "erased_at": draft.erased_at,
-        "hidden_at": draft.hidden_at,
-        "refused": draft.refused,
     }
     if draft.erased_at is not None:
         return {**values, **ERASED}
