@@ -12,7 +12,7 @@ import fcntl
 import itertools
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -219,8 +219,11 @@ class Metrics:
     def _make(self) -> None:
         registry = self._registry = CollectorRegistry()
 
-        def counter(name: str, about: str, *labels: str) -> Counter:
-            return Counter(f"recap_{name}", about, labels, registry=registry)
+        def counter(name: str, about: str, *labels: str, **known: Iterable[str]) -> Counter:
+            made = Counter(f"recap_{name}", about, (*labels, *known), registry=registry)
+            for start in itertools.product(*known.values()) if known else ():
+                made.labels(*start)  # from 0, so that the first is an increase
+            return made
 
         def seconds(name: str, about: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
             return Histogram(f"recap_{name}_seconds", about, labels, buckets=buckets, registry=registry)
@@ -232,7 +235,8 @@ class Metrics:
             "http_request", "From a request to the end of its answer.", REQUEST_BUCKETS, "route"
         )
         self._errors = counter("errors", "Errors answered, by their code.", "code")
-        self._turns = counter("turns", "Turns, by the API they came by and how they ended.", "api", "outcome")
+        about = "Turns, by the API they came by and how they ended."
+        self._turns = counter("turns", about, api=("chat", "completions"), outcome=TURN_OUTCOMES)
         self._without_memory = counter("turns_without_memory", "Clients' turns answered although memory failed.")
         self._phase_seconds = seconds("turn_phase", "Time a turn spent in a phase.", PHASE_BUCKETS, "phase")
         self._first_text_seconds = seconds(
@@ -246,12 +250,7 @@ class Metrics:
         self._saved_tokens = counter("saved_tokens", "Prompt tokens saved against that, in turns that saved any.")
         self._recalls = counter("recalls", "Answered turns, by recall mode and outcome.", "mode", "outcome")
         self._excerpts = counter("recalled_excerpts", "Excerpts of earlier messages shown to the main model.")
-        self._facts = counter("facts", "Facts the mini model proposed, by what became of them.", "outcome")
+        self._facts = counter("facts", "Facts the mini model proposed, by what became of them.", outcome=FACT_OUTCOMES)
         self._embeddings = counter("embeddings", "Requests for embeddings, by how they ended.", "use", "outcome")
         self._jobs = counter("jobs_run", "Runs of jobs, by how they ended.", "kind", "outcome")
         self._job_seconds = seconds("job", "Time a run of a job took.", PHASE_BUCKETS, "kind")
-        # From 0, so that the first is an increase.
-        for labels in itertools.product(("chat", "completions"), TURN_OUTCOMES):
-            self._turns.labels(*labels)
-        for outcome in FACT_OUTCOMES:
-            self._facts.labels(outcome)
