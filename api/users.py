@@ -95,11 +95,10 @@ def export_user(caller: Caller, query: dict[str, Any]) -> Response:
 def import_document(caller: Caller, query: dict[str, Any]) -> Any:
     """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown
 
-    It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON as
-    `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document is
-    checked before anything is stored. What is stored already is left as it is, so a call can be repeated safely. A
-    session gets a new id where the person has another conversation of that id. No model is called:
-    `POST /api/users/{user_id}/summaries` has what was imported summarised.
+    docs/export.md names the programs. Send JSON as `application/json`, and any other file, such as a .zip, as
+    `application/octet-stream`. The whole document is checked before anything is stored. What is stored already is left
+    as it is, so a call can be repeated safely. A session gets a new id where the person has another conversation of
+    that id. No model is called: `POST /api/users/{user_id}/summaries` has what was imported summarised.
     """
     request.max_content_length = IMPORT_BYTES
     with tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=str(current_engine().settings.data_dir)) as file:

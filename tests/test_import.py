@@ -373,4 +373,4 @@ def test_every_field_of_the_document_is_described():
                 yield from names(inner.schema)
 
     missing = {name for name in names(ExportDocument()) if f"`{name}`" not in described}
-    assert missing == set()
+    assert missing == set(), "fields that docs/export.md does not describe"

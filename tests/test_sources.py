@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from datetime import UTC, datetime
 from functools import partial
@@ -15,8 +16,9 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from app import engine_of
+from benchmarks.serving import ROOT
 from memory.transfer.export import SessionRecord
-from memory.transfer.sources import SOURCES, archive
+from memory.transfer.sources import PROGRAMS, SOURCES, archive
 from memory.transfer.sources.times import Times
 from tests.application import rows_of, run_command
 from tests.http import Body, error, good, read_all
@@ -450,7 +452,7 @@ WRONG: list[tuple[Any, str]] = [
     (zipped(**{"conversations.json": [tea()]})[:-30], "This .zip can't be read"),
     ([claude_chat(), claude_chat(uuid="x", account={"uuid": "bob"})], "export is of several people: acct and bob"),
     (b"<html>", "MyActivity.html"),
-    (b"What", "is not valid JSON: it begins with neither [ nor {. Recap reads exports of ChatGPT, Claude"),
+    (b"What", "is not valid JSON: it begins with neither [ nor {. Recap reads exports of AI Studio, ChatGPT, Claude"),
     (b"", "it is empty"),
     (b"Conversation,Time,Author,Message\r\n" + b"x" * 200_000, "This CSV can't be read"),
     ([{"title": "Tea", "messages": [{"role": "system", "content": "Be brief."}]}], "No message of a person or a model"),
@@ -582,6 +584,11 @@ _values = st.recursive(
     max_leaves=30,
 )
 _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
+
+
+def test_the_table_of_programs_has_each_that_is_read():
+    table = "".join(re.findall(r"^\| ([^|]*) \|", (ROOT / "docs/export.md").read_text("utf-8"), re.M))
+    assert [program for program in PROGRAMS if program not in table] == [], "programs that docs/export.md does not name"
 
 
 @given(

@@ -1778,11 +1778,11 @@ class Operations(ABC):
     def import_chats(self, document: Any | bytes, *, user_id: str | None = None) -> types.Imported:
         """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown.
 
-        It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON
-        as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document
-        is checked before anything is stored. What is stored already is left as it is, so a call can be repeated
-        safely. A session gets a new id where the person has another conversation of that id. No model is called:
-        `POST /api/users/{user_id}/summaries` has what was imported summarised.
+        docs/export.md names the programs. Send JSON as `application/json`, and any other file, such as a .zip, as
+        `application/octet-stream`. The whole document is checked before anything is stored. What is stored already is
+        left as it is, so a call can be repeated safely. A session gets a new id where the person has another
+        conversation of that id. No model is called: `POST /api/users/{user_id}/summaries` has what was imported
+        summarised.
         """
         return self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
 
@@ -4754,11 +4754,11 @@ class AsyncOperations(ABC):
     async def import_chats(self, document: Any | bytes, *, user_id: str | None = None) -> types.Imported:
         """Import an export of Recap or of another program, or chats as JSON, JSON Lines or Markdown.
 
-        It reads what ChatGPT, Claude, Gemini, DeepSeek, Open WebUI, mem0, Zep, Letta and LangGraph export. Send JSON
-        as `application/json`, and any other file, such as a .zip, as `application/octet-stream`. The whole document
-        is checked before anything is stored. What is stored already is left as it is, so a call can be repeated
-        safely. A session gets a new id where the person has another conversation of that id. No model is called:
-        `POST /api/users/{user_id}/summaries` has what was imported summarised.
+        docs/export.md names the programs. Send JSON as `application/json`, and any other file, such as a .zip, as
+        `application/octet-stream`. The whole document is checked before anything is stored. What is stored already is
+        left as it is, so a call can be repeated safely. A session gets a new id where the person has another
+        conversation of that id. No model is called: `POST /api/users/{user_id}/summaries` has what was imported
+        summarised.
         """
         return await self.send(Call("POST", "/api/import", body=document, person="query", user_id=user_id))
 

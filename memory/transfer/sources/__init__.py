@@ -1,6 +1,7 @@
 """Exports of other programs, a module each: pure readers that recognise an item by its shape and return records.
 
-A new program is a module and a line of SOURCES. `files` finds the items in a file, and asks SOURCES whose they are.
+A new program is a module, a line of SOURCES and a row of docs/export.md. `files` finds the items in a file, and asks
+SOURCES whose they are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,20 +17,24 @@ from memory.transfer.sources.values import Record
 class Source:
     """Program: recognises an item of its export, and returns the records of it."""
 
-    name: str
+    program: str
     recognises: Callable[[Mapping[str, Any]], bool]
     records: Callable[[Mapping[str, Any], Times], Iterator[Record]]
 
+    @property
+    def name(self) -> str:
+        return self.program.lower()
+
 
 SOURCES = (
-    Source("deepseek", deepseek.recognises, deepseek.records),  # before ChatGPT's, which also has a `mapping`
-    Source("chatgpt", chatgpt.recognises, chatgpt.records),
-    Source("claude", claude.recognises, claude.records),
-    Source("gemini", gemini.recognises, gemini.records),
+    Source("DeepSeek", deepseek.recognises, deepseek.records),  # before ChatGPT's, which also has a `mapping`
+    Source("ChatGPT", chatgpt.recognises, chatgpt.records),
+    Source("Claude", claude.recognises, claude.records),
+    Source("Gemini", gemini.recognises, gemini.records),
     Source("mem0", memories.recognises_mem0, memories.of_mem0),
-    Source("zep", memories.recognises_zep, memories.of_zep),
-    Source("letta", memories.recognises_letta, memories.of_letta),
-    Source("langgraph", langgraph.recognises, chats.records),
+    Source("Zep", memories.recognises_zep, memories.of_zep),
+    Source("Letta", memories.recognises_letta, memories.of_letta),
+    Source("LangGraph", langgraph.recognises, chats.records),
     Source("chats", chats.recognises, chats.records),
 )
 OTHER_FORMS = (  # that are not JSON: recognises a file, and returns its items
@@ -38,7 +43,5 @@ OTHER_FORMS = (  # that are not JSON: recognises a file, and returns its items
     (text_files.is_markdown, text_files.markdown_chats),
     (text_files.is_copilot, text_files.copilot_messages),
 )
-FORMATS = (
-    "Recap reads exports of ChatGPT, Claude, Gemini, AI Studio, DeepSeek, Grok, Copilot, Le Chat, Open WebUI, "
-    "LibreChat, SillyTavern, Claude Code, mem0, Zep, Letta and LangGraph, and chats as JSON, JSON Lines or Markdown"
-)
+PROGRAMS = sorted([*(source.program for source in SOURCES[:-1]), *chats.PROGRAMS], key=str.lower)
+FORMATS = f"Recap reads exports of {', '.join(PROGRAMS)}, and chats as JSON, JSON Lines or Markdown"

@@ -1,8 +1,7 @@
 """Chats as most programs write them: `{"id", "title", "messages": [{"role", "content", "created_at", "id"}]}`.
 
-A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs, frameworks and the
-exports of Grok, AI Studio, Le Chat, LibreChat and SillyTavern, are read too, and so are the state of a LangGraph
-thread, chats of Open WebUI, and the lines that Claude Code writes. Where messages name their parents, one branch is
+A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs, frameworks and
+PROGRAMS, are read too, and so is the state of a LangGraph thread. Where messages name their parents, one branch is
 imported. A message without an id is known by its place in its chat, one that stands alone by its time and text.
 """
 
@@ -15,6 +14,7 @@ from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record, branch, chat, digest, drafts, role_of, text, words
 from models.messages import MessageDraft
 
+PROGRAMS = ("AI Studio", "Claude Code", "Copilot", "Grok", "Le Chat", "LibreChat", "Open WebUI", "SillyTavern")
 _CHAT_IDS = ("session_id", "sessionId", "thread_id", "conversation_id", "conversationId", "chatId")
 _IDS = ("id", "uuid", "messageId", "_id")
 _TIMES = ("created_at", "timestamp", "time", "create_time", "createdAt", "send_date")
