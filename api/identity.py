@@ -148,8 +148,6 @@ def idempotency_key(caller: Caller) -> str | None:
 # -- whom the request of another program names, in headers and in its body
 
 
-SPACE_HEADER = "X-Memory-Space"
-SPACES_HEADER, PERSON_HEADER = "X-Memory-Spaces", "X-Memory-Person"  # what the turn reads beside its own memory
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 
 
@@ -167,13 +165,13 @@ def client_caller(parameters: Mapping[str, Any]) -> Caller:
 
 def space_in_header() -> str | None:
     """Return the name of the space that a request is made in, if a header says so."""
-    space = header(SPACE_HEADER)
+    space = header("X-Memory-Space")
     return storable(space, fits=ID.fullmatch(space) is not None) if space else None
 
 
 def others_in_headers() -> tuple[list[str] | None, bool | None]:
     """Return the spaces that the turn reads too, and whether it reads the person's memory, as far as headers say so."""
-    spaces, person = header(SPACES_HEADER), header(PERSON_HEADER).lower()
+    spaces, person = header("X-Memory-Spaces"), header("X-Memory-Person").lower()
     names = [name.strip() for name in spaces.split(",") if name.strip()][:SPACES_READ_MAX] if spaces else None
     return names, {"on": True, "off": False}.get(person)
 

@@ -12,6 +12,8 @@ import pytest
 from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint
 
 import web
+from api.identity import PERSON_HEADERS
+from api.protocols.client_requests import SESSION_HEADERS
 from benchmarks import scale
 from cli import register_commands
 from config import Settings
@@ -151,6 +153,11 @@ def test_the_table_of_jobs_names_every_kind_and_no_other():
     kinds = re.findall(r'register\("(\w+)"', page("memory/job_kinds.py"))
     table = page("docs/operations.md").partition("| kind | task |")[2].partition("\n\n")[0]
     assert len(kinds) > 10 and sorted(re.findall(r"^\| `(\w+)` \|", table, re.M)) == sorted(kinds)
+
+
+def test_every_header_that_names_a_person_or_a_session_is_described():
+    told = [(page("docs/clients.md"), (*PERSON_HEADERS, *SESSION_HEADERS)), (page("docs/mcp.md"), PERSON_HEADERS)]
+    assert [name for text, names in told for name in names if f"`{name}`" not in text] == []
 
 
 def test_there_is_a_changelog_that_names_this_version(document):

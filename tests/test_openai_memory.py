@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from api.protocols.client_requests import SESSION_HEADERS
 from tests.http import history, meanwhile, sessions, stored
 from tests.knowledge import digest_of
 from tests.model_server import Delay, Dictation, Status, ToolCalls, at
@@ -24,18 +25,15 @@ def client(model_app, model_server):
 # -- whose it is
 
 
-HEADERS = ["X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id"]
-
-
 def test_the_session_is_named_by_headers_in_their_order_then_by_metadata(client):
     metadata = {"session_id": "meta"}
-    for place, header in enumerate(HEADERS):
-        named = {name: f"by-{name}" for name in HEADERS[place:]}
+    for place, header in enumerate(SESSION_HEADERS):
+        named = {name: f"by-{name}" for name in SESSION_HEADERS[place:]}
         answer = post(client, talk(f"Hello {place}"), None, named, metadata=metadata)
         assert answer.headers["X-Memory-Session-Id"] == f"by-{header}"
     answer = post(client, talk("Hello"), None, {"X-Session-Id": " "}, metadata=metadata)
     assert answer.headers["X-Memory-Session-Id"] == "meta"
-    assert {session["id"] for session in sessions(client)} == {*(f"by-{name}" for name in HEADERS), "meta"}
+    assert {session["id"] for session in sessions(client)} == {*(f"by-{name}" for name in SESSION_HEADERS), "meta"}
 
 
 def test_the_person_is_named_by_headers_then_by_the_body(client):

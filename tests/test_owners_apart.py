@@ -22,6 +22,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from api.identity import PERSON_HEADERS
+from api.protocols.client_requests import SESSION_HEADERS
 from app import engine_of
 from memory.erasing import retention
 from models.owners import Caller
@@ -278,12 +280,9 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "GET /api/me": (NO_IDS,),
     "GET /api/spaces": (NO_IDS,),
     "POST /v1/chat/completions": (
-        *(
-            openai({name: SESSION}, makes=name)
-            for name in ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id")
-        ),
+        *(openai({name: SESSION}, makes=name) for name in SESSION_HEADERS),
         openai(metadata={"session_id": SESSION}, makes="session_id"),
-        *(openai({name: USER}, makes=name) for name in ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")),
+        *(openai({name: USER}, makes=name) for name in PERSON_HEADERS),
         *(openai(makes=name, **{name: USER}) for name in ("user", "safety_identifier")),
         openai({"X-Session-Id": SESSION}, user=USER, makes="X-Session-Id user"),
     ),
@@ -324,7 +323,7 @@ REFUSED = {  # the job of a summary is needed, and an archive that was restored 
     "DELETE /api/archives/{archive_id}",
 }
 THE_OPERATORS = {call for call in TABLE if "/model-server" in call}  # where there are tenants, or a person's key
-NAMES_A_PERSON = {"user_id", "X-User-Id", "user", "safety_identifier", "X-OpenWebUI-User-Id", "x-litellm-end-user-id"}
+NAMES_A_PERSON = {"user_id", "X-User-Id", "user", "safety_identifier", *PERSON_HEADERS}
 
 
 @pytest.fixture
