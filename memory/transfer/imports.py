@@ -158,11 +158,9 @@ class Import:
                 if fresh is not None:
                     return row, fresh, False
         row = self.engine.sessions.make(tx, self.caller, public_id)
-        row.title, row.system_prompt = record.title, record.system_prompt
-        row.pinned, row.archived, row.type = record.pinned, record.archived, record.type
-        row.remember, row.client_metadata = record.remember, record.client_metadata
-        row.created_at = record.created_at or row.created_at
-        row.updated_at = record.updated_at or row.updated_at
+        for name, value in columns_of(record, SessionRow).items():
+            if value is not None and name not in ("id", "facts_through"):  # these are set apart
+                setattr(row, name, value)
         return row, drafts, True
 
     def _summaries(self, tx: Transaction, row: SessionRow, record: SessionRecord) -> None:
