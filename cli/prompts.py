@@ -16,7 +16,7 @@ from api.current_request import current_engine
 from cli import Commands
 from memory import tokens
 from memory.engine import Engine
-from memory.errors import SummaryRefused
+from memory.errors import AnswerRefused
 from memory.knowledge.grounding import Ungrounded
 from memory.knowledge.summary_update import SummaryInput, read, update_summary
 from memory.languages import analysis_in
@@ -106,7 +106,7 @@ def compare(
         source = SummaryInput(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
             update = update_summary(ask, prompt, repair, source).value
-        except SummaryRefused:
+        except AnswerRefused:
             continue
         grounding = source.grounding()
         for draft in update.facts:

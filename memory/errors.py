@@ -149,8 +149,8 @@ class DeliveryFailed(RecapError):
         super().__init__("delivery_failed", f"Webhook {webhook_id}: {reason}.", status=502)
 
 
-class SummaryRefused(ModelError):
-    """Answer of the mini model that can't replace the last good summary."""
+class AnswerRefused(ModelError):
+    """Answer of the mini model that can't be used, even repaired, so that what it was to replace stays as it was."""
 
 
 NOT_STORED = "Nothing of this request was stored."

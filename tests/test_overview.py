@@ -17,7 +17,7 @@ from tests.conftest import MakeApp
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
 from tests.knowledge import digest_of
-from tests.model_server import ModelServer, at, prompts
+from tests.model_server import ModelServer, Text, at, prompts
 from tests.overview_cases import CASES
 from tests.traces import SENTINEL, traces_of
 
@@ -171,6 +171,16 @@ def test_an_answer_of_lies_alone_is_repaired_or_refused_and_the_last_version_sta
         assert person.texts() == ["Ada flies to Rome on 3 June."] and person.overview()["version"] == 2, name
         (job,) = read_all(person.client, "/api/jobs", user_id=person.user)
         assert "refused" in job["error"]
+
+
+def test_an_answer_that_is_cut_off_says_so_and_is_not_repaired(ada: Person) -> None:
+    ada.know("Ada flies to Rome on 3 June.")
+    good(ada.client.post(f"{ada.address}/refresh"))
+    ada.server.mini.queue(Text('{"sentences": [{"text": "Ada flies', finish="length"))
+    asked = len(ada.server.requests)
+    ada.work()
+    assert len(ada.server.requests) == asked + 1
+    assert ada.error is not None and "limit of tokens" in ada.error and "the overview stays as it was" in ada.error
 
 
 def test_it_has_at_most_150_tokens(ada: Person) -> None:

@@ -12,7 +12,8 @@ from urllib.parse import urljoin
 import pytest
 
 from api.errors import REFUSALS
-from memory.errors import RecapError, SummaryRefused, TooLarge
+from memory.errors import RecapError, TooLarge
+from memory.llm.mini_model import Replaced
 from memory.recall.triggers import Kind
 from models.sections import SECTIONS
 from models.turns import RECALL_MODES
@@ -160,11 +161,12 @@ NOT_OF_THE_PAGE = {
 
 def error_codes() -> set[str]:
     """Return the codes of the errors that the API answers with, as its modules name them."""
-    kinds = "|".join(kind.__name__ for kind in (RecapError, *RecapError.__subclasses__(), TooLarge, SummaryRefused))
+    kinds = "|".join(kind.__name__ for kind in (RecapError, *RecapError.__subclasses__(), TooLarge))
     raised = re.compile(rf'\b(?:{kinds}|_reached)\(\s*"([a-z_]+)"|^ *(?:[A-Z_]+ = )?"(model_\w+)"(?::|$)', re.M)
     sources = [path.read_text("utf-8") for folder in ("api", "memory") for path in (ROOT / folder).rglob("*.py")]
     codes = {code for source in sources for found in raised.findall(source) for code in found if code}
-    return codes | {code for code, _ in REFUSALS.values()}
+    refused = {f"{kept}_{how}" for kept in get_args(Replaced) for how in ("refused", "cut_off")}
+    return codes | refused | {code for code, _ in REFUSALS.values()}
 
 
 def test_every_error_that_the_page_can_get_has_a_sentence_in_each_language_but_english():

@@ -23,7 +23,7 @@ from sqlalchemy import Select, select
 from memory import tokens
 from memory.access.owners import get_user, lock_owner, owner_zone
 from memory.engine import Engine
-from memory.errors import InvalidRequest, ModelError
+from memory.errors import InvalidRequest
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import read_facts, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, says, stems
@@ -185,8 +185,7 @@ def run(engine: Engine, job: Job) -> bool:
         usable = partial(_read_answer, sources, replace(before, sentences=by_person))
         written = engine.mini.ask(owner.id, request, repair, usable).value if sources else ()
     except InvalidAnswer as problem:
-        text = "The overview stays as it was. The mini model's sentences were refused, and so was their repair: "
-        raise ModelError("overview_refused", f"{text}{problem}", quoted=str(problem)) from None
+        raise problem.to_error("overview") from None
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:

@@ -21,7 +21,7 @@ from sqlalchemy import select
 from memory import tokens
 from memory.access.owners import find_or_make_owner, get_user, lock_owner, owner_zone
 from memory.engine import Engine
-from memory.errors import InvalidRequest, ModelError
+from memory.errors import InvalidRequest
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import says
@@ -31,7 +31,6 @@ from memory.llm.mini_model import (
     BATCH_TOKENS,
     INTEGER,
     TEXT,
-    CutOff,
     InvalidAnswer,
     first_object,
     list_of,
@@ -226,12 +225,8 @@ def run(engine: Engine, job: Job) -> bool:
 
     try:
         profile, used = engine.mini.ask(owner.id, request_for(instruction, blocks, ANSWER), repair, usable).value
-    except CutOff as problem:
-        text = f"{str(problem)[:-1]}; until then the profile stays as it was."
-        raise ModelError("profile_cut_off", text) from None
     except InvalidAnswer as problem:
-        text = "The profile stays as it was. The mini model's patch was refused, and so was its repair: "
-        raise ModelError("profile_refused", f"{text}{problem}", quoted=str(problem)) from None
+        raise problem.to_error("profile") from None
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:

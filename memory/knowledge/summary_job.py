@@ -29,7 +29,7 @@ from memory.knowledge.fact_writes import add_proposed, schedule_end
 from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
 from memory.knowledge.summaries import insert_version, replace_texts
-from memory.knowledge.summary_update import CUT_OFF, SummaryInput, SummaryUpdate, shortened, update_summary
+from memory.knowledge.summary_update import SummaryInput, SummaryUpdate, shortened, update_summary
 from memory.llm.mini_model import BATCH_TOKENS, ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import HAS_PROMPTS, PromptTemplate
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 KNOWN_FACTS_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
 BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
-TOO_MUCH = frozenset({CUT_OFF, CONTENT_REFUSED, CONTEXT_EXCEEDED})
+TOO_MUCH = frozenset({"summary_cut_off", CONTENT_REFUSED, CONTEXT_EXCEEDED})
 """The codes of errors that fewer messages may avoid."""
 _MOST = "messages_max"  # in a job's payload: how many messages the mini model could read in one call
 GIVEN = "preview"  # the name of a prompt that a preview tries as a text

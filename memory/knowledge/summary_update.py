@@ -1,6 +1,6 @@
 """Ask the mini model once for a new summary and for facts, from the previous summary and the messages since.
 
-The result is fit to replace the previous summary, or SummaryRefused is raised. The model may repair its answer once.
+The result is fit to replace the previous summary, or AnswerRefused is raised. The model may repair its answer once.
 
 Models may write prose instead of JSON, or other names.  Reading is tolerant of the form and strict about the content.
 """
@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import Any
 
 from memory import tokens
-from memory.errors import SummaryRefused
 from memory.knowledge.grounding import Grounding, contains_quote, find_quotes
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.languages import pattern
@@ -46,8 +45,6 @@ SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
 SHRUNKEN_TO = 0.5  # an update that keeps a smaller share of the summary is taken for a mistake
 
 REFUSAL_CHARS_MAX = 600  # a longer text says something of the conversation
-CUT_OFF = "summary_cut_off"
-"""The code of SummaryRefused where the answer ended at the model's limit of tokens: fewer messages may do."""
 
 _REFUSAL = pattern(lambda language: language.refusals)
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
@@ -194,7 +191,7 @@ def update_summary(
 ) -> ParsedAnswer[SummaryUpdate]:
     """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini_model`).
 
-    Raises ModelError when the model fails, SummaryRefused when its answer can't be used, even repaired.
+    Raises ModelError when the model fails, AnswerRefused when its answer can't be used, even repaired.
     """
     previous = source.previous
     has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
@@ -208,15 +205,8 @@ def update_summary(
         answer = ask(source.request(instruction), repair, usable)
         if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
             raise CutOff
-    except CutOff as problem:
-        text = f"{str(problem)[:-1]}; until then the last good summary stays in use."
-        raise SummaryRefused(CUT_OFF, text) from None
     except InvalidAnswer as problem:
-        raise SummaryRefused(
-            "summary_refused",
-            f"The mini model's answer was refused, and its repair too ({str(problem)[:-1]}), so the last good summary "
-            "stays in use: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL.",
-        ) from None
+        raise problem.to_error("summary") from None
     return answer
 
 

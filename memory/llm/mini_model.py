@@ -15,11 +15,12 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
+from memory.errors import AnswerRefused
 from memory.leases import Leases
 from memory.llm import CancelToken, ChatMessage, ModelEvent, ModelRequest, StreamEnd, complete, text_of
 from memory.llm.model_server import ModelServer
@@ -32,6 +33,7 @@ from models.owners import Usage
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Replaced = Literal["summary", "profile", "overview"]
 
 TURN_WAIT_SECONDS, TURN_LOOK_SECONDS = 60.0, 0.5  # that a call waits for a turn to end; between two looks for one
 BATCH_TOKENS = 6_000  # of messages in one call, so that a small model can read them
@@ -53,12 +55,23 @@ _CUT_OFF = (
 class InvalidAnswer(ValueError):
     """Answer that can't be used. The message is a sentence for the model, which is asked to repair its answer."""
 
+    def to_error(self, kept: Replaced) -> AnswerRefused:
+        """Return the error for people. kept: what the answer was to replace."""
+        problem = str(self)
+        text = f"The {kept} stays as it was: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL. The "
+        text += f"mini model's answer was refused, and so was its repair: {problem}"
+        # The problems of a summary are of its form alone; others may quote what was said.
+        return AnswerRefused(f"{kept}_refused", text, quoted="" if kept == "summary" else problem)
+
 
 class CutOff(InvalidAnswer):
     """Answer that ended at the model's limit of tokens, so a repair would end there too. The message is for people."""
 
     def __init__(self) -> None:
         super().__init__(_CUT_OFF)
+
+    def to_error(self, kept: Replaced) -> AnswerRefused:
+        return AnswerRefused(f"{kept}_cut_off", f"{str(self)[:-1]}; until then the {kept} stays as it was.")
 
 
 @dataclass(frozen=True)
