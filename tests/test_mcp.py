@@ -26,6 +26,7 @@ from api.protocols.mcp_tools import TOKENS_MAX, TOOLS
 from app import engine_of
 from benchmarks.serving import ROOT, Server
 from memory import tokens
+from schemas.facts import FactQuery
 from tests.http import append, error, good, said
 from tests.live import Loopback
 from tests.test_auth import with_key
@@ -209,6 +210,11 @@ async def forgotten(client: Client) -> None:
 async def kept(client: Client) -> None:
     result = await forget_all(client)
     assert result.is_error and result.content[0].text.startswith("Nothing was done"), result
+
+
+def test_memories_are_listed_by_all_that_facts_are_listed_by():
+    missing = FactQuery().fields.keys() - TOOLS["get_memories"].takes.fields.keys()
+    assert missing == {"user_id", "space", "session_id"}, "filters of GET /api/facts that get_memories does not have"
 
 
 def test_everything_is_forgotten_once_the_person_agrees(tea, address):

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
 _DRAFTED = {field.name for field in fields(FactDraft)} & {field.name for field in fields(Fact)}
-_REVISED = ("text", "category", "importance", "pinned")
+_REVISED = [column.name for column in _R if column.name in _F and column.name != "id"]
 
 _INSERT = insert(FactRow.__table__).returning(_F.id)
 _COUNT = (
