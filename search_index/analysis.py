@@ -410,4 +410,4 @@ def _normalised(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
 
 
-ENGLISH = Analysis("en")
+DEFAULT_ANALYSIS = Analysis("en")  # with no words but the search library's; see `memory.languages.ENGLISH`

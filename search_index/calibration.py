@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.analysis import ENGLISH, Analysis
+from search_index.analysis import DEFAULT_ANALYSIS, Analysis
 from search_index.caches import cached
 from search_index.embeddings import (
     NO_VECTOR,
@@ -57,7 +57,7 @@ class Calibration:
     def of(cls, embedder: Embedder) -> Self:
         """Measure an embedder, with one call for all texts.  Raises EmbeddingUnavailable."""
         pairs = json.loads(PAIRS.read_text("utf-8"))
-        form = ENGLISH.content if embedder.instant else str
+        form = DEFAULT_ANALYSIS.content if embedder.instant else str
         texts = [form(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
         vectors = _units(rows_of(quantize(embedder, texts)).astype(float))
         questions, answers = vectors[: len(pairs)], vectors[len(pairs) :]

@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from search_index import ranking
-from search_index.analysis import ENGLISH, Analysis, languages_of_script
+from search_index.analysis import DEFAULT_ANALYSIS, Analysis, languages_of_script
 from search_index.arrays import Candidates, IndexedMessage, Ints, SearchableText, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
 from search_index.calibration import CalibratedEmbedder, Nearness, nearness_by_chance
@@ -70,7 +70,7 @@ class SearchIndex:
         *,
         profile: ranking.RankingProfile = ranking.WORDS,
         embedder: Embedder | None = None,
-        analysis: Analysis = ENGLISH,
+        analysis: Analysis = DEFAULT_ANALYSIS,
     ) -> None:
         """Open the indexes at a place.  An index that was made with another analysis or embedder is replaced.
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from search_index import RANKING_PROFILES, Hit, Query, RankingProfile, SearchableText, SearchIndex, WordLlamaEmbedder
-from search_index.analysis import ENGLISH
+from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.ranking import GRACE_DAYS
 from tests.search_index import T0, WORDS, Rows, message
 from tests.search_index import search as asked
@@ -229,5 +229,9 @@ def test_what_is_excluded_was_never_said_and_a_time_hides_nothing(talk, profile,
     assert ids(hits) == ids(asked(index, Rows(*left), replace(query, exclude=())))
     if profile.uses("words"):
         assert set(ids(asked(index, Rows(*documents), replace(query, times=())))) <= set(ids(hits))
-        held = {one.message_id for one in left if set(ENGLISH.terms(one.content)) & set(ENGLISH.terms(text))}
+        held = {
+            one.message_id
+            for one in left
+            if set(DEFAULT_ANALYSIS.terms(one.content)) & set(DEFAULT_ANALYSIS.terms(text))
+        }
         assert held <= set(ids(hits))

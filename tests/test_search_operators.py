@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from search_index import Query, SearchIndex
-from search_index.analysis import ENGLISH
+from search_index.analysis import DEFAULT_ANALYSIS
 from tests.search_index import Rows, found, message
 
 SAID = {
@@ -58,5 +58,5 @@ def test_highlights_are_the_words_as_they_are_written(tmp_path):
         (SAID[1], '"green tea"', ["green", "tea"]),
         (SAID[1], "what is it", []),
     ]:
-        index = SearchIndex(tmp_path, analysis=ENGLISH)
+        index = SearchIndex(tmp_path, analysis=DEFAULT_ANALYSIS)
         assert index.highlights(index.prepare(Query(asked, operators=True)), text) == expected

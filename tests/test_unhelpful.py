@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from search_index import WordLlamaEmbedder
-from search_index.analysis import ENGLISH
+from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.calibration import CalibratedEmbedder, Nearness
 from tests.application import rows_of
 from tests.http import Body, append, chat, error, good, read_all, said
@@ -78,7 +78,7 @@ def test_a_marked_excerpt_counts_half_for_similar_questions_until_that_is_taken_
 
 @pytest.mark.parametrize(("embedder", "by_meaning"), [(WordLlamaEmbedder(), True), (None, False)])
 def test_questions_are_alike_by_their_words_or_by_what_they_mean(embedder, by_meaning):
-    nearness = Nearness(ENGLISH, CalibratedEmbedder(embedder) if embedder is not None else None)
+    nearness = Nearness(DEFAULT_ANALYSIS, CalibratedEmbedder(embedder) if embedder is not None else None)
     assert nearness.similar(QUESTION, [AGAIN, OTHERWISE, ANOTHER, ""]) == [True, by_meaning, False, False]
     assert nearness.similar("", [QUESTION]) == [False]
 

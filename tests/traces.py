@@ -8,7 +8,7 @@ from pathlib import Path
 from flask import Flask
 
 from app import engine_of
-from search_index.analysis import ENGLISH
+from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.arrays import term_hash
 
 SENTINEL = "Xylozarquon"  # a word that is in nothing else
@@ -38,7 +38,7 @@ def traces_of(app: Flask, word: str = SENTINEL) -> dict[str, int]:
 
 
 def _count(content: bytes, word: str) -> int:
-    hashes = {term_hash(term) for term in ENGLISH.terms(word)}
+    hashes = {term_hash(term) for term in DEFAULT_ANALYSIS.terms(word)}
     numbers = [value.to_bytes(8, order, signed=True) for value in hashes for order in ("little", "big")]
     return _spelled(content.lower(), word) + sum(content.count(number) for number in numbers)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from memory.quoting import one_line
 from models.facts import SELF, Relation
-from search_index.analysis import ENGLISH, PAIRED
+from search_index.analysis import DEFAULT_ANALYSIS, PAIRED
 from search_index.caches import cached
 
 _SELF = re.compile(r"(?:the )?(?:user|person)|i|me|myself|我|用户", re.I)
@@ -41,7 +41,7 @@ def key(name: str) -> str:
 def _roles(relation: str) -> frozenset[str]:
     """Return the names that a relation gives somebody: an older sister is a sister."""
     role = key(_AS.sub("", relation.removesuffix(" of")))
-    return frozenset(word for word in (role, role.rpartition(" ")[2]) if ENGLISH.terms(word))
+    return frozenset(word for word in (role, role.rpartition(" ")[2]) if DEFAULT_ANALYSIS.terms(word))
 
 
 class EntityResolver:

@@ -32,12 +32,12 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 from memory.knowledge.entities import key, stored_name, strip_possessive
-from memory.languages import CLAUSE_END, SENTENCE_END, pattern, shared, states, table
+from memory.languages import CLAUSE_END, ENGLISH, SENTENCE_END, pattern, shared, states, table
 from memory.quoting import comparable, normalize, one_line, plain_apostrophes, strip_markup, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
-from search_index.analysis import ENGLISH, PAIRED
+from search_index.analysis import DEFAULT_ANALYSIS, PAIRED
 
 QUOTE_WORDS_MIN = 3  # for a quote of common words only, or from another message than the draft names
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
@@ -487,7 +487,7 @@ def words_as_written(text: str) -> list[str]:
 
 def stems(text: str) -> list[str]:
     """Return the words of `text` without endings, in order, and without those that stand in any text."""
-    return ENGLISH.terms(plain_apostrophes(text))
+    return DEFAULT_ANALYSIS.terms(plain_apostrophes(text))
 
 
 def _content_pairs(text: str) -> set[tuple[str, str]]:
@@ -497,5 +497,5 @@ def _content_pairs(text: str) -> set[tuple[str, str]]:
 
 def stem(word: str) -> str:
     """Return a word without its ending."""
-    terms = ENGLISH.terms(word)
+    terms = DEFAULT_ANALYSIS.terms(word)
     return terms[0] if terms else word

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.errors import InvalidRequest
-from memory.languages import LANGUAGES, analysis_in
+from memory.languages import ENGLISH, LANGUAGES, analysis_in
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
@@ -35,7 +35,6 @@ from search_index.analysis import PAIRED
 OTHER = "other"  # the category of facts that have none of their own
 READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
 _UNSPACED = re.compile(f"[{PAIRED}]")
-_ENGLISH = analysis_in("en")
 
 
 class Decision(NamedTuple):
@@ -153,8 +152,8 @@ class RuleSet:
 
     def _names_topic(self, text: str) -> bool:
         """Return whether a text has all content words of a topic, in any form or as the ends of compounds."""
-        is_german = "de" in _ENGLISH.likely_languages(text)
-        for analysis in map(analysis_in, _ENGLISH.likely_languages(text, 1)):
+        is_german = "de" in ENGLISH.likely_languages(text)
+        for analysis in map(analysis_in, ENGLISH.likely_languages(text, 1)):
             words = set(analysis.terms(text, singles=True))
             for topic in self.topics:
                 terms = {frozenset((term, f"~{term}")) for term in analysis.words(topic)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from memory.languages.language import Language, load
-from search_index.analysis import ENGLISH, MAX_TERM, Analysis
+from search_index.analysis import DEFAULT_ANALYSIS, MAX_TERM, Analysis
 from search_index.han import SIMPLIFIED
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
@@ -105,7 +105,7 @@ def content_terms(text: str) -> frozenset[str]:
     """Return the terms of the words in a text that no language here leaves out of searches."""
     words = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
     kept = [word for word in words if len(word) > MAX_TERM or all(analysis.terms(word) for analysis in _ANALYSES)]
-    return frozenset(term for word in kept for term in ENGLISH.terms(word) if not term.isdigit())
+    return frozenset(term for word in kept for term in DEFAULT_ANALYSIS.terms(word) if not term.isdigit())
 
 
 def shared(terms: Collection[str], others: Collection[str]) -> int:
@@ -146,3 +146,4 @@ def split_question(sentence: str) -> list[str]:
 _FUNCTION_WORDS = {language.code: language.function_words for language in LANGUAGES}
 _PARTICLES = alternatives(lambda language: language.particles).translate(SIMPLIFIED)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]
+ENGLISH = analysis_in("en")  # it tells English from all languages here

@@ -23,7 +23,7 @@ from memory.sessions.messages import INDEXED, MESSAGES, QUOTABLE
 from models import MessageRow, SessionRow
 from models.messages import PASSAGE, Excerpt, Message, in_zone
 from search_index import Hit
-from search_index.analysis import ENGLISH, Analysis
+from search_index.analysis import DEFAULT_ANALYSIS, Analysis
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 EVEN_TOKENS_MIN = 20  # of one message beside many; less says too little
@@ -121,7 +121,7 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
     exclude: Collection[int] = (),
     evenly: bool = False,
     terms: Collection[str] = (),
-    analysis: Analysis = ENGLISH,
+    analysis: Analysis = DEFAULT_ANALYSIS,
 ) -> tuple[Excerpt, ...]:
     """Return excerpts of at most `budget` tokens, as they are quoted, for the loaded `hits`, which are best first.
 

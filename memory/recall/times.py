@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import partial
 from typing import NamedTuple
 
-from memory.languages import LANGUAGES, TextPattern, analysis_in, table
+from memory.languages import ENGLISH, LANGUAGES, TextPattern, table
 from memory.languages.language import Language, Times
 from search_index.han import SIMPLIFIED, in_both_scripts
 
@@ -176,10 +176,9 @@ _DIGITS = (
 _SENTENCE = re.compile(r"[.!?;]\s|\n")
 _WORD = re.compile(r"\w+")
 _DATE = re.compile(r"(?:19|20)[0-9]{2}(?![0-9])|[0-9][./-][0-9]")
-ENGLISH = "en"
 _ENGLISH_UNITS = {
     f"{unit}{end}"
-    for unit in table(lambda one: one.times.units if one.times and one.code == ENGLISH else {})
+    for unit in table(lambda one: one.times.units if one.times and one.code == "en" else {})
     for end in ("", "s")
 }
 _AGO = re.compile(r"\(\?P<ago>(\w+)\)")
@@ -195,7 +194,7 @@ class _Grammar:
         self._times = times
         self._spaced, self._script = language.spaced, re.compile(times.script)
         self._code = language.code
-        phrases = (*_DIGITS, *times.phrases) if language.code == ENGLISH else times.phrases
+        phrases = (*_DIGITS, *times.phrases) if language.code == "en" else times.phrases
         apart, end = (_APART, _ENDS) if language.spaced else (_NO_NUMBER, "")
         either = "|".join(self._numbered(at, phrase) for at, phrase in enumerate(phrases))
         self._name = TextPattern(_spaced(f"{apart}(?:{either}){end}"))
@@ -206,7 +205,7 @@ class _Grammar:
         keys = {*times.named, *times.units, *times.years, *times.months, *times.weekdays, *times.periods}
         words = {max(_WORD.findall(key.lower()), key=len) for key in keys}
         words |= {f"{word}s" for word in words}
-        if language.code != ENGLISH:  # "week" is Dutch too, beside a word that only Dutch has
+        if language.code != "en":  # "week" is Dutch too, beside a word that only Dutch has
             words = words.difference(_ENGLISH_UNITS) | times.shifts.keys() | {*_AGO.findall(" ".join(phrases))}
         self._hints = words
 
@@ -219,9 +218,9 @@ class _Grammar:
     def read(self, text: str, now: datetime, zone: tzinfo) -> Iterator[tuple[int, int, Span]]:
         """Return the spans a text speaks of, and where their phrases stand in it."""
         matches = list(self._name.finditer(text))
-        if matches and self._code != ENGLISH:
-            written_in = analysis_in(ENGLISH).likely_languages(text) or [ENGLISH]
-            if {self._code, ENGLISH}.isdisjoint(written_in):  # "hier" is yesterday in French, and here in German
+        if matches and self._code != "en":
+            written_in = ENGLISH.likely_languages(text) or ["en"]
+            if {self._code, "en"}.isdisjoint(written_in):  # "hier" is yesterday in French, and here in German
                 return
         for match in matches:
             said = {name.rpartition("_")[0]: text for name, text in match.groupdict().items() if text is not None}

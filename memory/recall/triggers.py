@@ -19,12 +19,12 @@ from typing import Literal, NamedTuple
 
 from memory.languages import (
     ASKS,
+    ENGLISH,
     LANGUAGES,
     MONTHS,
     QUESTION_MARKS,
     TextPattern,
     alternatives,
-    analysis_in,
     pattern,
     table,
     text_pattern,
@@ -249,7 +249,7 @@ class MessageReading:
 def warm_up() -> None:
     """Compile most patterns, so that the first message need not wait."""
     for text in ("What did we decide last week?", "Où en étions-nous hier ?"):  # of ASCII texts, and of others
-        MessageReading(text, datetime.now(UTC), UTC, _ENGLISH).plan(())
+        MessageReading(text, datetime.now(UTC), UTC, ENGLISH).plan(())
 
 
 def role_meant(question: str) -> str | None:
@@ -335,7 +335,6 @@ _GENERIC_VERBS = vocabulary(lambda language: language.generic_verbs)
 _DETERMINERS = vocabulary(lambda language: language.determiners)
 _IDLE = pattern(lambda language: "|".join(filter(None, (language.particles, language.idle))))
 _IDLE_LEADING = in_both_scripts(f"[{''.join(language.idle_leading for language in LANGUAGES)}]")[1:-1]
-_ENGLISH = analysis_in("en")
 
 
 def has_keyword(text: str, analysis: Analysis) -> bool:
@@ -357,7 +356,7 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
         before, (start, end) = end, match.span()
         if match["unspaced"]:
             for pair in _unspaced(match[0]):
-                if (lower := pair.casefold()) not in seen and analysis.has_terms(pair) and _ENGLISH.has_terms(pair):
+                if (lower := pair.casefold()) not in seen and analysis.has_terms(pair) and ENGLISH.has_terms(pair):
                     yield pair
                 seen.add(lower)
             determined = False
@@ -379,7 +378,7 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
         if lower not in _TIME_WORDS and (name or not idle) and lower not in seen:
             seen.add(lower)
             # English stop words are left out of texts in any language.
-            if analysis.has_terms(word) and (analysis is _ENGLISH or _ENGLISH.has_terms(word)):
+            if analysis.has_terms(word) and (analysis is ENGLISH or ENGLISH.has_terms(word)):
                 yield word
 
 

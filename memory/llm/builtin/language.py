@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from memory.languages import LANGUAGES, QUESTION_MARKS, analysis_in, pattern, vocabulary
+from memory.languages import ENGLISH, LANGUAGES, QUESTION_MARKS, pattern, vocabulary
 from memory.languages.language import tables
 from memory.quoting import plain_apostrophes
-from search_index.analysis import ENGLISH
+from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.han import in_both_scripts
 
 _FOLDER = Path(__file__).parent / "phrases"
@@ -46,7 +46,6 @@ _ASKS = patterns("asks") | {
     "remember": pattern(lambda language: language.remember),
     "asking abroad": pattern(lambda language: "" if language.code in ("en", "zh") else language.asks),
 }
-_ANALYSIS = analysis_in("en")
 _REMEMBER = patterns("changes")["remember"]
 _SOUGHT = patterns("sought")
 _SPACED = [language for language in LANGUAGES if language.spaced]
@@ -61,11 +60,11 @@ _PADDING = pattern(lambda language: language.padding)
 _IDLE = frozenset[str]().union(
     *(known.courtesies | known.function_words for known in LANGUAGES if known.code in _FILES)
 )
-_ASKING = set(ENGLISH.terms(_EN["words"]["asking"]))
+_ASKING = set(DEFAULT_ANALYSIS.terms(_EN["words"]["asking"]))
 _UNSPACED_ASKING = [word for code in ("zh", "ja") for word in _FILES[code]["words"]["asking"].split()]
-_MEANING = {term: same[0] for same in map(ENGLISH.terms, _EN["words"]["meanings"].split(";")) for term in same}
+_MEANING = {term: same[0] for same in map(DEFAULT_ANALYSIS.terms, _EN["words"]["meanings"].split(";")) for term in same}
 _TIME_WORDS = vocabulary(lambda language: language.time_words)
-TIME_TERMS = frozenset(term for word in _TIME_WORDS for term in ENGLISH.terms(word))
+TIME_TERMS = frozenset(term for word in _TIME_WORDS for term in DEFAULT_ANALYSIS.terms(word))
 
 
 def asks(name: str, text: str) -> set[str]:
@@ -93,7 +92,7 @@ def is_question(sentence: str) -> bool:
 
 def is_small_talk(text: str) -> bool:
     """Return whether a text greets, thanks or nods, and says nothing else."""
-    content = _ANALYSIS.asked(plain_apostrophes(text[:300]))  # of the whole text: a part may not tell its language
+    content = ENGLISH.asked(plain_apostrophes(text[:300]))  # of the whole text: a part may not tell its language
     content = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", content)))
     words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", content.lower()))
     return words <= _IDLE and not (is_question(text) and terms(content))
@@ -103,7 +102,7 @@ def terms(text: str) -> list[str]:
     """Return the words of a text as the search index compares them, words of one meaning as one."""
     for word in _UNSPACED_ASKING:
         text = text.replace(word, " ")
-    of_text = ENGLISH.terms(_ANALYSIS.asked(plain_apostrophes(text)))
+    of_text = DEFAULT_ANALYSIS.terms(ENGLISH.asked(plain_apostrophes(text)))
     return [_MEANING.get(term, term) for term in of_text if term not in _ASKING]
 
 
