@@ -2,10 +2,10 @@
 
 Half-way the large caches are full, as each note has words that nobody said before.  What was seen to grow after that
 has an end: the sets of words of 2,048 texts, and 12 MB of what persons said last, of whom each quarter brings new
-ones.  The heap has holes, too, so that it is at its largest when the conversations are.  In four runs of 40,000 or 48,000
-turns a worker grew by 5 to 13 MB in the second half; of that some 5 MB were in use, most of them in these caches.  In
-one of 100,000 turns two workers grew by 8 and 9 MB in their last 50,000.  A run of fewer turns measures how caches
-fill, and may fail by it alone.
+ones.  The heap has holes, too, so that it is at its largest when the conversations are.  In four runs of 40,000 or
+48,000 turns a worker grew by 5 to 13 MB in the second half; of that some 5 MB were in use, most of them in these
+caches.  In one of 100,000 turns two workers grew by 8 and 9 MB in their last 50,000.  A run of fewer turns measures how
+caches fill, and may fail by it alone.
 
 In each quarter everybody is somebody new.  What one person has said grows, and with it what a search or a merge of it
 takes for a moment: that is no worker's growth, and in the third quarter it is what it was in the first.
