@@ -69,7 +69,7 @@ def build_app(settings: Settings, model: "Model | None" = None, *, is_embedded: 
     except OSError as error:
         raise SettingsError(
             f"RECAP_DATA_DIR: the folder {settings.data_dir} can't be made or written ({error.strerror}). Make it, "
-            "give it to the account that Recap runs as, or name another."
+            f"give it to the account that Recap runs as (user {os.geteuid()}), or name another."
         ) from error
     logs.set_up(settings, is_embedded=is_embedded)
     app = Flask("recap", static_folder=None)

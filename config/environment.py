@@ -60,7 +60,7 @@ def _in_file(dotenv: Path) -> dict[str, str | None]:
         why = (error.strerror if isinstance(error, OSError) else None) or "it is not text in UTF-8"
         raise SettingsError(
             f"The settings can't be read from {dotenv.resolve()} ({why}). Make it a text file in UTF-8 that the user "
-            "whom Recap runs as may read, or remove it."
+            "whom Recap runs as may read, in a folder that this user may open, or remove it."
         ) from None
     for line in parse_stream(io.StringIO(text)):
         if line.error:  # which is not shown, as it may hold a key
