@@ -5,6 +5,8 @@ wheel keeps them all inside this package's folder, and only the processes of `re
 """
 
 import gc
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -12,8 +14,15 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE if (HERE / "app.py").exists() else HERE.parent  # of the modules: a checkout has them beside the package
 
 
+def end_on_sigterm() -> None:
+    """End on SIGTERM also as the first process of a container, for which signals have no default action."""
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def main() -> None:
     """Run a command, as `recap serve`."""
+    end_on_sigterm()
     sys.path.insert(0, str(FOLDER))
     gc.disable()  # nearly nothing that is loaded is garbage
     from flask.cli import ScriptInfo

@@ -2,6 +2,8 @@
 
 from gunicorn.app.wsgiapp import WSGIApplication
 
+from recap_server import end_on_sigterm
+
 
 class Server(WSGIApplication):
     """gunicorn with its working folder for `.env` and the data alone, not for modules."""
@@ -11,4 +13,5 @@ class Server(WSGIApplication):
 
 
 if __name__ == "__main__":
+    end_on_sigterm()  # until gunicorn has handlers of its own, which is after it has loaded the application
     Server("%(prog)s [OPTIONS] wsgi:app").run()

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -55,7 +56,7 @@ def test_what_is_set_is_a_setting():
     assert image and {"HOST=0.0.0.0", "RECAP_DATA_DIR=/data"} < set(image[1].split())
     for named in (
         services["node1"]["environment"],
-        services["migrate"]["environment"],
+        services["node2"]["environment"],
         manifests["ConfigMap"]["data"] | manifests["Secret"]["stringData"],
     ):
         assert {"DATABASE_URL", "RECAP_API_KEYS", "TRUSTED_PROXIES"} <= set(named) <= set(Settings.variables())
@@ -87,6 +88,7 @@ def nginx(folder: Path, *nodes: int) -> Iterator[str]:
     assert place
     listed = "\n".join(f"server 127.0.0.1:{node} {place[1]}" for node in nodes)
     text = re.sub(r"server node\d:8000 .+;", "", text.replace(place[0], listed))
+    text = re.sub(r"resolver .+;", "", text).replace(" resolve ", " ")  # as on a machine, where addresses are no names
     if os.geteuid() == 0:
         text = "user root;\n" + text  # else its workers could not reach the folder
     (folder / "nginx.conf").write_text(text)
@@ -227,6 +229,23 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
     assert (folder / "data/recap.db").exists()
     outside = subprocess.run([python, "-c", "import recap_server, models"], cwd="/", capture_output=True, text=True)
     assert "No module named 'models'" in outside.stderr, "only the command has Recap's modules on its path"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="needs root and unshare")
+def test_the_first_process_of_a_container_ends_on_sigterm_while_it_starts(tmp_path):
+    """Such a process ignores signals that it does not handle, and gunicorn handles none until it has loaded Recap."""
+    command = ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-m", "recap_server", "serve"]
+    environ = os.environ | {"PYTHONPATH": str(ROOT), "RECAP_DATA_DIR": str(tmp_path), "PORT": str(free_port())}
+    with subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=subprocess.DEVNULL) as starting:
+        try:
+            # It upgrades the database, and then becomes gunicorn.
+            assert eventually(lambda: (tmp_path / "recap.db").exists(), 60.0)
+            children = Path(f"/proc/{starting.pid}/task/{starting.pid}/children")
+            os.kill(int(children.read_text()), signal.SIGTERM)
+            assert starting.wait(60) == 128 + signal.SIGTERM
+        finally:
+            starting.kill()
 
 
 def test_serve_upgrades_the_database_unless_told_not_to(tmp_path, monkeypatch):
