@@ -140,7 +140,7 @@ def test_a_try_shows_the_answer_and_the_time_and_stores_nothing(app, other):
     assert chat(client, "Hello")["model"] == BUILTIN
     other.close()
     error = failed(client.post(f"{PATH}/test", json=draft(other)), 502, "model_unreachable")
-    assert other.url in error["message"]
+    assert other.url in error["message"] and "the container itself" in error["message"]
 
 
 @pytest.mark.parametrize("call", ["put", "post"])

@@ -35,7 +35,7 @@ from config import Server, SettingsError
 from config.model_servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
 from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
-from memory.llm.provider_errors import ProviderErrors
+from memory.llm.provider_errors import THIS_MACHINE, ProviderErrors
 from memory.llm.request_form import RequestForm
 from memory.llm.response_parser import parse_completion
 from memory.llm.retries import PLAIN_AFTER, Retries
@@ -45,7 +45,6 @@ from search_index import EmbeddingUnavailable
 
 CONNECT_SECONDS = 5.0
 QUIET_SECONDS = 1.0  # of silence in a stream, after which its reader gets a `Waiting`
-_THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
 
 _AZURE = re.compile(r"(?P<endpoint>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/embeddings)?)?(?<!/v1)")
@@ -89,7 +88,7 @@ class ProviderClient:
             return
         auth = (unquote(parts.username), unquote(parts.password or "")) if parts.username else None
         try:
-            if parts.hostname in _THIS_MACHINE:  # without proxies; ssl itself reads SSL_CERT_FILE
+            if parts.hostname in THIS_MACHINE:  # without proxies; ssl itself reads SSL_CERT_FILE
                 http = openai.DefaultHttpxClient(auth=auth, trust_env=False, verify=ssl.create_default_context())
             else:
                 http = openai.DefaultHttpxClient(auth=auth)

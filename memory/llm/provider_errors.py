@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from html import unescape
 from typing import Any
+from urllib.parse import urlsplit
 
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
 from memory.json_values import dict_in, list_in
@@ -20,7 +21,7 @@ from memory.llm.retries import PASSING
 
 _SENTENCES = {
     "model_unreachable": "The model server at {address} could not be reached ({why}). "
-    "Check that it is running and that OPENAI_BASE_URL is right.",
+    "Check that it is running and that OPENAI_BASE_URL is right.{inside}",
     "model_timeout": "The model {model} {why}. Try again, or raise MODEL_TIMEOUT if this model needs longer.",
     "model_bad_answer": "The model server at {address} answered something that is not a chat completion: {why}. "
     "Check that OPENAI_BASE_URL is the address of an OpenAI-compatible API; it usually ends in /v1.",
@@ -102,6 +103,10 @@ _MARKUP = re.compile(r"\s*<[!?/a-z]", re.I)  # and not DashScope's "<400> Intern
 _LONGEST_QUOTE = 80
 _LONGEST_REASON = 300
 _LONGEST_MESSAGE = 4000  # of the server's own words to an OpenAI client
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # as the host of a server's address
+_INSIDE = (
+    " If Recap runs in a container, this address is the container itself: docs/models.md says how to reach the host."
+)
 _SECONDS = re.compile(r"(\d{1,5}(?:\.\d+)?)s?")  # to wait: a day at most; servers send dates and nonsense too
 
 
@@ -186,6 +191,7 @@ class ProviderErrors:
         """Return the error of a code.  `quoted` is the server's own words, which follow `why` in the message."""
         why = f"{why}: {quoted}" if quoted else why
         values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
+        values["inside"] = _INSIDE if urlsplit(self.address).hostname in THIS_MACHINE else ""
         sentence = _SENTENCES[code].replace("OPENAI_API_KEY", self.key_setting)
         if self.setting == self.url_setting:  # which names models with their addresses
             sentence = sentence.replace("{setting} and OPENAI_BASE_URL", "{setting}")
