@@ -14,7 +14,7 @@ import subprocess  # nosec B404
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -278,6 +278,7 @@ JAVASCRIPT = Language(
     mapping=lambda value: f"Record<string, {value}>",
     literal=lambda values: " | ".join(map(json.dumps, values)),
 )
+JAVASCRIPT_INPUT = replace(JAVASCRIPT, names={**JAVASCRIPT.names, "date-time": "string | Date"})
 
 
 def used(document: Schema) -> dict[str, Schema]:
@@ -477,11 +478,11 @@ def javascript(document: Schema) -> tuple[str, str]:
         for name in [camel(call.name), *(["stream"] if call.has_stream else [])]:
             streamed = name == "stream"
             names = [field.name for field in call.positional]
-            named = [f"{remark(field)}{field.name}?: {JAVASCRIPT.write(field.schema)}" for field in call.named]
+            named = [f"{remark(field)}{field.name}?: {JAVASCRIPT_INPUT.write(field.schema)}" for field in call.named]
             named += ["user_id?: string"] * (call.person is not None) + ["idempotency_key?: string"] * call.is_turn
             named += ["[more: string]: any"] * call.is_open
             parameters = [
-                f"{field.name}{'' if field.is_required else '?'}: {JAVASCRIPT.write(field.schema)}"
+                f"{field.name}{'' if field.is_required else '?'}: {JAVASCRIPT_INPUT.write(field.schema)}"
                 for field in call.positional
             ]
             parameters += [f"options?: {{ {'; '.join(named)} }}"] if named else []

@@ -132,7 +132,7 @@ export class Recap extends Operations {
     if (key !== undefined) headers["Idempotency-Key"] = key;
     const place = path.replace(/{(\w+)}/g, (_, name) => encodeURIComponent(name === "user_id" ? who : ids[name]));
     const given = Object.entries(asked).filter(([, value]) => value !== undefined && value !== null);
-    const text = new URLSearchParams(given.map(([name, value]) => [name, Array.isArray(value) ? value.join(".") : value]));
+    const text = new URLSearchParams(given.map(([name, value]) => [name, inQuery(value)]));
     return [`${this.#base}${place}?${text}`, { method, headers, body: sent }];
   }
 }
@@ -243,6 +243,10 @@ async function* itemsOf(page) {
     yield* items;
     cursor = next_cursor;
   } while (cursor !== null);
+}
+
+function inQuery(value) {
+  return Array.isArray(value) ? value.join(".") : value instanceof Date ? value.toISOString() : value;
 }
 
 function formOf(fields) {

@@ -124,7 +124,9 @@ class Profile:
             raise InvalidAnswer("A profile is a JSON object.")
         if wrong := next(Draft202012Validator(schema).iter_errors(document), None):
             at = "/".join(map(str, wrong.absolute_path))
-            raise InvalidAnswer(f"The schema refuses /{at} after `{operation['op']}` at {operation['path']!r}.")
+            raise InvalidAnswer(
+                f"The schema refuses /{at} by `{wrong.validator}` after `{operation['op']}` at {operation['path']!r}."
+            )
         if len(json.dumps(document, ensure_ascii=False).encode()) > DOCUMENT_BYTES:
             raise InvalidAnswer(f"A profile may have {DOCUMENT_BYTES:,} bytes.")
         return Profile(document, sources).without(lambda _: False)

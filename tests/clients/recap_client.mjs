@@ -47,7 +47,7 @@ for await (const session of recap.sessions({ q: "Kettles" })) got.sessions.push(
 const fact = await recap.addFact("Ada drinks tea.", { category: "preference" });
 await recap.changeFact(fact.id, { pinned: true });
 got.facts = [];
-for await (const one of recap.facts({ category: "preference" })) got.facts.push([one.text, one.pinned]);
+for await (const one of recap.facts({ category: "preference", as_of: new Date() })) got.facts.push([one.text, one.pinned]);
 await recap.forgetFact(fact.id, { restore: false });
 got.found = (await recap.search("kettle", { role: "user" })).results[0].content;
 got.block = (await recap.recall("Where is the kettle?")).block.includes("attic");
