@@ -117,6 +117,22 @@ def test_a_message_is_known_again_though_it_came_back_a_little_different():
         assert sent.matches(stored) is same
 
 
+def test_a_message_is_understood_further_by_whole_words():
+    for later, earlier, further in [
+        ("I want to fly to Porto.", "i want to", True),
+        ("Yes, please", "Yes.", True),
+        ("Yes.", "yes", True),
+        ("我想去波尔图", "我想去", True),
+        ("Now flights", "No", False),
+        ("I want to", "I want to fly", False),
+        ("C is a language", "C# is", False),
+        ("What?", "?", False),
+        ("yes", "yes", False),
+    ]:
+        assert user(later).completes(user(earlier)) is further
+    assert not MessageKey("user", "Yes, please", name="Ann").completes(MessageKey("user", "Yes", name="Bob"))
+
+
 words = st.sampled_from(["yes", "no", "next", "Hello.", LONG, LONG[:50]])
 messages = st.lists(st.builds(MessageKey, st.sampled_from(["user", "assistant", "tool"]), words), max_size=8)
 

@@ -20,7 +20,7 @@ from memory.engine import Engine
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
-from memory.transcripts.reconcile import MessageKey, common_prefix, reconcile
+from memory.transcripts.reconcile import MessageKey, common_prefix, goes_on, is_same_utterance, reconcile
 from memory.transcripts.transcript import (
     Transcript,
     TranscriptMessage,
@@ -40,17 +40,17 @@ OPENINGS_MAX = 32  # sessions of one opening that are compared, the newest: a pe
 RECENT_MAX = 8  # sessions of a person, the latest used, that are compared with a list that lacks its beginning
 QUOTED_MIN = 20  # characters of an answer that nobody repeats by chance
 QUOTED_MAX = 100  # characters of a message that a program quotes
+_COMPARED = MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra
 
 
 def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey], *, answered: bool = True) -> str | None:
-    """Hash the person, their first question and the answer to it.
+    """Hash the person, their first question and the answer to it; None if there is none.
 
-    answered: there is a whole answer. Without one, the question alone is hashed if somebody is named: it would mix the
-    conversations of strangers who begin with the same greeting. None if there is nothing to hash.
+    answered: there is a whole answer. Without one, the question alone is hashed.
     """
     asked = next((place for place, key in enumerate(sent) if key.role == "user"), len(sent))
     answer = next((key for key in sent[asked:] if key.role == "assistant"), None) if answered else None
-    if asked == len(sent) or (answer is None and (answered or caller.owner is None)):
+    if asked == len(sent) or (answer is None and answered):
         return None
     parts: list[Any] = [caller.tenant, caller.user_id, sent[asked].words]
     parts += [] if answer is None else [answer.words, answer.calls]
@@ -64,8 +64,8 @@ def find_session_of(
     """Find the session that a request without a session id carries on; None if it begins a new conversation.
 
     It is looked up by its opening, whose answer may have been interrupted or be on its way, or, while the client has no
-    answer yet, as the request that began it: as a retry, or to get another answer.  A client that leaves out an answer
-    which broke off goes on after its question.
+    answer yet, as the request that began it: as a retry, or to get another answer.  A client may leave out an answer
+    that nobody heard, or its end, and may have understood more of a question whose answer was interrupted (`goes_on`).
     Of several sessions with one opening the one that has most in common is meant.  Where no owner is named, two
     strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
     being answered is meant only by the same request sent again.  A named person's conversation may come without its
@@ -73,7 +73,8 @@ def find_session_of(
     """
     sent = client.keys
     opening = conversation_fingerprint(caller, sent)
-    unanswered = conversation_fingerprint(caller, sent, answered=False)
+    # Where nobody is named, it would mix the conversations of strangers who begin with the same greeting.
+    unanswered = conversation_fingerprint(caller, sent, answered=False) if caller.owner is not None else None
     rows = _find_begun(tx, caller, client, arrived_at) if opening is None else []
     is_known = opening is not None or bool(rows)  # else the first answer may have broken off, and be left out
     if not rows and (opening is not None or len(sent) > 1):
@@ -86,14 +87,19 @@ def find_session_of(
     for row in rows:
         line = list(active_keys(tx, row).values())
         shared = common_prefix(line, sent)
-        all_sent = shared == len(line)
+        all_sent, has_all = shared == len(line), goes_on(line[shared:], sent[shared:])
         if leases.is_free(row):
-            is_theirs = caller.owner is not None and any(_is_of_turn(line, place) for place in range(shared))
-            fits = all_sent or (is_theirs and (is_known or [key.cut for key in line[shared:]] == [True]))
+            is_theirs = caller.owner is not None and is_known and any(_is_of_turn(line, at) for at in range(shared))
+            fits = all_sent or has_all or is_theirs
+        elif all_sent:
+            fits = opening is not None or shared < len(sent) or client.is_declared_retry
         else:
-            fits = all_sent and (opening is not None or shared < len(sent) or client.is_declared_retry)
+            versions = next(zip(line[shared:], sent[shared:], strict=False), None)
+            is_version = versions is not None and is_same_utterance(*versions)
+            fits = is_version and opening is not None and caller.owner is not None
         if fits and (all_sent, shared) > best:
             best, match = (all_sent, shared), row
+    match = match or _find_first_exchange(tx, caller, sent, leases, arrived_at)
     if match is None and opening is not None and caller.owner:
         match = _find_by_latest_messages(tx, caller, sent, leases)
     return match
@@ -125,6 +131,24 @@ def _find_begun(tx: Transaction, caller: Caller, client: TranscriptRequest, arri
     return rows
 
 
+def _find_first_exchange(
+    tx: Transaction, caller: Caller, sent: Sequence[MessageKey], leases: Leases, arrived_at: datetime
+) -> SessionRow | None:
+    """Find a session, used lately, that the list goes on from without the reply that the session is known by."""
+    since = arrived_at - timedelta(seconds=REGENERATED_SECONDS)
+    latest = latest_sessions(caller).where(SessionRow.opening.is_not(None), SessionRow.updated_at > since)
+    latest = latest.where(SessionRow.message_count <= len(sent) + 1)
+    if caller.owner is None:
+        latest = latest.where(OwnerRow.kind == "session")
+    for row in tx.scalars(latest).unique().all():
+        line = list(active_keys(tx, row).values()) if leases.is_free(row) else []
+        shared = common_prefix(line, sent)
+        is_heard = shared == len(line) > 0 and line[-1].role == "assistant"
+        if is_heard or goes_on(line[shared:], sent[shared:]):
+            return _locked(tx, caller, row)
+    return None
+
+
 def _find_by_latest_messages(
     tx: Transaction, caller: Caller, sent: Sequence[MessageKey], leases: Leases
 ) -> SessionRow | None:
@@ -141,9 +165,13 @@ def _find_by_latest_messages(
         kept = [line[place] for place in places if not line[place].erased and _is_of_turn(line, place)]
         found = Counter(key.role for key in kept if len(key.words) >= QUOTED_MIN or len(kept) > 1)
         if any(2 * found[role] > roles[role] for role in ("user", "assistant")):
-            locked = latest_sessions(caller).where(SessionRow.id == row.id)
-            return tx.scalars(for_update(tx, locked, OwnerRow, SessionRow)).unique().one_or_none()
+            return _locked(tx, caller, row)
     return None
+
+
+def _locked(tx: Transaction, caller: Caller, row: SessionRow) -> SessionRow | None:
+    query = latest_sessions(caller).where(SessionRow.id == row.id)
+    return tx.scalars(for_update(tx, query, OwnerRow, SessionRow)).unique().one_or_none()
 
 
 def latest_sessions(caller: Caller) -> Select[Any]:
@@ -175,10 +203,27 @@ def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | N
     asked = next((key for key in client.keys if key.role == "user"), None)
     if row is None or asked is None or client.conversation.is_abridged:
         return False
-    columns = MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra, MessageRow.erased_at
-    query = select(*columns).where(MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.role == "user")
-    first = tx.execute(query.order_by(MessageRow.position).limit(1)).first()
+    first = tx.execute(_questions(row).order_by(MessageRow.position).limit(1)).first()
     return first is not None and not asked.matches(message_key(first, erased=first.erased_at is not None))
+
+
+def supersedes(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> bool:
+    """Return whether the person said what the session is answering, and more: nobody waits for that answer."""
+    newest = tx.execute(_questions(row).order_by(MessageRow.position.desc()).limit(1)).first()
+    return newest is not None and client.keys[-1].completes(message_key(newest))
+
+
+def is_superseded(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> bool:
+    """Return whether, since the request arrived, the session has got what the person said in it, and more."""
+    newest = tx.execute(_questions(row).order_by(MessageRow.position.desc()).limit(1)).first()
+    if newest is None or newest.created_at <= arrived_at:
+        return False
+    return message_key(newest).completes(client.keys[-1])
+
+
+def _questions(row: SessionRow) -> Select[Any]:
+    query = select(*_COMPARED, MessageRow.erased_at, MessageRow.created_at)
+    return query.where(MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.role == "user")
 
 
 def find_resumable(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> TurnRow | None:
@@ -257,9 +302,8 @@ def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> in
 
 def active_keys(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, MessageKey]:
     """Return the active messages by their ids, in order, as they are compared: all, or the `last` ones."""
-    columns = (MessageRow.id, MessageRow.role, MessageRow.content, MessageRow.name, MessageRow.extra)
     query = (
-        select(*columns, MessageRow.erased_at, TurnRow.finish_reason)
+        select(MessageRow.id, *_COMPARED, MessageRow.erased_at, TurnRow.finish_reason)
         .outerjoin(TurnRow, TurnRow.reply_message_id == MessageRow.id)
         .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
         .order_by(MessageRow.position)

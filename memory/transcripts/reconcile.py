@@ -29,6 +29,9 @@ Two messages are the same when role, words, calls and attachments are, whatever 
 may come back without its thinking, with the name of a character before them, or shortened at the end.  A person's may
 not: shortening is how one edits them.
 
+The line's last reply, sent shortened, is what the person heard or read of it before they went on: it takes the place of
+the whole one.  A person's last message, whose answer nobody had, and which comes with more words, is the same message.
+
 Guarantee: `line[:plan.keep] + sent[plan.new:]` ends with the list's last message, and holds no message of it twice.
 """
 
@@ -40,12 +43,15 @@ from functools import cached_property
 
 from memory.llm.thoughts import without_thoughts
 from memory.transcripts.persons_words import split_speaker
+from search_index.analysis import UNSPACED
 
 SHORTENED_MIN = 40  # characters by which the beginning of an answer is known
 NOTES_MAX = 32  # of a client's own messages in the place of what it left out; these three bound the work
 PLACES_MAX = 64  # places in the line, the latest, where a text is looked for
 STRETCH_MAX = 32  # messages after which list and line are known to go on alike
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>|<details type=\"reasoning\".*?</details>", re.DOTALL)
+_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+_PUNCTUATION = ".,;:!?…-–—\"'()。，、！？；："  # which a transcript has or not
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[truncated\])$", re.IGNORECASE)
 
 
@@ -89,6 +95,23 @@ class MessageKey:
             return False
         return self.text == stored.text or self.words == stored.words or self._shortened(stored)
 
+    def is_heard_part(self, stored: "MessageKey") -> bool:
+        """Return whether that stored reply begins so: the person heard no more. What a program cuts has a mark."""
+        if (self.role, self.calls, stored.role, stored.calls) != ("assistant", (), "assistant", ()) or stored.erased:
+            return False
+        is_beginning = self.words != stored.words and stored.words.startswith(self.words)
+        return is_beginning and self.words != "" and not _ELLIPSIS.search(self.words)
+
+    def completes(self, stored: "MessageKey") -> bool:
+        """Return whether this is that stored message understood further: with more words, or written otherwise."""
+        if self.erased or stored.erased or (self.role, stored.role) != ("user", "user"):
+            return False
+        if (self.name, self.attachments) != (stored.name, stored.attachments):
+            return False
+        spoken = [[word.strip(_PUNCTUATION) for word in _WORD.findall(key.text.casefold())] for key in (self, stored)]
+        mine, theirs = (list(filter(None, words)) for words in spoken)
+        return theirs != [] and mine[: len(theirs)] == theirs and self.words != stored.words
+
     def _shortened(self, stored: "MessageKey") -> bool:
         if self.role != "assistant" or len(self.words) >= len(stored.words):
             return False
@@ -116,6 +139,15 @@ def reconcile(
     is_retry: the last request is repeated.
     is_complete: the client never sends only its newest messages.
     """
+    plan = _plan(line, sent, is_retry=is_retry, is_complete=is_complete)
+    last = plan.keep - 1
+    place = plan.places.get(last)
+    if place is not None and plan.keep == len(line) and sent[place].is_heard_part(line[last]):
+        return MergePlan(last, place, {kept: there for kept, there in plan.places.items() if kept < last})
+    return plan
+
+
+def _plan(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool, is_complete: bool) -> MergePlan:
     shared = common_prefix(line, sent)
     if shared < len(line):
         called = next((place for place in range(len(sent), 0, -1) if sent[place - 1].role == "assistant"), 0)
@@ -169,8 +201,28 @@ def common_run(line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int, 
     return length if tells and any(key.role != "user" for key in alike) else 0
 
 
+def is_same_utterance(one: MessageKey, other: MessageKey) -> bool:
+    """Return whether one of two messages of a person's is the other, understood further."""
+    return one.completes(other) or other.completes(one)
+
+
+def goes_on(rest: Sequence[MessageKey], sent: Sequence[MessageKey]) -> bool:
+    """Return whether a list, without the `rest` of a line from which it goes on, lacks nothing that a person said.
+
+    It may lack the last reply, or the end of it: nobody heard that. A question whose answer nobody had may have more
+    words.
+    """
+    if not rest or not sent or any(key.erased for key in rest):
+        return False
+    if [key.role for key in rest] == ["assistant"]:
+        return sent[0].role == "user" or sent[0].is_heard_part(rest[0])
+    return sent[0].completes(rest[0]) and [(key.role, key.cut) for key in rest[1:]] in ([], [("assistant", True)])
+
+
 def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool) -> MergePlan:
     asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
+    if asked and goes_on(line[asked - 1 :], sent):
+        return MergePlan(asked - 1, 0)
     is_stored = _ends_with(line, asked, sent) and all(
         key.answers == stored.answers for key, stored in zip(sent, line[asked - len(sent) :], strict=False)
     )

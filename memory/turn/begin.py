@@ -38,11 +38,18 @@ from memory.sessions.messages import (
     title_from,
 )
 from memory.transcripts.auxiliary_requests import bypasses_memory
-from memory.transcripts.matching import find_resumable, find_session_of, is_another_conversation, sync_transcript
+from memory.transcripts.matching import (
+    find_resumable,
+    find_session_of,
+    is_another_conversation,
+    is_superseded,
+    supersedes,
+    sync_transcript,
+)
 from memory.turn import turns
 from memory.turn.context import read_session
 from memory.turn.request import Turn, TurnRequest
-from models import MessageRow, OwnerRow, SessionRow, TurnRow, retry_on_conflict
+from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, retry_on_conflict
 from models.messages import UNREMEMBERED, Message, MessageDraft, is_kept_out
 from models.owners import index_key
 from models.sessions import STATE_COLUMNS, SessionState
@@ -98,7 +105,18 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
             begun = _find_and_begin(tx, engine, request, arrived_at, window)
         if not isinstance(begun, SessionRow):
             return begun
+        _stop_superseded(engine, request, begun)
         engine.leases.wait_until_free(begun, waited_since, "This message was not stored; send it again later.")
+
+
+def _stop_superseded(engine: Engine, request: TurnRequest, row: SessionRow) -> None:
+    """Stop the reply in progress if this request has more of what the person said: a program listens, and guesses."""
+    if request.transcript is None or not request.stream:
+        return
+    with engine.database.read() as tx:
+        is_superseded = supersedes(tx, row, request.transcript)
+    if is_superseded:
+        engine.leases.stop(lambda tx: tx.get_one(SessionRow, row.id))
 
 
 @retry_on_conflict
@@ -131,15 +149,9 @@ def _find_and_begin(
                 return None
             if is_another_conversation(rows, request.caller, request.session_id, transcript):
                 request = replace(request, session_id=None)
-        if keyed is not None:
-            row: SessionRow | None = rows.get_one(SessionRow, keyed.session_id)
-        elif request.session_id is not None:
-            read = get_session if request.replaces is not None else find_session  # a new one has nothing to replace
-            row = read(rows, request.caller, request.session_id)
-        elif transcript is not None:
-            row = find_session_of(rows, request.caller, transcript, engine.leases, arrived_at)
-        else:
-            row = None
+        row = _find_row(rows, engine, request, keyed, arrived_at)
+        if row is not None and transcript is not None and is_superseded(rows, row, transcript, arrived_at):
+            return None
         if is_new := row is None:
             row = engine.sessions.make(rows, request.caller, request.session_id)
             row.opening = request.opening()
@@ -147,6 +159,19 @@ def _find_and_begin(
     taken = _take_session(tx, engine, request, row_id=row.id, appends=appends)
     begun = None if taken is None else _begin_in(tx, engine, taken, arrived_at, window, keyed)
     return row if begun is None else begun._replace(is_new_session=is_new)
+
+
+def _find_row(
+    rows: Transaction, engine: Engine, request: TurnRequest, keyed: TurnRow | None, arrived_at: datetime
+) -> SessionRow | None:
+    if keyed is not None:
+        return rows.get_one(SessionRow, keyed.session_id)
+    if request.session_id is not None:
+        read = get_session if request.replaces is not None else find_session  # a new one has nothing to replace
+        return read(rows, request.caller, request.session_id)
+    if request.transcript is not None:
+        return find_session_of(rows, request.caller, request.transcript, engine.leases, arrived_at)
+    return None
 
 
 def _take_session(
