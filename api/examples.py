@@ -34,4 +34,4 @@ def list_examples(caller: Caller, query: dict[str, Any]) -> Any:
 @blueprint.delete("/examples/<int64:example_id>", returns=Receipt)
 def delete_example(caller: Caller, example_id: int) -> Any:
     """Erase an example, for good"""
-    return erasing.erase_document(current_engine(), caller, examples.NAMESPACE, example_id, "example")
+    return erasing.erase_item_by_id(current_engine(), caller, examples.NAMESPACE, example_id, "example")

@@ -52,7 +52,7 @@ def list_unhelpful(caller: Caller, query: dict[str, Any]) -> Any:
 @blueprint.delete("/recall/unhelpful/<int64:mark_id>", returns=Receipt, scope=CHAT)
 def delete_unhelpful(caller: Caller, mark_id: int) -> Any:
     """Take a mark back: the excerpt counts as before"""
-    return erasing.erase_document(current_engine(), caller, unhelpful.NAMESPACE, mark_id, "mark")
+    return erasing.erase_item_by_id(current_engine(), caller, unhelpful.NAMESPACE, mark_id, "mark")
 
 
 @search_blueprint.get("/search", query=schema.SearchQuery, returns=schema.SearchResults)

@@ -135,8 +135,8 @@ def erase_item(engine: Engine, caller: Caller, operation: Delete) -> Receipt:
     return receipt_of(engine, erased, (DATABASE_FILES,), namespace=operation.namespace, key=operation.key)
 
 
-def erase_document(engine: Engine, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> Receipt:
-    """Erase the caller's document of this id; its namespace holds documents of this kind. Raises NotFound."""
+def erase_item_by_id(engine: Engine, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> Receipt:
+    """Erase the caller's item of this id; its namespace holds items of this kind. Raises NotFound."""
     with engine.database.write() as tx:
         erased = item_rows.remove(tx, [item_rows.get_item_id(tx, caller, namespace, item_id, kind)])
         engine.job_queue.enqueue(tx, vacuum_job(caller.tenant))
@@ -146,7 +146,7 @@ def erase_document(engine: Engine, caller: Caller, namespace: Namespace, item_id
 def erase_versions(
     engine: Engine, caller: Caller, key: str, namespaces: Sequence[Namespace], missing: NotFound, **named: Any
 ) -> Receipt:
-    """Erase the caller's document of this key in the first namespace, with its versions, and those in the others.
+    """Erase the caller's item of this key in the first namespace, with its versions, and those in the others.
 
     Raises `missing` where the first is not there.
     """

@@ -135,7 +135,7 @@ def relevant(hits: Sequence[Hit], *, is_foreign: bool = False) -> list[Hit]:
 # -- past questions
 
 
-def is_question(message: Message) -> bool:
+def is_mere_question(message: Message) -> bool:
     """Return whether the message only asks."""
     content = message.content
     end = max(map(content.rfind, QUESTION_MARKS)) + 1
@@ -167,7 +167,7 @@ def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
         message_id
         for message_id, located in window.items()
         if (located.session_id, located.message.position) in denied
-        or ((located.session_id, located.message.position + 1) in denied and is_question(located.message))
+        or ((located.session_id, located.message.position + 1) in denied and is_mere_question(located.message))
     )
 
 
@@ -180,5 +180,5 @@ def without_bare_replies(hits: Sequence[Hit], window: Mapping[int, LocatedMessag
 
 def without_questions(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
     """Return the hits that tell something; all of them if none does."""
-    telling = [hit for hit in hits if not is_question(window[hit.message_id].message)]
+    telling = [hit for hit in hits if not is_mere_question(window[hit.message_id].message)]
     return telling or list(hits)

@@ -1,7 +1,7 @@
-"""Read and write items inside a transaction: for the store, and for Recap's own kinds of documents.
+"""Read and write items inside a transaction: for the store, and for Recap's own kinds of items.
 
-A kind of Recap's keeps its documents under ("recap", kind). A document written with an `author` keeps its history. One
-made from messages names them as sources: when a source is erased, the item goes with all of its versions, unless the
+A kind of Recap's keeps its items under ("recap", kind). An item written with an `author` keeps its history. One made
+from messages names them as sources: when a source is erased, the item goes with all of its versions, unless the
 kind rewrites it and removes the source in the same transaction.
 
 Invariant: an expired item is not found, and another one may take its place from version 1 on (test_store).
@@ -83,7 +83,7 @@ def _is_expired(item: Item, now: datetime) -> bool:
 
 
 def get_item_id(tx: Transaction, caller: Caller, namespace: Namespace, item_id: int, kind: str) -> int:
-    """Return the id of the caller's item in a namespace, which holds documents of this kind. Raises NotFound."""
+    """Return the id of the caller's item in a namespace, which holds items of this kind. Raises NotFound."""
     query = select(ItemRow.id).join(OwnerRow, OwnerRow.id == ItemRow.owner_id).where(ItemRow.id == item_id)
     query = query.where(ItemRow.namespace == join_namespace(namespace))
     (own_id,) = get_row(tx, visible_to(query, caller), NotFound(f"{kind}_not_found", f"There is no {kind} {item_id}."))

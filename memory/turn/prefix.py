@@ -4,7 +4,7 @@
 
 Invariants:
 - One statement reads all of the prefix except its facts (test_connections).
-- The prefix shows documents as they were when it was chosen (`SessionRow.head_at`), so that it stays the same.  A
+- The prefix shows items as they were when it was chosen (`SessionRow.head_at`), so that it stays the same.  A
   version that a person made or restored since is shown at once, and an erased one no longer (test_profile,
   test_instructions).
 """
@@ -60,7 +60,7 @@ class Prefix(NamedTuple):
     facts: listed in the text. other_facts: all other valid facts that the profile does not state.
     chosen: columns of the session that keep this turn's choice of facts and type until the next compaction; empty: an
     earlier turn has chosen.
-    shown: the summary and the documents that it shows, and the type of the conversation, which has these `settings`.
+    shown: the summary and the items that it shows, and the type of the conversation, which has these `settings`.
     is_failing: the update of the summary fails.
     unindexed: messages that the owner's index does not have. flags: which kinds of rows the owner may have.
     has_examples: the owner or the tenant has some.
@@ -104,22 +104,22 @@ def read_prefix(
         NOW.key: now,
     }
     rows = tx.execute(_PREFIX, params).all()
-    first, documents = rows[0], defaultdict[str, dict[str, Any]](dict)
-    for row in rows:  # a person's document follows the tenant's of the same name, and replaces it
-        documents[row.namespace][row.key] = row
-    types = documents[_TYPES]
+    first, items = rows[0], defaultdict[str, dict[str, Any]](dict)
+    for row in rows:  # a person's item follows the tenant's of the same name, and replaces it
+        items[row.namespace][row.key] = row
+    types = items[_TYPES]
     stored_types = {name: row.value for name, row in types.items()}
     of_type = engine.types.settings_for(session, stored_types, messages, choosing=is_choosing)
-    shown = [(row, "instruction") for row in documents[_INSTRUCTIONS].values()]
+    shown = [(row, "instruction") for row in items[_INSTRUCTIONS].values()]
     shown += [(types[of_type.prompt_type], "type")] if of_type.prompt else []
     texts = tuple(ShownText.of(row, kind, of_tenant=row.owner_id != session.owner_id) for row, kind in shown)
     system, is_explained = _system_prompt(engine, turn, first.system_text)
     instructions = _paragraphs(system, *(text.text for text in texts))
 
     person, current = ProfileBlock(), OverviewBlock()
-    for row in documents[_PROFILE].values() if remember and engine.settings.profile_mode.mode != "off" else ():
+    for row in items[_PROFILE].values() if remember and engine.settings.profile_mode.mode != "off" else ():
         person = ProfileBlock.of(row.item_id, row.version, row.value)
-    for row in documents[_OVERVIEW].values() if remember and engine.settings.overview.mode != "off" else ():
+    for row in items[_OVERVIEW].values() if remember and engine.settings.overview.mode != "off" else ():
         current = OverviewBlock.of(row)
     valid: Sequence[Fact] = ()
     if first.facts and remember:
