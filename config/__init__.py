@@ -7,4 +7,4 @@ what, `parsers` reads settings with a form of their own.
 from config.environment import SettingsError
 from config.model_servers import FallbackModel, Server, Servers
 from config.parsers import ApiKey
-from config.settings import FactWeights, RecallMode, Settings
+from config.settings import FactWeights, RecallMode, SearchLanguage, Settings

@@ -67,6 +67,10 @@ class FactWeights(BaseModel):
 
 Choice = Annotated[T, _from_text(str.lower)]
 RecallMode = Literal["auto", "always", "tools", "off"]
+SearchLanguage = Literal[  # that Snowball has a stemmer for, by ISO 639-1 code
+    "ar", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga", "hi", "hu",
+    "hy", "id", "it", "lt", "ne", "nl", "no", "pl", "pt", "ro", "ru", "sr", "sv", "ta", "tr", "yi",
+]  # fmt: skip
 Seconds = Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
 
 
@@ -260,10 +264,7 @@ class Settings(BaseModel):
     """Where the search index is: `whoosh`, in files of each node; `postgres`, in tables of the database, which need
     pgvector and which all nodes share. Both find the same. `auto`: `postgres` where the database is PostgreSQL."""
 
-    search_language: Choice[Literal[
-        "ar", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga", "hi", "hu",
-        "hy", "id", "it", "lt", "ne", "nl", "no", "pl", "pt", "ro", "ru", "sr", "sv", "ta", "tr", "yi",
-    ]] = "en"  # fmt: skip
+    search_language: Choice[SearchLanguage] = "en"
     """The language of messages whose own is not seen, as of short ones. Words of other languages are searched by their
     stems as well. After a change the index is made again."""
 

@@ -14,19 +14,18 @@ from contextlib import suppress
 from functools import cached_property, lru_cache, partial
 from itertools import groupby, pairwise
 from statistics import mode
+from typing import get_args
 
 from Stemmer import Stemmer
 from whoosh.lang import NoStopWords, stopwords_for_language
 from whoosh.lang.porter2 import stem as porter2
 
+from config import SearchLanguage
 from search_index.caches import cached
 from search_index.han import SIMPLIFIED
 
 MAX_TERM = 64  # characters of a term that count: what is longer is a key or a blob
-LANGUAGES = (  # that Snowball has a stemmer for, by ISO 639-1 code
-    "ar", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga", "hi", "hu",
-    "hy", "id", "it", "lt", "ne", "nl", "no", "pl", "pt", "ro", "ru", "sr", "sv", "ta", "tr", "yi",
-)  # fmt: skip
+STEMMED: tuple[str, ...] = get_args(SearchLanguage)
 FOREIGN_WORDS = 2  # of another language's function words, and more than of its own: a text is in that language
 JOINING = frozenset(["da", "de", "nl", "no", "sv"])  # languages that write compounds as one word
 COMPOUND_LETTERS_MIN, PART_LETTERS_MIN = 9, 4  # of a compound, and of each of its two parts
@@ -160,7 +159,7 @@ class Analysis:
         more = {code: frozenset(map(self.folded, words)) for code, words in self._idle_words.items() if words}
         return {
             code: _listed(code) | more.get(code, frozenset())
-            for code in sorted({*LANGUAGES, *more}.union(*_SCRIPTS.values()) - {self.language})
+            for code in sorted({*STEMMED, *more}.union(*_SCRIPTS.values()) - {self.language})
         }
 
     @cached_property
@@ -371,7 +370,7 @@ def _stemmer(code: str) -> Callable[[str], str]:
     """Return the function that cuts the endings off words of a language."""
     if code in _AFFIXES:
         return lambda word: _AFFIXES[code].sub("", word)
-    if code not in LANGUAGES:
+    if code not in STEMMED:
         return str
     return porter2 if code == "en" else lambda word: Stemmer(code).stemWord(word)  # no two threads may share one
 
@@ -394,7 +393,7 @@ def _written(text: str) -> list[str]:
     return (_ASCII_WRITTEN if text.isascii() else _WRITTEN).findall(text)
 
 
-@lru_cache(maxsize=len(LANGUAGES))
+@lru_cache(maxsize=len(STEMMED))
 def _listed(language: str) -> frozenset[str]:
     """Return Whoosh's stop words for a language."""
     with suppress(NoStopWords):  # Romanian has none

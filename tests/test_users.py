@@ -170,7 +170,7 @@ def test_every_cache_of_texts_is_one_that_can_be_emptied():
         ("memory/prompts/sandbox.py", "@lru_cache(maxsize=256)"),
         ("memory/quoting.py", "@lru_cache(maxsize=4096)"),  # two characters and what is between them
         ("search_index/embeddings.py", "@lru_cache(maxsize=1)"),
-        ("search_index/analysis.py", "@lru_cache(maxsize=len(LANGUAGES))"),
+        ("search_index/analysis.py", "@lru_cache(maxsize=len(STEMMED))"),
         ("search_index/caches.py", "kept: Any = lru_cache(maxsize=maxsize)(function)"),
     }
 
