@@ -13,8 +13,8 @@ from memory.engine import Engine
 from memory.job_listing import JobInfo
 from memory.ops.metrics import FOLDER
 from models.jobs import Job
+from schemas.jobs import STATES
 
-STATES = ("pending", "running", "failed")
 LISTED_MAX = 1_000_000
 STOP_CALLS = 2  # of the mini model that a job may still make as its process ends: an update and its repair
 

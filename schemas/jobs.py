@@ -5,6 +5,7 @@ from marshmallow import Schema
 from schemas import fields
 from schemas.shapes import PageQuery
 
+STATES = ("pending", "running", "failed")
 POSITION = (
     "Its place among the waiting jobs of its kind, from 1; null when it does not wait. Jobs of other tenants are not "
     "counted: tenants take turns. A job whose `run_at` has not come is passed over until then."
@@ -28,5 +29,5 @@ class Job(Schema):
 
 
 class JobQuery(PageQuery):
-    state = fields.one_of("pending", "running", "failed", load_default=None)
+    state = fields.one_of(*STATES, load_default=None)
     session_id = fields.SessionId(load_default=None)

@@ -282,13 +282,13 @@ class ExportDocument(Schema):
     archives = fields.List(fields.Nested(Archive))
 
 
-LISTS: dict[str, Schema] = {
-    "sessions": ExportedSession(),
-    "facts": ExportedFact(),
-    "items": ExportedItem(),
-    "documents": ExportedDocument(),
-    "archives": Archive(),
-}
+def lists_of(schema: Schema) -> dict[str, Schema]:
+    """Return the schemas of the records in the lists of a schema, by field."""
+    lists = {name: field.inner for name, field in schema.fields.items() if type(field) is fields.List}
+    return {name: inner.schema for name, inner in lists.items() if isinstance(inner, fields.Nested)}
+
+
+LISTS = lists_of(ExportDocument())
 _head = ExportDocument(exclude=tuple(LISTS))
 
 

@@ -25,11 +25,7 @@ from schemas.errors import flat
 from schemas.shapes import CallerQuery
 
 _PART_SCHEMAS: dict[str, dict[str, Schema]] = {  # of the lists within records, which are read item by item
-    kind: {
-        name: field.inner.schema
-        for name, field in schema.fields.items()
-        if type(field) is fields.List and isinstance(field.inner, fields.Nested)
-    }
+    kind: export_format.lists_of(schema)
     for kind, schema in export_format.LISTS.items()
     if kind != "archives"  # which are named, not imported
 }
@@ -157,7 +153,7 @@ def _checked_items(file: IO[bytes], head: dict[str, Any]) -> Iterator[tuple[tupl
     for path, value in iter_items(file, _PARTS):
         if len(path) == 1:
             head[path[0]] = value
-        elif path[0] in ("facts", "items", "documents"):  # their sessions may come later: check only their shape
+        elif path[0] in _PART_SCHEMAS.keys() - {"sessions"}:  # their sessions may come later: check only their shape
             _load(path, value)
         if "format" in head or path[0] not in (_NAMES if len(path) == 1 else export_format.LISTS):
             _check_head({"version": export_format.VERSION, **head})
