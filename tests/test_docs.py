@@ -19,6 +19,7 @@ from cli import register_commands
 from config import Settings
 from docs import draw_plots, reference
 from models import Base
+from models.events import EVENT_TYPES
 from search_index.postgres_tables import TABLES
 from tests.http import error, good
 
@@ -153,6 +154,10 @@ def test_the_table_of_jobs_names_every_kind_and_no_other():
     kinds = re.findall(r'register\("(\w+)"', page("memory/job_kinds.py"))
     table = page("docs/operations.md").partition("| kind | task |")[2].partition("\n\n")[0]
     assert len(kinds) > 10 and sorted(re.findall(r"^\| `(\w+)` \|", table, re.M)) == sorted(kinds)
+
+
+def test_every_kind_of_event_is_described():
+    assert [name for name in EVENT_TYPES if f"`{name}`" not in page("docs/events.md")] == []
 
 
 def test_every_header_that_names_a_person_or_a_session_is_described():
