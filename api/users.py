@@ -17,8 +17,8 @@ from memory.transfer.export_format import ExportDocument, ExportQuery, to_json, 
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from memory.transfer.imports import store_import
 from models.keys import ADMIN
-from schemas.shapes import Receipt
-from schemas.users import Backlog, Me, User, UserChange
+from schemas.shapes import WHOM, PageQuery, Receipt
+from schemas.users import Backlog, ListedUser, Me, User, UserChange
 
 blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
@@ -33,6 +33,15 @@ _DOCUMENT = {
         "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
     },
 }
+
+
+@blueprint.get("/users", query=PageQuery(exclude=WHOM), page_of=ListedUser)
+def list_users(query: dict[str, Any]) -> Any:
+    """List the persons of whom something is stored, the newest first
+
+    A key of the whole tenant lists all of its persons, a key of a person that person alone.
+    """
+    return users.list_users(current_engine(), g.principal, **query)
 
 
 @blueprint.get("/users/<path:user_id>", returns=User)

@@ -1,4 +1,4 @@
-"""Count what is stored of a person."""
+"""List the persons, and count what is stored of one."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,16 +7,27 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from memory.access.budgets import spent_today
+from memory.access.keys import Principal
 from memory.access.owners import find_or_make_owner, find_owner, get_user
 from memory.engine import Engine
 from memory.errors import Forbidden
 from memory.events import count_forgotten
 from memory.knowledge.fact_reads import valid_at
+from memory.paging import Page, read_page
 from memory.sessions.messages import CURRENT
 from memory.store.item_rows import unexpired
-from models import ArchiveRow, DocumentRow, FactRow, ItemRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import ArchiveRow, DocumentRow, FactRow, ItemRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
 from models.messages import PASSAGE
 from models.owners import Caller
+
+
+def list_users(engine: Engine, principal: Principal, *, cursor: str | None, limit: int) -> Page[OwnerRow]:
+    """List the persons whose data a key opens, the newest first; there are those of whom something is stored."""
+    query = select(OwnerRow).where(OwnerRow.tenant == principal.tenant, OwnerRow.kind == "user")
+    if not principal.is_whole_tenant:
+        query = query.where(OwnerRow.name == principal.user_id)
+    with engine.database.read() as tx:
+        return read_page(tx, query, cursor, limit, OwnerRow.id).map(lambda row: row.OwnerRow)
 
 
 def get_user_info(engine: Engine, caller: Caller) -> dict[str, Any]:

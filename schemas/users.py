@@ -12,6 +12,13 @@ REMEMBER = (
 )
 
 
+class ListedUser(Schema):
+    """Person of whom something is stored."""
+
+    user_id = fields.String()
+    created_at = fields.UtcDateTime(about="When the first thing was stored.")
+
+
 class User(Schema):
     """Amounts that are stored of a person or a space."""
 

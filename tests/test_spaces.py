@@ -88,6 +88,29 @@ def test_a_key_opens_the_spaces_that_it_names(as_person):
     assert good(ada.get("/api/me"))["spaces"] == {"team": "write"} and good(eve.get("/api/me"))["spaces"] is None
 
 
+def test_a_key_lists_the_persons_whose_data_it_opens(app, as_person):
+    ada, bob = as_person("ada"), as_person("bob", spaces={"team": "write"})
+    agent, tenant = as_person(spaces={"team": "write"}), as_person()
+    elsewhere = with_key(app, engine_of(app).keys.create("acme")[0])
+    chat(ada, "Hello", session_id="s")
+    chat(bob, "Hello", session_id="s")
+    chat(bob, "Hello", session_id="s", **TEAM)
+    chat(tenant, "Hello", session_id="of-nobody")
+
+    def listed(client: FlaskClient) -> list[str]:
+        return [one["user_id"] for one in read_all(client, "/api/users", limit=1)]
+
+    assert [listed(client) for client in (tenant, ada, bob, agent, elsewhere)] == [
+        ["bob", "ada"],
+        ["ada"],
+        ["bob"],
+        [],
+        [],
+    ]
+    good(bob.delete("/api/users/bob"))
+    assert [listed(client) for client in (tenant, bob)] == [["ada"], []]
+
+
 def test_who_may_read_may_not_write(as_person):
     ada, bob = as_person("ada", spaces={"team": "write"}), as_person("bob", spaces={"team": "read"})
     chat(ada, "The release is on Friday.", session_id="s", **TEAM)

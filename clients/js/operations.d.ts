@@ -570,6 +570,14 @@ export interface ListedMessagePage {
   next_cursor: string | null;
   /** With `around`: the cursor for earlier messages, to be sent with order=desc. */ previous_cursor: string | null;
 }
+export interface ListedUser {
+  user_id: string;
+  /** When the first thing was stored. */ created_at: string;
+}
+export interface ListedUserPage {
+  items: ListedUser[];
+  next_cursor: string | null;
+}
 export interface Live {
   /** `ok`; of /health/ready `ready`, or `unready` with status 503. */ status: string;
 }
@@ -1273,6 +1281,8 @@ export declare class Operations {
   listExamples(options?: { space?: string | null; /** Those of this session's owner. */ session_id?: string | null; user_id?: string }): Listing<Example, ExamplePage>;
   /** Erase an example, for good. */
   deleteExample(example_id: number, options?: { space?: string | null; user_id?: string }): Promise<Receipt>;
+  /** List the persons of whom something is stored, the newest first. */
+  listUsers(): Listing<ListedUser, ListedUserPage>;
   /** Read how much is stored of a space. */
   getSpace(space: string): Promise<User>;
   /** Turn the memory of a space off, or on again. */

@@ -245,6 +245,9 @@ export class Operations {
   deleteExample(example_id, options) {
     return this._send({ method: "DELETE", path: "/api/examples/{example_id}", ids: { example_id }, query: { ...options }, person: "query" });
   }
+  listUsers() {
+    return this._each({ method: "GET", path: "/api/users" });
+  }
   getSpace(space) {
     return this._send({ method: "GET", path: "/api/spaces/{space}", ids: { space } });
   }

@@ -1713,6 +1713,13 @@ class Operations(ABC):
             )
         )
 
+    def list_users(self) -> Listing[types.ListedUser, types.ListedUserPage]:
+        """List the persons of whom something is stored, the newest first.
+
+        A key of the whole tenant lists all of its persons, a key of a person that person alone.
+        """
+        return self.each(Call("GET", "/api/users"))
+
     def get_space(self, space: str) -> types.User:
         """Read how much is stored of a space."""
         return self.send(Call("GET", "/api/spaces/{space}", ids={"space": space}))
@@ -4692,6 +4699,13 @@ class AsyncOperations(ABC):
                 user_id=user_id,
             )
         )
+
+    def list_users(self) -> AsyncListing[types.ListedUser, types.ListedUserPage]:
+        """List the persons of whom something is stored, the newest first.
+
+        A key of the whole tenant lists all of its persons, a key of a person that person alone.
+        """
+        return self.each(Call("GET", "/api/users"))
 
     async def get_space(self, space: str) -> types.User:
         """Read how much is stored of a space."""

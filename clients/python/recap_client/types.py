@@ -645,6 +645,16 @@ class ListedMessagePage(TypedDict):
     previous_cursor: str | None
 
 
+class ListedUser(TypedDict):
+    user_id: str
+    created_at: str
+
+
+class ListedUserPage(TypedDict):
+    items: list[ListedUser]
+    next_cursor: str | None
+
+
 class Live(TypedDict):
     status: str
 
