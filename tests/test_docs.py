@@ -9,6 +9,7 @@ from urllib.parse import urljoin
 
 import click
 import pytest
+from marshmallow import Schema
 from sqlalchemy import PrimaryKeyConstraint, UniqueConstraint
 
 import web
@@ -18,8 +19,17 @@ from benchmarks import scale
 from cli import register_commands
 from config import Settings
 from docs import draw_plots, reference
+from memory.conversation_types import ConversationType
+from memory.instructions import Instruction
+from memory.job_listing import JobInfo
+from memory.knowledge.summaries import SummaryVersion
+from memory.sessions.sessions import SessionInfo
 from models import Base
 from models.events import EVENT_TYPES
+from models.facts import Fact, FactRevision
+from models.messages import Message
+from models.store import Item
+from schemas import conversation_types, facts, instructions, jobs, messages, sessions, store, summaries
 from search_index.postgres_tables import TABLES
 from tests.http import error, good
 
@@ -154,6 +164,26 @@ def test_the_table_of_jobs_names_every_kind_and_no_other():
     kinds = re.findall(r'register\("(\w+)"', page("memory/job_kinds.py"))
     table = page("docs/operations.md").partition("| kind | task |")[2].partition("\n\n")[0]
     assert len(kinds) > 10 and sorted(re.findall(r"^\| `(\w+)` \|", table, re.M)) == sorted(kinds)
+
+
+SHAPES: list[tuple[Any, type[Schema], set[str]]] = [  # of values: the field that no caller is shown
+    (Message, messages.Message, set()),
+    (SessionInfo, sessions.Session, {"client_metadata"}),
+    (SummaryVersion, summaries.SummaryVersion, set()),
+    (Fact, facts.Fact, {"merged"}),
+    (FactRevision, facts.FactRevision, set()),
+    (Item, store.Item, {"id"}),
+    (Instruction, instructions.Instruction, set()),
+    (ConversationType, conversation_types.ConversationType, set()),
+    (JobInfo, jobs.Job, set()),
+]
+
+
+def test_the_shape_of_a_value_has_each_of_its_fields():
+    for value, shape, kept_back in SHAPES:
+        names = getattr(value, "_fields", None) or [field.name for field in dataclasses.fields(value)]
+        shown = {(field.attribute or name).partition(".")[0] for name, field in shape().fields.items()}
+        assert set(names) - shown == kept_back, f"add it to {shape.__module__}, or name it here"
 
 
 def test_every_kind_of_event_is_described():
