@@ -264,7 +264,7 @@ PYTHON = Language(
     literal=lambda values: f"Literal[{', '.join(map(repr, values))}]",
 )
 PYTHON_INPUT = Language(  # what a program gives
-    PYTHON_NAMES,
+    {**PYTHON_NAMES, "date-time": "str | datetime"},
     reference=PYTHON.reference,
     array=lambda item: f"Sequence[{item}]",
     mapping=lambda value: f"Mapping[str, {value}]",
@@ -330,6 +330,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from recap_client import types

@@ -7,6 +7,7 @@ import re
 import socket
 import threading
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +103,16 @@ def test_every_call_does_what_it_says(live, name, make, tmp_path):
     again = recap.chat("What colour is it?", session_id=session, idempotency_key="second" + name)
     assert {**again, "memory": 0, "usage": 0} == {**answer, "memory": 0, "usage": 0}
 
-    many: Any = [said(f"Tea {number}", external_id=str(number)) for number in range(130)]
+    then = datetime(2026, 5, 1, 12, tzinfo=UTC)
+    many: Any = [said(f"Tea {number}", external_id=str(number), created_at=then) for number in range(130)]
     added = recap.add_messages(other, many)
     assert [one["content"] for one in recap.messages(other)] == [one["content"] for one in many]
     assert recap.messages(other, order="desc")[0]["id"] == added["message_ids"][-1]
     (page, last) = pages(make, live, name, other)
     assert [len(page["items"]), len(last["items"]), last["next_cursor"]] == [60, 70, None]
     assert last["items"][-1]["id"] == added["message_ids"][-1]
+    assert {one["created_at"] for one in recap.messages(other)} == {then.isoformat()}
+    assert recap.facts(as_of=then) == [] and recap.search("Tea", before=then)["results"] == []
     assert recap.erase_message(other, added["message_ids"][0])["erased"]["messages"] == 1
     assert recap.change_session(session, title="Kettles")["title"] == recap.session(session)["title"] == "Kettles"
     assert [one["id"] for one in recap.sessions(q="Kettles")] == [session] and len(recap.sessions()) == 2

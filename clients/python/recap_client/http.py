@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -40,13 +42,23 @@ def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
         body = {**(body or {}), call.person: named}
     path = call.path.format_map({name: quote(str(value), safe="") for name, value in ids.items()})
     headers = {"Idempotency-Key": call.key} if call.key is not None else {}
-    sent = {"content": body} if isinstance(body, bytes) else {"json": body}
-    if isinstance(body, bytes):
-        headers["Content-Type"] = "application/octet-stream"
+    sent: dict[str, Any] = {}
     if call.file is not None:
         file = call.file if isinstance(call.file, tuple) else (Path(call.file).name, Path(call.file).read_bytes())
         sent = {"data": body, "files": {"file": file}}
+    elif isinstance(body, bytes):
+        headers["Content-Type"], sent = "application/octet-stream", {"content": body}
+    elif body is not None:
+        headers["Content-Type"] = "application/json"
+        sent = {"content": json.dumps(body, ensure_ascii=False, allow_nan=False, default=_plain)}
     return {"method": call.method, "url": path, "params": query, **sent, "headers": headers}
+
+
+def _plain(value: Any) -> str:
+    """Return a time as JSON has it.  Raises TypeError for anything else that JSON does not have."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"A {type(value).__name__} can't be sent as JSON.")
 
 
 def pause_after(attempt: int, call: Call, outcome: Outcome) -> float | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 from recap_client import types
@@ -178,8 +179,8 @@ class Operations(ABC):
         q: str | None = None,
         pinned: bool | None = None,
         archived: bool | None = None,
-        before: str | None = None,
-        after: str | None = None,
+        before: str | datetime | None = None,
+        after: str | datetime | None = None,
         except_user_id: str | None = None,
         user_id: str | None = None,
     ) -> Listing[types.Session, types.SessionPage]:
@@ -677,7 +678,7 @@ class Operations(ABC):
         session_id: str | None = None,
         q: str | None = None,
         category: str | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
         state: Literal["valid", "waiting"] | None = None,
         user_id: str | None = None,
     ) -> Listing[types.Fact, types.FactPage]:
@@ -710,7 +711,7 @@ class Operations(ABC):
         category: str | None = None,
         importance: int | None = None,
         pinned: bool | None = None,
-        expires_at: str | None = None,
+        expires_at: str | datetime | None = None,
         user_id: str | None = None,
     ) -> types.Fact:
         """Add a fact, to one session or to all sessions of a person.
@@ -761,7 +762,7 @@ class Operations(ABC):
         importance: int | None = None,
         scope: Literal["session", "user"] | None = None,
         pinned: bool | None = None,
-        expires_at: str | Unset | None = UNSET,
+        expires_at: str | datetime | Unset | None = UNSET,
         user_id: str | None = None,
     ) -> types.Fact:
         """Edit or pin a fact.
@@ -1060,7 +1061,7 @@ class Operations(ABC):
         session_id: str | None = None,
         entity: str | None = None,
         depth: int | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
         user_id: str | None = None,
     ) -> Listing[types.Edge, types.EdgePage]:
         """Read the links around a person, place or thing, the nearest first.
@@ -1088,8 +1089,8 @@ class Operations(ABC):
         *,
         space: str | None = None,
         session_id: str | None = None,
-        after: str | None = None,
-        before: str | None = None,
+        after: str | datetime | None = None,
+        before: str | datetime | None = None,
         role: Literal["user", "assistant", "system", "tool"] | None = None,
         kind: Literal["message", "document", "summary", "fact"] | None = None,
         limit: int | None = None,
@@ -1442,7 +1443,7 @@ class Operations(ABC):
             )
         )
 
-    def get_profile_of_space(self, space: str, *, as_of: str | None = None) -> types.Profile:
+    def get_profile_of_space(self, space: str, *, as_of: str | datetime | None = None) -> types.Profile:
         """Read the profile as it is, or as it was at `as_of`.
 
         as_of: Read the version of this time.
@@ -1468,7 +1469,7 @@ class Operations(ABC):
             )
         )
 
-    def profile(self, *, as_of: str | None = None, user_id: str | None = None) -> types.Profile:
+    def profile(self, *, as_of: str | datetime | None = None, user_id: str | None = None) -> types.Profile:
         """Read the profile as it is, or as it was at `as_of`.
 
         as_of: Read the version of this time.
@@ -3305,8 +3306,8 @@ class AsyncOperations(ABC):
         q: str | None = None,
         pinned: bool | None = None,
         archived: bool | None = None,
-        before: str | None = None,
-        after: str | None = None,
+        before: str | datetime | None = None,
+        after: str | datetime | None = None,
         except_user_id: str | None = None,
         user_id: str | None = None,
     ) -> AsyncListing[types.Session, types.SessionPage]:
@@ -3775,7 +3776,7 @@ class AsyncOperations(ABC):
         session_id: str | None = None,
         q: str | None = None,
         category: str | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
         state: Literal["valid", "waiting"] | None = None,
         user_id: str | None = None,
     ) -> AsyncListing[types.Fact, types.FactPage]:
@@ -3802,7 +3803,7 @@ class AsyncOperations(ABC):
         category: str | None = None,
         importance: int | None = None,
         pinned: bool | None = None,
-        expires_at: str | None = None,
+        expires_at: str | datetime | None = None,
         user_id: str | None = None,
     ) -> types.Fact:
         """Add a fact, to one session or to all sessions of a person."""
@@ -3848,7 +3849,7 @@ class AsyncOperations(ABC):
         importance: int | None = None,
         scope: Literal["session", "user"] | None = None,
         pinned: bool | None = None,
-        expires_at: str | Unset | None = UNSET,
+        expires_at: str | datetime | Unset | None = UNSET,
         user_id: str | None = None,
     ) -> types.Fact:
         """Edit or pin a fact.
@@ -4127,7 +4128,7 @@ class AsyncOperations(ABC):
         session_id: str | None = None,
         entity: str | None = None,
         depth: int | None = None,
-        as_of: str | None = None,
+        as_of: str | datetime | None = None,
         user_id: str | None = None,
     ) -> AsyncListing[types.Edge, types.EdgePage]:
         """Read the links around a person, place or thing, the nearest first.
@@ -4151,8 +4152,8 @@ class AsyncOperations(ABC):
         *,
         space: str | None = None,
         session_id: str | None = None,
-        after: str | None = None,
-        before: str | None = None,
+        after: str | datetime | None = None,
+        before: str | datetime | None = None,
         role: Literal["user", "assistant", "system", "tool"] | None = None,
         kind: Literal["message", "document", "summary", "fact"] | None = None,
         limit: int | None = None,
@@ -4448,7 +4449,7 @@ class AsyncOperations(ABC):
             )
         )
 
-    async def get_profile_of_space(self, space: str, *, as_of: str | None = None) -> types.Profile:
+    async def get_profile_of_space(self, space: str, *, as_of: str | datetime | None = None) -> types.Profile:
         """Read the profile as it is, or as it was at `as_of`."""
         return await self.send(
             Call("GET", "/api/spaces/{space}/profile", ids={"space": space}, query=given(as_of=as_of))
@@ -4471,7 +4472,7 @@ class AsyncOperations(ABC):
             )
         )
 
-    async def profile(self, *, as_of: str | None = None, user_id: str | None = None) -> types.Profile:
+    async def profile(self, *, as_of: str | datetime | None = None, user_id: str | None = None) -> types.Profile:
         """Read the profile as it is, or as it was at `as_of`."""
         return await self.send(
             Call("GET", "/api/users/{user_id}/profile", query=given(as_of=as_of), person="path", user_id=user_id)
