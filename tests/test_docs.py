@@ -195,6 +195,14 @@ def test_every_header_that_names_a_person_or_a_session_is_described():
     assert [name for text, names in told for name in names if f"`{name}`" not in text] == [], "not in each page"
 
 
+def test_the_table_of_languages_has_each_and_says_whether_it_has_times():
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| [^|]+ \| ([^|]+) \|$", page("docs/how-it-works.md"), re.M)
+    told = {name: times != "no" for names, times in rows for name in names.split(", ")}
+    for path in sorted((ROOT / "memory/languages/phrases").glob("*.toml")):
+        name, _, rest = path.read_text("utf-8").removeprefix("# ").partition(" ")
+        assert told.get(name.strip(".,:")) == ("\n[times]" in rest), path.name
+
+
 def test_there_is_a_changelog_that_names_this_version(document):
     assert document["info"]["version"] in page("CHANGELOG.md")
 
