@@ -46,11 +46,11 @@ from models.facts import Fact
 from models.jobs import Job, JobRequest
 from models.messages import Message, in_zone
 from models.owners import Caller
-from models.store import MODEL, Item, ItemVersion, Put
+from models.store import MODEL, OWN, Item, ItemVersion, Put
 from schemas.profile import OPERATIONS_MAX
 
-NAMESPACE, KEY = ("recap", "profile"), "profile"
-SCHEMAS = ("recap", "schemas")  # under the tenant
+NAMESPACE, KEY = (OWN, "profile"), "profile"
+SCHEMAS = (OWN, "schemas")  # under the tenant
 _SCHEMA_KEYS = {"user": KEY, "space": "space"}  # by the kind of owner
 PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
 BATCH_FACTS_MAX = 40  # whose messages one call of the mini model reads

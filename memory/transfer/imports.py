@@ -44,7 +44,6 @@ from models import (
 )
 from models.messages import MessageDraft
 from models.owners import Caller
-from models.store import Namespace
 
 BATCH_ROWS = 500  # facts or items in one transaction: others write in between
 NOTHING_ELSE = "…"  # in the place of an answer of thoughts alone
@@ -334,17 +333,9 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     return tx.scalar(select(MessageRow).where(*at))
 
 
-_WITH_HISTORY = (*(instructions.NAMESPACE, conversation_types.NAMESPACE, overview.NAMESPACE, rule_set.NAMESPACE),)
-_SHAPES: dict[Namespace, dict[str, Any]] = {
-    conversation_types.NAMESPACE: conversation_types.SHAPE,
-    examples.NAMESPACE: examples.SHAPE,
-    feedback.NAMESPACE: feedback.SHAPE,
-    instructions.NAMESPACE: instructions.SHAPE,
-    instructions.PROPOSALS: instructions.PROPOSAL_SHAPE,
-    overview.NAMESPACE: overview.SHAPE,
-    rule_set.NAMESPACE: rule_set.SHAPE,
-    unhelpful.NAMESPACE: unhelpful.SHAPE,
-}
+_WITH_HISTORY = {kind.NAMESPACE for kind in (instructions, conversation_types, overview, rule_set)}
+_KINDS = (conversation_types, examples, feedback, instructions, overview, rule_set, unhelpful)
+_SHAPES = {kind.NAMESPACE: kind.SHAPE for kind in _KINDS} | {instructions.PROPOSALS: instructions.PROPOSAL_SHAPE}
 
 
 def is_well_formed(item: ItemRecord) -> bool:
