@@ -46,7 +46,11 @@ def test_a_day_that_is_spent_refuses_before_anything_is_stored(make_app, model_s
         left = (midnight - datetime.now(UTC)).total_seconds()
         assert left - 5 <= int(answer.headers["Retry-After"]) <= left + 5
     assert chat(client, "Hello", session_id="s", user_id="ada", key="k")["reply"] == first["reply"], "a retry is free"
+    good(client.post("/api/recall", json={"message": "Hello", "user_id": "ada"}))  # which calls no model
     assert rows_of(engine_of(app)) == before and len(model_server.requests) == asked
+    reranking = make_app(**at(model_server, daily_tokens=100, rerank="model")).test_client()
+    recalled = reranking.post("/api/recall", json={"message": "Hello", "user_id": "ada"})
+    failed(recalled, 429, "daily_tokens_spent")
     chat(client, "Hello", temporary=True)  # of nobody
     model_server.main.queue(HUNDRED)
     chat(client, "Hello", user_id="bob", temporary=True)

@@ -347,7 +347,8 @@ def begin_temporary(engine: Engine, request: TurnRequest) -> Turn:
         session = SessionState.of(row)
         if not (request.remember and row.is_remembered):
             request = _unremembered(request)
-        engine.budgets.check(tx, session.owner_id, request.caller)
+        if request.block_tokens is None or engine.reranker is not None:  # else no model is called
+            engine.budgets.check(tx, session.owner_id, request.caller)
         session = session._replace(**compacted_columns(tx.connection(), session, engine.settings))
     now = engine.now()
     *history, message = (

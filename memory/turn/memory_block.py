@@ -25,7 +25,8 @@ def memory_block(engine: Engine, request: TurnRequest) -> MemoryBlock:
     """Return the memory for the message of a temporary turn, in at most `request.block_tokens` tokens.
 
     It is read and built as for a turn; nothing is stored.  A session that the caller does not have counts as a new one.
-    Raises LimitReached, and InvalidRequest when the request names no owner or the tokens are too few for the prefix.
+    Raises LimitReached where a model re-ranks, and InvalidRequest when the request names no owner or the tokens are too
+    few for the prefix.
     """
     if request.caller.owner is None and request.session_id is None:
         raise InvalidRequest("owner_needed", "Say whose memory to recall: a user_id, a space or a session_id.")
