@@ -129,3 +129,45 @@ def test_a_guess_at_what_is_said_gives_way_to_a_better_one(client, model_server,
         go.set()
     assert "Second." in better[0]
     assert said(client) == ["Flights to Porto", WHOLE, "on Tuesday", "Second."]
+
+
+SUM_UP = "You are summarizing a conversation between a user and an AI assistant.\n\nGenerate only the summary."
+WRITTEN_DOWN = [
+    "Conversation history:\nUSER: Flights to Porto\n\nASSISTANT: " + WHOLE,
+    "Conversation to summarize:\n\n<user>\nFlights to Porto\n</user>\n<assistant>\n" + WHOLE + "\n</assistant>",
+]
+
+
+@pytest.mark.parametrize("written_down", WRITTEN_DOWN, ids=["labels", "tags"])
+def test_a_summary_that_a_program_asks_for_is_answered_and_not_stored(client, model_server, written_down):
+    complete(client, [{"role": "system", "content": SUM_UP}, user(written_down)], None)
+    assert sessions(client) == [] and len(model_server.requests) == 1
+    complete(client, [{"role": "system", "content": "You are an assistant."}, user(written_down)], None)
+    assert said(client)[1:] == [WHOLE], "a person's"
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("label", ["Conversation summary: {}", "<chat_history_summary>\n{}\n</chat_history_summary>"])
+def test_a_call_goes_on_behind_a_programs_own_summary(client, model_server, role, label):
+    began = [GREETING, *talk("Flights to Porto", WHOLE, "On Tuesday.", WHOLE)]
+    complete(client, began[:-3], None, user="ada")
+    complete(client, began[:-1], None, user="ada")
+    summary = {"role": role, "content": label.format("They want to fly to Porto.")}
+    complete(client, [summary, *began[-2:], user("Yeah.")], None, user="ada")
+    assert said(client) == [message["content"] for message in began] + ["Yeah.", WHOLE]
+    assert "They want to fly" in str(model_server.requests[-1].body["messages"])
+
+
+def test_a_text_of_a_persons_that_is_called_a_summary_is_theirs(client):
+    began = [user("Conversation summary: we spoke of Porto. What is missing?"), assistant(WHOLE), user("Go on.")]
+    complete(client, began[:1], None, user="ada")
+    complete(client, began, None, user="ada")
+    assert said(client) == [message["content"] for message in began] + [WHOLE]
+
+
+def test_another_agent_that_begins_anew_in_the_same_call_hides_nothing(client):
+    complete(client, talk("Flights to Porto"), "call", user="ada")
+    began = [assistant("Bea here, of billing."), user("By card."), assistant(WHOLE), user("Yeah.")]
+    complete(client, began[:2], "call", user="ada")
+    complete(client, began, "call", user="ada")
+    assert said(client) == ["Flights to Porto", WHOLE, *(message["content"] for message in began), WHOLE]

@@ -1,8 +1,9 @@
 """Recognise auxiliary requests, which a program makes for itself: for a title, for tags, for the next question.
 
 Such a request is answered without memory, and nothing of it is stored.  It asks briefly for a title of the
-conversation, has another known form, gives instructions after the assistant's last words, or is a single message that
-quotes the last exchange of the session or, where it names none, of one of the person's latest.
+conversation, has another known form, gives instructions after the assistant's last words, or is a single message: one
+with a conversation that the instructions have summed up, or one that quotes the last exchange of the session or, where
+it names none, of one of the person's latest.
 """
 
 import re
@@ -26,7 +27,10 @@ _TITLE = re.compile(  # no question: people ask about titles so
     re.IGNORECASE,
 )
 _BRIEF = re.compile(r"\b(short|concise|brief|pithy|few|words?|characters|title generator)\b|字", re.IGNORECASE)
-_QUOTED = re.compile(r"\b(user|human): ", re.IGNORECASE), re.compile(r"\b(assistant|ai): ", re.IGNORECASE)
+_QUOTED = (  # how a conversation is written down
+    re.compile(r"\b(user|human): |<(user|human)>", re.IGNORECASE),
+    re.compile(r"\b(assistant|ai): |<(assistant|ai)>", re.IGNORECASE),
+)
 _AS_CODE = re.compile(r"\[ ?\{ ?['\"]role['\"]: .*\} ?\]")  # a conversation, as Python or JSON writes it
 SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
 _SUMMARIZE = (
@@ -114,8 +118,12 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
     asked = messages[0].key.words
-    if len(_LABELS.findall(asked)) < 2:  # a question's and its answer's
-        return False
+    instruction = " ".join("".join(map(text_of, conversation.instructions[:1])).split())[:SUMMARY_CHARS]
+    is_to_be_summed_up = all(
+        [*(words.search(instruction) for words in _SUMMARIZE[:2]), *(label.search(asked) for label in _QUOTED)]
+    )
+    if is_to_be_summed_up or len(_LABELS.findall(asked)) < 2:  # a question's and its answer's
+        return is_to_be_summed_up
     if session_id is not None:
         row = find_session(tx, caller, session_id)
         rows = [row] if row is not None else []

@@ -100,7 +100,7 @@ def find_session_of(
         if fits and (all_sent, shared) > best:
             best, match = (all_sent, shared), row
     match = match or _find_first_exchange(tx, caller, sent, leases, arrived_at)
-    if match is None and opening is not None and caller.owner:
+    if match is None and caller.owner and any(key.role == "assistant" for key in sent):
         match = _find_by_latest_messages(tx, caller, sent, leases)
     return match
 
@@ -214,11 +214,12 @@ def supersedes(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> b
 
 
 def is_superseded(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> bool:
-    """Return whether, since the request arrived, the session has got what the person said in it, and more."""
+    """Return whether, since the request arrived, the session has got what the person said in it, or more."""
     newest = tx.execute(_questions(row).order_by(MessageRow.position.desc()).limit(1)).first()
     if newest is None or newest.created_at <= arrived_at:
         return False
-    return message_key(newest).completes(client.keys[-1])
+    stored, asked = message_key(newest), client.keys[-1]
+    return asked.matches(stored) or stored.completes(asked)
 
 
 def _questions(row: SessionRow) -> Select[Any]:

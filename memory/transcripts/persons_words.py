@@ -42,6 +42,11 @@ _SUMMARY = (  # how a message begins that stands in the place of what was said b
     "The conversation history has been summarized",
     *("<state_snapshot>", "<scratchpad>", "<summary>\n"),
 )
+_SUMMARY_LABEL = re.compile(  # of one that the messages begin with; as the only one it is a person's
+    r"[\[<(*# ]{0,4}(?:previous |earlier )?(?:conversation|chat|call)[ _](?:history[ _])?summary(?: so far)?"
+    r"[\])>*]{0,3}\s*[:\n]",
+    re.IGNORECASE,
+)
 _ADDED = (  # how the texts begin and end that frontends put beside the words, from files and the web
     ("### Task:\nRespond to the user query using the provided context", "</context>"),
     ("<!-- SYSTEM CONTEXT (NOT PART OF USER QUERY) -->", "<!-- END SYSTEM CONTEXT -->"),
@@ -119,7 +124,13 @@ def split_speaker(text: str) -> tuple[str, str]:
 def find_summary(raw: Sequence[Mapping[str, Any]]) -> int:
     """Return the place of the last message in which a program sums up those before it; -1 if there is none."""
     places = range(len(raw) - 1, -1, -1)
-    return next((place for place in places if _begins(raw[place], "user", _SUMMARY)), -1)
+    found = next((place for place in places if _begins(raw[place], "user", _SUMMARY)), -1)
+    first = next((place for place, message in enumerate(raw) if message.get("role") in ("user", "assistant")), len(raw))
+    return first if found < first < len(raw) - 1 and _is_labelled(raw[first]) else found
+
+
+def _is_labelled(message: Mapping[str, Any]) -> bool:
+    return any(map(_SUMMARY_LABEL.match, texts_in(message.get("content"))))
 
 
 def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mapping[str, Any] | None]:
@@ -132,7 +143,9 @@ def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mappi
     if begin is None:
         pairs = zip((None, *raw), raw, strict=False)
         return [
-            None if place < summary or _is_agents(message) else _by_role(before, message)
+            None
+            if place < summary or _is_agents(message) or (place == summary and _is_labelled(message))
+            else _by_role(before, message)
             for place, (before, message) in enumerate(pairs)
         ]
     persons: list[Mapping[str, Any] | None] = [None] * (begin + 1)

@@ -15,7 +15,8 @@ nothing twice.  The rules, in the order they are tried:
     in step      Otherwise list and line are walked side by side.  Where they differ, messages of the client's in the
                  place of *more* stored ones are its abridgement (none at all when it dropped the oldest, a note, a
                  summary of its own), if both go on alike afterwards: what it left out stays stored.  Any other
-                 difference is a change: the line ends there and goes on as the list does.
+                 difference is a change: the line ends there and goes on as the list does.  A list with nothing of the
+                 line is new: another agent goes on with the person.
 
 Where two cases look the same, nothing is hidden that may be meant to stay: a single message that differs from all is
 new, and no edit of the first, unless the client always sends its conversation from the start (`is_complete`); a message
@@ -173,7 +174,7 @@ def _plan(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: b
         ]
         length, here, there = max(abridged, default=(0, 0, 0))
         if not length:
-            return MergePlan(at, new, places)
+            return MergePlan(at, new, places) if places or is_complete else MergePlan(len(line), 0)
         at, new = there, -here
         alike = common_prefix(line, sent, at, new)
 
