@@ -142,6 +142,8 @@ def _find_first_exchange(
         latest = latest.where(OwnerRow.kind == "session")
     for row in tx.scalars(latest).unique().all():
         line = list(active_keys(tx, row).values()) if leases.is_free(row) else []
+        if any(key.erased for key in line):  # which may have been anything
+            continue
         shared = common_prefix(line, sent)
         is_heard = shared == len(line) > 0 and line[-1].role == "assistant"
         if is_heard or goes_on(line[shared:], sent[shared:]):
