@@ -1,4 +1,4 @@
-# Each target installs what it needs: `make run` and `make test` need only Python 3.11.5 to 3.14.
+# Each target installs what it needs: `make run` and `make test` need only Python 3.11 to 3.14.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -92,8 +92,11 @@ plots: $(VENV)/.dev  ## Draw the tables of docs/performance.md anew, after a fig
 
 setup: $(VENV)/.dev  ## Only create the virtual environment
 
+# Debian's venv without its package ensurepip leaves a Python without pip: with this, the next make makes it again.
+.DELETE_ON_ERROR:
+
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; v = sys.version_info[:3]; sys.exit(0 if (3, 11, 5) <= v < (3, 15) else "Recap needs Python 3.11.5 to 3.14; this is %d.%d.%d. Choose one with: make PYTHON=python3.12 run" % v)'
+	$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 14) else "Recap needs Python 3.11 to 3.14; this is %d.%d. Choose one with: make PYTHON=python3.12 run" % v)'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: requirements.txt pyproject.toml | $(VENV)/bin/python
