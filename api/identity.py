@@ -151,13 +151,13 @@ def idempotency_key(caller: Caller) -> str | None:
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
 
 
-def client_caller(parameters: Mapping[str, Any]) -> Caller:
+def client_caller(parameters: Mapping[str, Any], user_id: Any = None) -> Caller:
     """Return the caller of a client's request. Raises NotFound, Forbidden and LimitReached as `caller` does.
 
-    The person is named in a header, else as `safety_identifier` or `user` (`metadata.user_id`). A key of one person
-    counts before them: many programs send a name of their own.
+    The person is named in a header, else as `safety_identifier`, `user` or `user_id`. A key of one person counts before
+    them: many programs send a name of their own.
     """
-    in_body = map(text_of_name, (parameters.get("safety_identifier"), parameters.get("user")))
+    in_body = map(text_of_name, (parameters.get("safety_identifier"), parameters.get("user"), user_id))
     person = g.principal.user_id or person_in_headers() or next(filter(None, in_body), "")
     fits = g.principal.user_id is not None or USER_ID.fullmatch(person) is not None
     return caller(storable(person, fits=fits) if person else None, space_in_header())

@@ -43,13 +43,15 @@ def test_the_person_is_named_by_headers_then_by_the_body(client):
         (lite, both),
         ({}, both),
         ({}, {"user": "u"}),
+        ({}, {"user_id": "id", "metadata": {"user_id": "meta"}}),
+        ({}, {"metadata": {"user_id": 7}}),
         ({"X-OpenWebUI-User-Id": "Zoë".encode().decode("latin-1")}, {}),
         ({}, {}),
     ]
     for place, (headers, body) in enumerate(named):
         complete(client, talk("Hello"), f"s{place}", headers=headers, **body)
     found = {session["id"]: session["user_id"] for session in sessions(client)}
-    assert [found[f"s{place}"] for place in range(6)] == ["web", "lite", "safe", "u", "Zoë", None]
+    assert [found[f"s{place}"] for place in range(8)] == ["web", "lite", "safe", "u", "id", "7", "Zoë", None]
 
 
 def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client):

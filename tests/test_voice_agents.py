@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.http import history, meanwhile, sessions
-from tests.model_server import Delay, Dictation
+from tests.model_server import Delay, Dictation, Status
 from tests.openai import assistant, complete, post, talk, user
 
 GREETING = assistant("Hi, this is Kim. How can I help?")
@@ -171,3 +171,22 @@ def test_another_agent_that_begins_anew_in_the_same_call_hides_nothing(client):
     complete(client, began[:2], "call", user="ada")
     complete(client, began, "call", user="ada")
     assert said(client) == ["Flights to Porto", WHOLE, *(message["content"] for message in began), WHOLE]
+
+
+def test_what_a_webhook_of_a_voice_service_says_of_the_call_names_the_person_and_reaches_no_strict_server(
+    client, model_server
+):
+    """Its body is a chat completion with more fields, which OpenAI's own server refuses."""
+    call = {"id": "c-1", "type": "inboundPhoneCall"}
+    named = {"user_id": "ada", "session_id": "c-1"}
+    refusal = {"error": {"message": "Unrecognized request arguments supplied: call, customer", "type": "invalid"}}
+    bodies = ({**named, "metadata": {"plan": "x"}}, {"metadata": named}, {**named, "call": call, "customer": {}})
+    for number, body in enumerate(bodies):
+        if "call" in body:
+            model_server.main.queue(Status(400, refusal))
+        complete(client, talk(f"Question {number}"), None, **body)
+    (session,) = sessions(client)
+    assert (session["id"], session["user_id"], session["message_count"]) == ("c-1", "ada", 6)
+    sent = [request.body for request in model_server.requests]
+    assert sent[0]["metadata"] == {"plan": "x"} and "metadata" not in sent[1] and "call" in sent[2]
+    assert not {"user_id", "session_id", "call", "customer"} & sent[3].keys()

@@ -95,7 +95,8 @@ class MessagesRequest(CountRequest):
             "user": person,
         }
         thinks = (body["thinking"] or {"type": "disabled"}).get("type") != "disabled"
-        return ChatBody({**chat.given(parameters), "stream": body["stream"]}, metadata, session, thinks)
+        names = {**metadata, "user_id": person}
+        return ChatBody({**chat.given(parameters), "stream": body["stream"]}, names, session, thinks)
 
 
 def _parameters(body: Object) -> dict[str, Any]:

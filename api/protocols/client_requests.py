@@ -186,6 +186,7 @@ def turn_named(id: str) -> tuple[str, int]:
 
 THREAD_HEADER = "thread-id"  # of Codex, which sends every conversation from the start
 SESSION_HEADERS = ("X-Session-Id", "X-Conversation-Id", "X-OpenWebUI-Chat-Id", "x-litellm-session-id", THREAD_HEADER)
+NAMES = ("user_id", "session_id")  # in the body, or in its metadata
 WHOLE_HEADER = "X-OpenWebUI-Chat-Id"  # its frontend sends every conversation from the start
 TEMPORARY = "local:"  # begins the ids of its temporary chats, which it does not store either
 CLIENT_LOCK_TIMEOUT_SECONDS = 5.0  # that each write waits for the database; then memory takes no part
@@ -204,24 +205,27 @@ ERRORS = {
 def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str = "") -> TurnRequest:
     """Return the turn of the current request, whose body has these `parameters` of a chat completion.
 
-    A header that names the session counts before the body's `metadata`, and that before `agent_session`: the session
-    of an agent, which may have several conversations. Without a name the session is found by the conversation, which
-    such a client sends whole, as do those of WHOLE_HEADER and THREAD_HEADER. The same body again is a retry.
+    A header that names the session counts before the body, that before its `metadata`, and that before `agent_session`:
+    the session of an agent, which may have several conversations. Without a name the session is found by the
+    conversation, which such a client sends whole, as do those of WHOLE_HEADER and THREAD_HEADER. The same body again is
+    a retry.
     """
     if parameters.get("model") == MAIN:
         del parameters["model"]
     continues = parameters.get("continue_final_message") is True  # of vLLM and SGLang
     conversation = Transcript.read(parameters.pop("messages"), continues=continues)
     stream = bool(parameters.pop("stream"))
-    session = text_of_name(metadata.get("session_id")) if isinstance(metadata, Mapping) else ""
-    if isinstance(theirs := parameters.get("metadata"), Mapping) and "session_id" in theirs:
-        parameters["metadata"] = {name: value for name, value in theirs.items() if name != "session_id"}
+    in_metadata = metadata if isinstance(metadata, Mapping) else {}
+    user_id, session = (parameters.pop(name, None) or in_metadata.get(name) for name in NAMES)
+    session = text_of_name(session)
+    if isinstance(theirs := parameters.get("metadata"), Mapping) and not theirs.keys().isdisjoint(NAMES):
+        parameters["metadata"] = {name: value for name, value in theirs.items() if name not in NAMES}
         if not parameters["metadata"]:
             del parameters["metadata"]  # it was for Recap alone, and some servers refuse any
     session_header = next(filter(header, SESSION_HEADERS), None)
     session = header(session_header) if session_header else session or agent_session
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
-    owner = client_caller(parameters)
+    owner = client_caller(parameters, user_id)
     fingerprint = hashlib.sha256(
         f"{owner.user_id}\0{session_id}\0{owner.space or ''}".encode("utf-8", "replace") + request.get_data()
     )

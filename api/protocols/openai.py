@@ -49,7 +49,9 @@ class CompletionRequest(OpenRequest):
     stream = STREAM
     user = fields.Raw(allow_none=True, about="The person, unless a header or `safety_identifier` names one.")
     safety_identifier = fields.Raw(allow_none=True, about="The person, unless a header names one.")
-    metadata = fields.Raw(allow_none=True, about="Its `session_id` names the session, unless a header does.")
+    user_id = fields.Raw(allow_none=True, about="The person, unless another place names one. Not passed on.")
+    session_id = fields.Raw(allow_none=True, about="The session, unless a header names one. Not passed on.")
+    metadata = fields.Raw(allow_none=True, about="Its `user_id` and `session_id` count where the body has none.")
     n = fields.Raw(allow_none=True, about="Of several choices, the first is stored.")
 
     @validates("messages")
@@ -105,9 +107,10 @@ blueprint = ApiBlueprint("openai", "The OpenAI protocol, with memory.", prefix="
 def complete(body: dict[str, Any]) -> Response:
     """Chat as with OpenAI, and be remembered
 
-    The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
+    The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id, session_id or
     metadata.session_id; without any of them it is found by the conversation's first messages. The person is named by
-    X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is stored once.
+    X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id or metadata.user_id. A message that is
+    sent again is stored once.
     The X-Memory-* headers of the reply give the model that answers, the session, the number of recalled messages and
     the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory, which Recap runs; if it wrote
     facts with them, the answer's `memory` lists these. If the memory fails, the model gets the request unchanged, and

@@ -1406,7 +1406,7 @@ export declare class Operations {
   /** Post an event of the type `webhook.test`, and see how it went. */
   testWebhook(webhook_id: number, options?: { space?: string | null; user_id?: string }): Promise<Delivery>;
   /** Chat as with OpenAI, and be remembered. */
-  complete(messages: (Record<string, any>)[], options?: { /** Passed on. Without it, and with the built-in model, the main model answers. */ model?: string | null; /** The person, unless a header names one. */ safety_identifier?: any; /** Its `session_id` names the session, unless a header does. */ metadata?: any; /** Of several choices, the first is stored. */ n?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<Completion>;
+  complete(messages: (Record<string, any>)[], options?: { /** Passed on. Without it, and with the built-in model, the main model answers. */ model?: string | null; /** The person, unless a header or `safety_identifier` names one. */ user?: any; /** The person, unless a header names one. */ safety_identifier?: any; /** The session, unless a header names one. Not passed on. */ session_id?: any; /** Its `user_id` and `session_id` count where the body has none. */ metadata?: any; /** Of several choices, the first is stored. */ n?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<Completion>;
   /** List the models: `recap`, which is the main model, and those of the model server. */
   listServedModels(): Promise<ModelList>;
   /** Read one model of the model server, or the built-in one. */

@@ -432,7 +432,7 @@ export class Operations {
     return this._send({ method: "POST", path: "/api/webhooks/{webhook_id}/test", ids: { webhook_id }, query: { ...options }, person: "query" });
   }
   complete(messages, options) {
-    return this._send({ method: "POST", path: "/v1/chat/completions", body: { messages, ...options }, person: "user", turn: true });
+    return this._send({ method: "POST", path: "/v1/chat/completions", body: { messages, ...options }, person: "user_id", turn: true });
   }
   listServedModels() {
     return this._send({ method: "GET", path: "/v1/models" });

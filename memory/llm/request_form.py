@@ -16,7 +16,10 @@ from memory.llm import ChatMessage, ModelRequest, Tool
 from memory.llm.openai_form import sent_call
 
 CACHE_KEY_CHARS = 64  # servers refuse longer ones
-_NAMING = ("metadata", "user", "safety_identifier", "prompt_cache_key", "store")
+_NAMING = (
+    *("metadata", "user", "safety_identifier", "prompt_cache_key", "store"),
+    *("call", "phoneNumber", "customer", "elevenlabs_extra_body"),  # of voice agents
+)
 """Parameters that only name or file a request: left out where a server refuses them, a client's own as well."""
 _OPTIONAL = ("stream_options", "reasoning_effort", *_NAMING)  # agents ask every model for an effort
 _LIMITS = ("max_completion_tokens", "max_tokens")  # two names of one parameter: servers take one or both

@@ -2606,7 +2606,9 @@ class Operations(ABC):
         messages: Sequence[Mapping[str, Any]],
         *,
         model: str | None = None,
+        user: Any | None = None,
         safety_identifier: Any | None = None,
+        session_id: Any | None = None,
         metadata: Any | None = None,
         n: Any | None = None,
         user_id: str | None = None,
@@ -2615,18 +2617,20 @@ class Operations(ABC):
     ) -> types.Completion:
         """Chat as with OpenAI, and be remembered.
 
-        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
-        metadata.session_id; without any of them it is found by the conversation's first messages. The person is named
-        by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is
-        stored once. The X-Memory-* headers of the reply give the model that answers, the session, the number of
-        recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory,
-        which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If the memory fails, the
-        model gets the request unchanged, and X-Memory-Error says why. `recap` names the main model of any server,
-        which also answers if the server does not have the model that is named.
+        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id, session_id
+        or metadata.session_id; without any of them it is found by the conversation's first messages. The person is
+        named by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id or metadata.user_id. A
+        message that is sent again is stored once. The X-Memory-* headers of the reply give the model that answers,
+        the session, the number of recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also
+        gets tools of the memory, which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If
+        the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap` names the main
+        model of any server, which also answers if the server does not have the model that is named.
 
         model: Passed on. Without it, and with the built-in model, the main model answers.
+        user: The person, unless a header or `safety_identifier` names one.
         safety_identifier: The person, unless a header names one.
-        metadata: Its `session_id` names the session, unless a header does.
+        session_id: The session, unless a header names one. Not passed on.
+        metadata: Its `user_id` and `session_id` count where the body has none.
         n: Of several choices, the first is stored.
         """
         return self.send(
@@ -2635,10 +2639,17 @@ class Operations(ABC):
                 "/v1/chat/completions",
                 body={
                     "messages": messages,
-                    **given(model=model, safety_identifier=safety_identifier, metadata=metadata, n=n),
+                    **given(
+                        model=model,
+                        user=user,
+                        safety_identifier=safety_identifier,
+                        session_id=session_id,
+                        metadata=metadata,
+                        n=n,
+                    ),
                     **more,
                 },
-                person="user",
+                person="user_id",
                 user_id=user_id,
                 key=idempotency_key,
                 is_turn=True,
@@ -5525,7 +5536,9 @@ class AsyncOperations(ABC):
         messages: Sequence[Mapping[str, Any]],
         *,
         model: str | None = None,
+        user: Any | None = None,
         safety_identifier: Any | None = None,
+        session_id: Any | None = None,
         metadata: Any | None = None,
         n: Any | None = None,
         user_id: str | None = None,
@@ -5534,14 +5547,14 @@ class AsyncOperations(ABC):
     ) -> types.Completion:
         """Chat as with OpenAI, and be remembered.
 
-        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id or
-        metadata.session_id; without any of them it is found by the conversation's first messages. The person is named
-        by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier or user. A message that is sent again is
-        stored once. The X-Memory-* headers of the reply give the model that answers, the session, the number of
-        recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory,
-        which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If the memory fails, the
-        model gets the request unchanged, and X-Memory-Error says why. `recap` names the main model of any server,
-        which also answers if the server does not have the model that is named.
+        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id, session_id
+        or metadata.session_id; without any of them it is found by the conversation's first messages. The person is
+        named by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id or metadata.user_id. A
+        message that is sent again is stored once. The X-Memory-* headers of the reply give the model that answers,
+        the session, the number of recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also
+        gets tools of the memory, which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If
+        the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap` names the main
+        model of any server, which also answers if the server does not have the model that is named.
         """
         return await self.send(
             Call(
@@ -5549,10 +5562,17 @@ class AsyncOperations(ABC):
                 "/v1/chat/completions",
                 body={
                     "messages": messages,
-                    **given(model=model, safety_identifier=safety_identifier, metadata=metadata, n=n),
+                    **given(
+                        model=model,
+                        user=user,
+                        safety_identifier=safety_identifier,
+                        session_id=session_id,
+                        metadata=metadata,
+                        n=n,
+                    ),
                     **more,
                 },
-                person="user",
+                person="user_id",
                 user_id=user_id,
                 key=idempotency_key,
                 is_turn=True,
