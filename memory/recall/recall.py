@@ -103,6 +103,7 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     *,
     mode: str,
     budget: int,
+    has_attachments: bool = False,
 ) -> PreparedRecall:
     """Read a message, and prepare its query if it may look back.  May call an embedding service.
 
@@ -112,7 +113,8 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     Call it with no transaction open.
     """
     settings = engine.settings
-    reading = MessageReading(text[:QUERY_CHARS], now, zone, analysis_in(settings.search_language))
+    analysis = analysis_in(settings.search_language)
+    reading = MessageReading(text[:QUERY_CHARS], now, zone, analysis, has_attachments=has_attachments)
     if mode in ("off", "tools") or not settings.recall_limit or not budget:
         return PreparedRecall(mode, reading)
     is_wanted, query = mode == "always", None

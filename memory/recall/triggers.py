@@ -129,8 +129,13 @@ class MessageReading:
     trigger_alone: how it points there by itself. pronouns: what it points at if no visible text explains them.
     """
 
-    def __init__(self, message: str, now: datetime, zone: tzinfo, analysis: Analysis) -> None:
-        """Read the first READ_CHARS of a message.  Days begin in `zone`."""
+    def __init__(
+        self, message: str, now: datetime, zone: tzinfo, analysis: Analysis, *, has_attachments: bool = False
+    ) -> None:
+        """Read the first READ_CHARS of a message.  Days begin in `zone`.
+
+        has_attachments: images or files come with it, so "this" is in sight.
+        """
         self.message = message = message[:READ_CHARS]
         self.now = now
         self.analysis = analysis
@@ -154,7 +159,8 @@ class MessageReading:
         elif pointer := _POINTER.search(text):
             self.trigger_alone = Trigger("implicit", f'points at what was said before ("{pointer[0]}")')
         else:
-            self.pronouns = tuple(_pronouns(text, analysis, is_small_talk=is_small_talk))
+            if not has_attachments:
+                self.pronouns = tuple(_pronouns(text, analysis, is_small_talk=is_small_talk))
             words = f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}"
             has_words = self.keywords and not is_answer
             plain = Trigger("plain", words) if has_words else Trigger("nothing", "has no words to look for")

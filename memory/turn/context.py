@@ -220,6 +220,7 @@ def _prepare_for_turn(engine: Engine, turn: Turn, model: LanguageModel | None, s
         turn.zone(settings),
         mode="off" if turn.continued_turn is not None else mode,
         budget=settings.recall_tokens,
+        has_attachments=bool((turn.new_messages[0].extra or {}).get("attachments")),
     )
     return replace(prepared, mode_reason=reason) if reason else prepared
 
