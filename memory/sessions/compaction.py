@@ -6,7 +6,8 @@ providers bill at a fraction.  The summary is updated after a pause in the talk,
 needs it.
 
 Invariants:
-- Every message that is not hidden or refused is in the summary or among the recent messages (test_compaction).
+- Every message that is not hidden or refused is in the summary or among the recent messages (test_compaction); so it is
+  for a program that only appends, and sends the recent ones itself (test_recall_block).
 - While there is no newer summary, the recent messages keep growing (test_compaction).
 """
 
