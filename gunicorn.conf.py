@@ -97,6 +97,18 @@ def when_ready(server):
     gc.enable()
 
 
+def pre_fork(server, worker):
+    """Hold SIGTERM back until the worker handles it.
+
+    A worker that is told to end while it starts would lose the signal in the handler that it has from the first
+    process, and that would wait for the worker as long as for a reply in progress.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until Worker.init_signals
+
+
+os.register_at_fork(after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM}))
+
+
 def post_fork(server, worker):
     """Collect no garbage in a worker before it has loaded everything."""
     gc.disable()

@@ -19,6 +19,7 @@ Invariants:
 
 import errno
 import math
+import signal
 import socket
 import time
 from contextlib import closing, suppress
@@ -96,6 +97,11 @@ class Worker(ThreadWorker):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._seconds = Settings.from_env().request_timeout
+
+    def init_signals(self) -> None:
+        """Handle signals, and let SIGTERM come that gunicorn.conf.py held back until now."""
+        super().init_signals()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 
     def load_wsgi(self) -> None:
         """Load the application.  One that refuses to start ends the first process too."""

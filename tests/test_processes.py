@@ -1,12 +1,17 @@
 """Whole processes over loopback: gunicorn as `make run` starts it, restarted, drained and mistreated."""
 
 import json
+import os
+import shutil
 import signal
 import socket
+import subprocess
+import sys
 
 import httpx2
 import pytest
 
+from benchmarks.serving import ROOT, free_port
 from tests.model_server import Text
 from tests.processes import Api, eventually, execute, migrated_server, model_settings, rows, sound
 
@@ -96,6 +101,33 @@ def test_a_reply_that_is_being_written_arrives_whole_when_the_server_is_ended(tm
             ("user", "Take your time."),
             ("assistant", words),
         ]
+
+
+def test_a_worker_that_is_ended_while_it_starts_ends(tmp_path, migrated):
+    """The first process waits for its workers as long as for a reply."""
+    config = tmp_path / "conf.py"
+    told = """
+recap_post_fork = post_fork
+def post_fork(server, worker):
+    os.kill(os.getpid(), signal.SIGTERM)
+    recap_post_fork(server, worker)
+"""
+    config.write_text((ROOT / "gunicorn.conf.py").read_text("utf-8") + told)
+    (tmp_path / "data").mkdir()
+    shutil.copy(migrated, tmp_path / "data" / "recap.db")
+    settings = {"RECAP_DATA_DIR": str(tmp_path / "data"), "PORT": str(free_port()), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "recap_server/server.py", "--config", str(config), "wsgi:app"]
+    log = tmp_path / "log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, cwd=ROOT, env=os.environ | settings, stderr=out) as server,
+    ):
+        try:
+            # Each worker of this server ends so, and others follow.
+            assert eventually(lambda: log.read_text().count("Worker exiting") >= 3, 30.0)
+        finally:
+            server.terminate()
+        assert server.wait(60) == 0
 
 
 def test_no_server_starts_on_a_schema_that_is_not_its_own(tmp_path, migrated):
