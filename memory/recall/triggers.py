@@ -323,8 +323,9 @@ def _pronouns(text: str, analysis: Analysis, *, is_small_talk: bool) -> Iterator
 
 _LETTER = f"(?:[^\\W_{UNSPACED}]|[\u0900-\u0963\u0970-\u0dff])"
 _TOKEN = re.compile(
-    # words, joined by single marks into a compound, as the index joins them; paths and addresses
-    rf"(?P<word>{_LETTER}++(?:(?:['’._@&-]|__|::|://|/(?=\w)|(?<=\d)[:,](?=\d)){_LETTER}++)*+(?:\+\+|\#(?!\w))?)|(?P<unspaced>[{UNSPACED}]++)"
+    # words, joined by single marks into a compound, as the index joins them; paths and addresses.  Nothing after them
+    # can fail, so only their letters are possessive: Python 3.11.2 cuts words where the whole is.
+    rf"(?P<word>{_LETTER}++(?:(?:['’._@&-]|__|::|://|/(?=\w)|(?<=\d)[:,](?=\d)){_LETTER}++)*(?:\+\+|\#(?!\w))?)|(?P<unspaced>[{UNSPACED}]++)"
 )
 _MARKS = re.compile(r"[^\w\s]{31}")
 _NOISE = re.compile(r"\w?[^\w\s]{31,}")  # endless marks and accents, which would make normalising quadratic
