@@ -43,7 +43,7 @@ def interrupted(client, model_server, messages, pieces=("Certainly. ", "There ")
 
 
 @pytest.mark.parametrize("more", NAMED, **ids)
-@pytest.mark.parametrize("heard", ["Certainly.", "Cert", WHOLE[:60]])
+@pytest.mark.parametrize("heard", ["Certainly.", "Cert", "Certainly. There-", WHOLE[:60]])
 def test_of_a_whole_reply_stands_what_was_heard(client, more, heard):
     began = [GREETING, user("Flights to Porto"), assistant(heard), user("Wait, on Tuesday.")]
     complete(client, began[:2], **more)

@@ -100,8 +100,9 @@ class MessageKey:
         """Return whether that stored reply begins so: the person heard no more. What a program cuts has a mark."""
         if (self.role, self.calls, stored.role, stored.calls) != ("assistant", (), "assistant", ()) or stored.erased:
             return False
-        is_beginning = self.words != stored.words and stored.words.startswith(self.words)
-        return is_beginning and self.words != "" and not _ELLIPSIS.search(self.words)
+        words = self.words.rstrip(" -–—")  # as one writes words that were cut off
+        is_beginning = words not in ("", stored.words) and stored.words.startswith(words)
+        return is_beginning and not _ELLIPSIS.search(words)
 
     def completes(self, stored: "MessageKey") -> bool:
         """Return whether this is that stored message understood further: with more words, or written otherwise."""
