@@ -283,8 +283,10 @@ TABLE: dict[str, tuple[Request, ...]] = {
     "POST /v1/chat/completions": (
         *(openai({name: SESSION}, makes=name) for name in SESSION_HEADERS),
         openai(metadata={"session_id": SESSION}, makes="session_id"),
+        openai(session_id=SESSION, makes="session_id"),
+        openai(metadata={"user_id": USER}, makes="user_id"),
         *(openai({name: USER}, makes=name) for name in PERSON_HEADERS),
-        *(openai(makes=name, **{name: USER}) for name in ("user", "safety_identifier")),
+        *(openai(makes=name, **{name: USER}) for name in ("user", "user_id", "safety_identifier")),
         openai({"X-Session-Id": SESSION}, user=USER, makes="X-Session-Id user"),
     ),
     "POST /v1/messages": (
