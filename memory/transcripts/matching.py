@@ -217,6 +217,8 @@ def supersedes(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> b
 
 def is_superseded(tx: Transaction, row: SessionRow, client: TranscriptRequest, arrived_at: datetime) -> bool:
     """Return whether, since the request arrived, the session has got what the person said in it, or more."""
+    if row.updated_at <= arrived_at:  # nothing has been said since
+        return False
     newest = tx.execute(_questions(row).order_by(MessageRow.position.desc()).limit(1)).first()
     if newest is None or newest.created_at <= arrived_at:
         return False
