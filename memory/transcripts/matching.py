@@ -8,12 +8,12 @@ All of this happens in the transaction that begins the turn, under the session's
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Row, Select, and_, select
 
 from memory.access.owners import find_session, visible_to
 from memory.engine import Engine
@@ -140,8 +140,10 @@ def _find_first_exchange(
     latest = latest.where(SessionRow.message_count <= len(sent) + 1)
     if caller.owner is None:
         latest = latest.where(OwnerRow.kind == "session")
-    for row in tx.scalars(latest).unique().all():
-        line = list(active_keys(tx, row).values()) if leases.is_free(row) else []
+    rows = [row for row in tx.scalars(latest).unique() if leases.is_free(row)]
+    lines = _active_lines(tx, MessageRow.session_id.in_([row.id for row in rows])) if rows else {}
+    for row in rows:
+        line = list(lines.get(row.id, {}).values())
         if any(key.erased for key in line):  # which may have been anything
             continue
         shared = common_prefix(line, sent)
@@ -211,7 +213,7 @@ def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | N
 
 def supersedes(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> bool:
     """Return whether the person said what the session is answering, and more: nobody waits for that answer."""
-    newest = tx.execute(_questions(row).order_by(MessageRow.position.desc()).limit(1)).first()
+    newest = _newest_question(tx, row)
     return newest is not None and client.keys[-1].completes(message_key(newest))
 
 
@@ -219,11 +221,15 @@ def is_superseded(tx: Transaction, row: SessionRow, client: TranscriptRequest, a
     """Return whether, since the request arrived, the session has got what the person said in it, or more."""
     if row.updated_at <= arrived_at:  # nothing has been said since
         return False
-    newest = tx.execute(_questions(row).order_by(MessageRow.position.desc()).limit(1)).first()
+    newest = _newest_question(tx, row)
     if newest is None or newest.created_at <= arrived_at:
         return False
     stored, asked = message_key(newest), client.keys[-1]
     return asked.matches(stored) or stored.completes(asked)
+
+
+def _newest_question(tx: Transaction, row: SessionRow) -> Row[Any] | None:
+    return tx.execute(_questions(row).order_by(MessageRow.position.desc()).limit(1)).first()
 
 
 def _questions(row: SessionRow) -> Select[Any]:
@@ -307,20 +313,26 @@ def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> in
 
 def active_keys(tx: Transaction, row: SessionRow, last: int | None = None) -> dict[int, MessageKey]:
     """Return the active messages by their ids, in order, as they are compared: all, or the `last` ones."""
+    of_row = MessageRow.session_id == row.id
+    if last is not None:
+        of_row = and_(of_row, MessageRow.position > row.message_count - last)
+    return _active_lines(tx, of_row).get(row.id, {})
+
+
+def _active_lines(tx: Transaction, condition: ColumnElement[bool]) -> dict[int, dict[int, MessageKey]]:
+    """Return the active messages of which a condition is true, by their sessions' row ids; see `active_keys`."""
     query = (
-        select(MessageRow.id, *_COMPARED, MessageRow.erased_at, TurnRow.finish_reason)
+        select(MessageRow.session_id, MessageRow.id, *_COMPARED, MessageRow.erased_at, TurnRow.finish_reason)
         .outerjoin(TurnRow, TurnRow.reply_message_id == MessageRow.id)
-        .where(MessageRow.session_id == row.id, MessageRow.branch == 0)
+        .where(condition, MessageRow.branch == 0)
         .order_by(MessageRow.position)
     )
-    if last is not None:
-        query = query.where(MessageRow.position > row.message_count - last)
-    return {
-        stored.id: message_key(
+    lines = defaultdict[int, dict[int, MessageKey]](dict)
+    for stored in tx.execute(query):
+        lines[stored.session_id][stored.id] = message_key(
             stored,
             is_reply=stored.finish_reason is not None,
             cut=stored.finish_reason == INTERRUPTED,
             erased=stored.erased_at is not None,
         )
-        for stored in tx.execute(query)
-    }
+    return lines
