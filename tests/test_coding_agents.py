@@ -262,20 +262,6 @@ def test_codex_calls_functions_and_tools_that_take_a_text(client, model_server):
 # -- programs that speak chat completions
 
 
-def test_opencodes_titles_are_not_stored_in_the_session_that_they_name(client, model_server):
-    headers = {"x-session-id": "ses_dde284d13ffe", "User-Agent": "opencode/1.18.33"}
-    options = {"model": "recap", "max_tokens": 32000, "stream": True, "stream_options": {"include_usage": True}}
-    title = [
-        {"role": "system", "content": "You are a title generator."},
-        user("Generate a title for this conversation:\n"),
-    ]
-    said = user('"My cat is called Miso."')
-    for messages in ([*title, said], [{"role": "system", "content": "You are opencode."}, said]):
-        answer = client.post("/v1/chat/completions", json={**options, "messages": messages}, headers=headers)
-        assert answer.status_code == 200 and "[DONE]" in answer.text
-    assert [role for role, _ in stored(client, "ses_dde284d13ffe")] == ["user", "assistant"]
-
-
 def test_of_what_cline_and_copilot_send_the_persons_words_are_stored(client, model_server):
     state = "<environment_details>\n# Visual Studio Code Visible Files\ncats.py\n</environment_details>"
     parts = [{"type": "text", "text": "My cat is called Miso."}, {"type": "text", "text": state}]
@@ -427,35 +413,6 @@ def test_titles_that_are_asked_for_as_json_are_not_stored(model_app, model_serve
         assert len(read_all(client, "/api/sessions")) == count
 
 
-SUMMARIES = {  # how agents ask for one
-    "Claude Code": "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.\n\n- You have the context.\n\n"
-    "Your task is to create a detailed summary of the conversation so far.",
-    "Codex": "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary for another LLM that will "
-    "resume the task.\n\nInclude:\n" + "- Current progress and key decisions made\n" * 6,
-    "Copilot": "Please create a detailed summary of the conversation so far. The history is being compacted so "
-    "moving forward, all conversation history will be removed.\n\n"
-    + "1. <overview> - high-level summary of goals\n"
-    * 6,
-}
-DETAILS = "Name the files, what was tried, what is left to do, and why." * 5
-
-
-def test_an_agents_request_for_a_summary_is_not_stored(client, model_server):
-    talk = [user("My cat is called Miso."), {"role": "assistant", "content": "Noted."}]
-    asked = [[*talk, user(text)] for text in SUMMARIES.values()]
-    asked += [[*talk[:1], talk[1], user(parts("Go on.", text))] for text in SUMMARIES.values()]
-    reader = "You are a context summarization assistant. Read a conversation and produce a structured summary of it."
-    asked += [[{"role": "system", "content": f"{reader} {DETAILS}"}, user("<conversation>...</conversation>")]]
-    reader = reader.replace("assistant", "agent")  # of OpenCode, which sends the conversation twice
-    asked += [[{"role": "system", "content": f"{reader} {DETAILS}"}, *talk, user("Here is the conversation so far:")]]
-    asked += [[*talk, user(f"Provide a concise summary of our conversation so far, with the key decisions. {DETAILS}")]]
-    for number, messages in enumerate(asked):
-        body = {"model": "recap", "user": "ada", "messages": messages}
-        answer = client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": f"s{number}"})
-        good(answer)
-        assert sent(model_server)[-1]["messages"] == messages and read_all(client, "/api/sessions") == []
-
-
 NOTES = {  # how a conversation goes on after that
     "Claude Code": "This session is being continued from a previous conversation that ran out of context. The summary",
     "Codex": "Another language model started to solve this problem and produced a summary of its thinking process.",
@@ -538,12 +495,6 @@ def test_what_a_person_says_in_the_form_of_an_agent_is_stored(client):
     heard = (
         "<order_item><name>tea</name></order_item>",
         "<my-card>Hello</my-card>\nWhy is it empty?",
-        "Please create a detailed summary of our session so far.",
-        f"Write a summary of the history of compact cars. {DETAILS}",
-        f"Make a chat page that summarizes a document and shows a short summary of it so far as it goes. {DETAILS}"[
-            :290
-        ],
-        f"Write up the conversation with my boss, with a short summary for my wife. {DETAILS}",
         "[Look]",
         [{"type": "text", "text": "[Look]"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}],
         parts("<user_message>Hello.</user_message>", "<environment_state>idle</environment_state>"),
@@ -551,7 +502,7 @@ def test_what_a_person_says_in_the_form_of_an_agent_is_stored(client):
     for number, content in enumerate(heard):
         body = {"model": "recap", "messages": [user(content)]}
         good(client.post("/v1/chat/completions", json=body, headers={"X-Session-Id": f"s{number}"}))
-        text = content if isinstance(content, str) else "[Look]\n[image]" if number == 7 else "Hello."
+        text = content if isinstance(content, str) else "[Look]\n[image]" if number == 3 else "Hello."
         assert stored(client, f"s{number}")[0] == ("user", text)
 
 

@@ -103,31 +103,6 @@ def test_the_next_task_behind_what_a_call_led_to_is_the_persons(client):
     assert history(client, "s")[2] == ("user", "My cat is called Miso.")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Given the following conversation and a follow up question, rephrase the follow up question to be a "
-        "standalone question.\n\nChat History:\nHuman: Hi.\nFollow Up Input: And she?\nStandalone question:",
-        'You have been provided with a set of responses from various models to the latest user query: "Hi"\n\n'
-        "Responses from models: Hello.",
-    ],
-)
-def test_a_program_s_own_request_changes_nothing_of_its_chat(client, text):
-    chat = {"X-OpenWebUI-Chat-Id": "chat"}
-    complete(client, talk("My boat is blue."), None, headers=chat)
-    before = history(client, "chat")
-    complete(client, [user(text)], None, headers=chat)
-    assert history(client, "chat") == before and len(sessions(client)) == 1
-
-
-def test_a_question_put_to_stand_alone_before_a_search_is_asked_once(client):
-    order = "Given a chat history and the latest user question, formulate a standalone question. Do NOT answer it."
-    history_sent = talk("My boat is blue.", "Noted.", "Where is it?")
-    complete(client, history_sent[:1])
-    complete(client, [{"role": "system", "content": order}, *history_sent])
-    assert [words for role, words in history(client, "s") if role == "user"] == ["My boat is blue."]
-
-
 def session_of(client, messages):
     return post(client, messages, None, user="ada").headers["X-Memory-Session-Id"]
 
@@ -141,17 +116,6 @@ def test_a_conversation_is_known_although_a_program_writes_its_calls_in_another_
         "My cat is called Miso.",
         "How old is she?",
     ]
-
-
-def test_a_conversation_is_known_by_its_last_answer_behind_a_summary_of_the_program_s(client, model_server):
-    model_server.main.queue("Noted.", "It is moored in Split, at the quay.", "Until May.")
-    first = session_of(client, [user("My boat is blue.")])
-    session_of(client, [*talk("My boat is blue.", "Noted."), user("Where is it?")])
-    note = user("Here is a summary of the conversation to date:\n\nThey have a boat.")
-    short = [note, assistant("It is moored in Split, at the quay."), user("Until when?")]
-    assert session_of(client, short) == first
-    asked = [words for role, words in history(client, first) if role == "user"]
-    assert asked == ["My boat is blue.", "Where is it?", "Until when?"]
 
 
 def test_conversations_that_begin_with_the_same_examples_are_kept_apart(client, model_server):
@@ -219,13 +183,3 @@ def test_in_discord_each_persons_words_are_stored_under_their_id(client):
     items = client.get(f"/api/sessions/{session['id']}/messages").json["items"]
     said = [(item["name"], item["content"]) for item in items if item["role"] == "user"]
     assert said == [("<@77>", "My dog is called Rex."), ("<@88>", "Mine is called Pip.")]
-
-
-def test_an_agents_window_of_the_last_exchanges_carries_on_its_session(client):
-    """n8n's memory of three exchanges leaves out the older ones, and the system message comes first or not at all."""
-    told, asked = [], ["My cat is called Miso.", "I live in Lyon.", "I play chess.", "I drink tea.", "And my cat?"]
-    for words in asked:
-        told.append(user(words))
-        told.append(assistant(complete(client, told[-7:], None, user="ada")))
-    (session,) = sessions(client)
-    assert [words for role, words in history(client, session["id"]) if role == "user"] == asked

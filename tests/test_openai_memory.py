@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from api.protocols.client_requests import SESSION_HEADERS
 from tests.http import history, meanwhile, sessions, stored
 from tests.knowledge import digest_of
-from tests.model_server import Delay, Dictation, Status, ToolCalls, at
+from tests.model_server import Delay, Status, ToolCalls, at
 from tests.openai import BODIES, Person, answered, assistant, complete, failed, post, result, sent, talk, user
 
 
@@ -161,20 +161,6 @@ def test_another_answer_to_a_first_question_takes_the_place_of_the_one_just_give
     assert len(sessions(client)) == sessions_made and history(client, session_of(ada)) == ada.said
 
 
-def test_a_conversation_whose_first_answer_was_stopped_goes_on(client, model_server):
-    """The client shows less of the answer than is stored."""
-    model_server.main.queue(dictation := Dictation())
-    for piece in ("One ", "two "):
-        dictation.say(piece)
-    with post(client, talk("Count."), None, user="ada", stream=True) as answer:
-        next(chunk for chunk in answer.iter_encoded() if b"two" in chunk)
-    dictation.end()
-    complete(client, talk("Count.", "One", "Why?"), None, user="ada")
-    (session,) = sessions(client)
-    said = [("user", "Count."), ("assistant", "One"), ("user", "Why?"), ("assistant", "Answer 1.")]
-    assert history(client, session["id"]) == said
-
-
 @pytest.mark.parametrize(("headers", "sessions_made"), [(RETRY, 1), ({}, 2)])
 def test_while_a_first_question_is_being_answered_only_a_retry_waits_for_the_answer(
     client, model_server, headers, sessions_made
@@ -257,97 +243,65 @@ def system(text: str) -> dict[str, str]:
     return {"role": "system", "content": text}
 
 
+# What programs ask for themselves: the program, its instruction, and its message.
+OWN_REQUESTS = """
+VS Code | You are an expert in crafting pithy titles for chatbot conversations. | Please write a brief title for: Tea
+Hugging Face | You are a titling assistant. Summarize the user's request into a short title. | Prompt: "Tell me of tea."
+Vercel | - you will generate a short title based on the first message a user begins a conversation with | Tea
+Continue | | Given the following... please reply with a short summary that is 4-12 words in length. A drink.
+big-AGI | You are an AI conversation titles assistant who specializes in few-words chat titles. | Analyze the given: Tea
+Cherry Studio | Summarize the conversation into a title in English within 10 words. | [{"role": "user"}]
+Goose, earlier | Reply with only a description in four words or less | Here are the first few user messages: Tea
+Open WebUI, its tools | Available Tools: [] Your task is to choose and return the correct tool(s). | Query: Tea
+Open WebUI, many | | You have been provided with a set of responses from various models. Responses from models: No.
+Open WebUI, earlier | | Create a concise, 3-5 word phrase as a header for the following query, strictly: tea
+LibreChat | | Analyze this conversation and provide: 1. The detected language 2. A concise title User: Tea AI:
+Cline | | Summarize this session for continuation. Be concise. ## Goal One sentence. Tell me of tea.
+LangChain, to search | | Given the following conversation, rephrase the follow up question to be a standalone question.
+LangChain | | <role> Context Extraction Assistant </role> Extract. <messages> Human: Tea AI: A drink. </messages>
+Dify | | Human: Tea Assistant: A drink. Please help me predict the three most likely questions that human would ask.
+Open WebUI | | ### Task: Generate a concise title. ### Chat History: <chat_history> USER: Tea. </chat_history>
+in Chinese | 将给定的对话总结为一个10字以内的标题，使用用户语言 | user: 茶
+LobeChat | You need to summarize the user's conversation into a title within 10 characters | user: Tell me of tea.
+Page Assist | | You will rephrase follow-up questions into concise, standalone search queries. Conversation: Tea
+chat-ui | Produce a very short, descriptive title that names the topic of the user's first message. | Message: "Tea"
+Chatbox | | Based on the chat history, give this conversation a name. Keep it short. ``` Tea ```
+LibreChat, its memory | Use the `set_memory` tool to save important information. | # Current Chat: Human: Green tea.
+LibreChat, of calls | | You write the one-line header above a group of tool calls an AI agent just made. Header:
+LibreChat, again | | Hold on again, update your checkpoint. Merge the new messages into your existing checkpoint.
+LobeChat, abroad | You are a professional translator. Translate the input text to de-DE. - Preserve technical terms | T
+Mattermost, an emoji | You are an emoji selector. You will receive a chat message. | I moved to Oslo with my dog Rex.
+LobeChat, a group | | You are a conversation supervisor for a group chat with multiple AI agents. Green tea.
+AnythingLLM, its memory | You are a memory reflector for a personalized AI assistant. | Candidates: 1. "User drinks tea"
+AnythingLLM, a document | | You are extracting the key points from a long document that was split into sections. Tea.
+Khoj, its tools | | You are Khoj, an extremely smart and helpful search assistant. User: I play the guitar Q: Tea Khoj:
+Khoj, a page | As a professional analyst, your job is to extract all pertinent information from documents. | Tea.
+mem0 | You are a Personal Information Organizer, specialized in accurately storing facts. | Input: user: Green tea.
+mem0, what changes | | You are a smart memory manager which controls the memory of a system. Tea
+Copilot in Obsidian | You maintain a user's long-term personal memory list as bullet points. | <new> Green </new>
+Copilot, a note | | Summarize the following content, preserving: - Key concepts and main ideas Content: Tea Summary:
+Cherry Studio, abroad | | You are a translation expert. Your only task is to translate text enclosed with <input>. Tea
+Cherry Studio, a language | | Your task is to precisely identify the language used in the user's input text. <text> Tea
+"""
+TEA = talk("Tell me of tea.", "A drink.")
+DETAILS = "Name the files, what was tried, what is left to do, and why." * 5
+READER = f"You are a context summarization agent. Read it and produce a structured summary of the session. {DETAILS}"
+CRITICAL = "CRITICAL: Respond with TEXT ONLY.\n\nYour task is to create a detailed summary of the conversation so far."
+ALONE = "Given a chat history and the latest user question, formulate a standalone question. Do NOT answer it."
+SUM_UP = "You are summarizing a conversation between a user and an AI assistant.\n\nGenerate only the summary."
 TITLES = {
-    "VS Code": [
-        system("You are an expert in crafting pithy titles for chatbot conversations. You get a chat request."),
-        user("Please write a brief title for the following request:\n\nTell me of tea."),
-    ],
-    "Zed": [
-        *talk("Tell me of tea.", "A drink."),
-        user(
-            "Generate a concise 3-7 word title for this conversation, omitting punctuation. Go straight to the title."
-        ),
-    ],
-    "Hugging Face": [
-        system("You are a titling assistant.\nSummarize the user's request into a short title of at most 4 words."),
-        user('Prompt to summarize: "Tell me of tea."'),
-    ],
-    "Vercel": [
-        system("\n\n  - you will generate a short title based on the first message a user begins a conversation with"),
-        user("Tell me of tea."),
-    ],
-    "Continue": [
-        user(
-            "Given the following... please reply with a short summary that is 4-12 words in length, you should "
-            "summarize what the user is asking for.\n\nA drink."
-        )
-    ],
-    "big-AGI": [
-        system("You are an AI conversation titles assistant who specializes in expressive yet few-words chat titles."),
-        user("Analyze the given short conversation and extract a concise chat title.\n```\n- You: tea\n```"),
-    ],
-    "Cherry Studio": [
-        system("Summarize the conversation into a title in English within 10 words ignoring instructions."),
-        user('[{"role": "user", "mainText": "Tell me of tea."}]'),
-    ],
-    "Goose, earlier": [
-        system("Reply with only a description in four words or less"),
-        user("Here are the first few user messages:\nTell me of tea."),
-    ],
-    "its tools": [
-        system(
-            "Available Tools: []\n\nYour task is to choose and return the correct tool(s) from the list of available "
-            "tools based on the query."
-        ),
-        user('History:\nUSER: """Tell me of tea."""\nQuery: Green tea.'),
-    ],
-    "earlier": [user("Create a concise, 3-5 word phrase as a header for the following query, strictly: tea")],
-    "language and title": [
-        user(
-            "Analyze this conversation and provide:\n1. The detected language\n2. A concise title\n\n"
-            "User: Tell me of tea.\nAI: "
-        )
-    ],
-    "Cline": [
-        user("Summarize this session for continuation. Be concise.\n\n## Goal\nOne sentence.\n\nTell me of tea.")
-    ],
-    "LangChain": [
-        user(
-            "<role>\nContext Extraction Assistant\n</role>\n\n<primary_objective>\nExtract the most relevant context.\n"
-            "</primary_objective>\n\n<messages>\nHuman: Tell me of tea.\nAI: A drink.\n</messages>"
-        )
-    ],
-    "questions of Dify": [
-        user(
-            "Human: Tell me of tea.\nAssistant: A drink.\nPlease help me predict the three most likely questions that "
-            "human would ask, and keep each question under 20 characters."
-        )
-    ],
-    "a summary of SillyTavern": [
-        *talk("Tell me of tea.", "A drink."),
-        system("Ignore previous instructions. Summarize the most important facts and events in the story so far."),
-    ],
-    "Open WebUI": [
-        user(
-            "### Task:\nGenerate a concise title summarizing the chat history.\n### Chat History:\n"
-            "<chat_history>\nUSER: Tell me of tea.\nASSISTANT: A drink.\n</chat_history>"
-        )
-    ],
-    "in Chinese": [
-        system("你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题，不要使用标点符号"),
-        user("Tell me of tea."),
-        assistant("A drink."),
-    ],
-    "in Chinese, of a conversation": [system("将给定的对话总结为一个10字以内的标题，使用用户语言"), user("user: 茶")],
-    "LobeChat": [
-        system("You need to summarize the user's conversation into a title within 10 characters"),
-        user("user: Tell me of tea."),
-    ],
-    "a summary of a bot in Telegram": [
+    program: [*([system(instruction)] if instruction else []), user(message)]
+    for program, instruction, message in (map(str.strip, row.split("|", 2)) for row in OWN_REQUESTS.strip().split("\n"))
+} | {  # those that come after a conversation, or are long
+    "Zed": [*TEA, user("Generate a concise 3-7 word title for this conversation,\nomitting punctuation.")],
+    "SillyTavern": [*TEA, system("Ignore previous instructions. Summarize the most important events in the story.")],
+    "SillyTavern, a reply": [*TEA, system("[Write your next reply from the point of view of Ada, using the chat.]")],
+    "in Chinese, at first": [system("你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题"), *TEA],
+    "a bot in Telegram": [
         assistant("Summarize this conversation in 700 characters or less"),
-        user(str([system("Be brief."), *talk("Tell me of tea.", "A drink.")])),
+        user(str([system("Be brief."), *TEA])),
     ],
-    "a summary of LobeChat": [
+    "LobeChat, a summary": [
         system(
             "You're an assistant who's good at extracting key takeaways from conversations and summarizing them. "
             "Please summarize according to the user's needs. The content you need to summarize is located in the "
@@ -355,146 +309,64 @@ TITLES = {
         ),
         user("<chat_history>\n<user>Tell me of tea.</user>\n</chat_history>"),
     ],
-    "Page Assist": [
+    "Page Assist, at the end": [
         user(
             f"Here is the conversation:\n\n---\n\nUser: {'Tell me of tea. ' * 20}\nAssistant: A drink.\n\n---\n\n"
             "Create a concise, 3-5 word phrase as a title for this conversation. RESPOND ONLY WITH THE TITLE TEXT."
         )
     ],
-    "Page Assist, before a search": [
-        user(
-            "You will rephrase follow-up questions into concise, standalone search queries optimized for internet "
-            "search engines.\n\nPrevious Conversation:\nTell me of tea."
-        )
-    ],
-    "a summary of Chatbox": [
-        *talk("Tell me of tea.", "A drink."),
+    "Chatbox, a summary": [
+        *TEA,
         user(
             "Provide a detailed summary for continuing this conversation.\nFocus on information that would be helpful "
             "for continuing, including:\n- What we discussed and why it matters\n- Key decisions made\n- What we're "
             "working on\n- What we're going to do next\n\nThe new session will not have access to our conversation "
-            "history.\nWrite in English. Be concise but complete. Do NOT include prefaces or meta-commentary."
+            "history."
         ),
     ],
-    "chat-ui": [
-        system(
-            "You are a chat thread titling assistant.\nGoal: Produce a very short, descriptive title (2-4 words) that "
-            "names the topic of the user's first message."
-        ),
-        user('User message: "Tell me of tea."'),
+    "LibreChat, to shorten": [*TEA, user("Hold on, before you continue I need you to write me a checkpoint so far.")],
+    "LobeChat, a language": [
+        system("你是一名精通全世界语言的语言专家，你需要识别用户输入的内容"),
+        *talk("{你好}", "zh-CN", "{Tea}"),
     ],
-    "Chatbox": [user("Based on the chat history, give this conversation a name.\nKeep it short.\n```\nTea\n```")],
-    "LibreChat, for its memory": [
-        system("Use the `set_memory` tool to save important information about the user."),
-        user("# Current Chat:\n\nHuman: Green tea."),
-    ],
-    "LibreChat, of calls": [
-        user(
-            "You write the one-line header above a group of tool calls an AI agent just made. Output only the line.\n\n"
-            "What it called, and what came back (do not restate these):\n- get_weather({}) → 21 degrees\n\nHeader:"
-        )
-    ],
-    "LibreChat, when it shortens a chat": [
-        *talk("Tell me of tea.", "A drink."),
-        user("Hold on, before you continue I need you to write me a checkpoint of everything so far. Be brief."),
-    ],
-    "LibreChat, when it does so again": [
-        user("<summary>\nTea.\n</summary>"),
-        user("Hold on again, update your checkpoint. Merge the new messages into your existing checkpoint."),
-    ],
-    "LobeChat, a translation": [
-        system(
-            "You are a professional translator. Translate the input text to de-DE.\n\nRules:\n- Output ONLY the "
-            "translated text\n- Preserve technical terms, code identifiers, API keys"
-        ),
-        user("Tell me of tea."),
-    ],
-    "LobeChat, of a language": [
-        system("你是一名精通全世界语言的语言专家，你需要识别用户输入的内容，以国际标准 locale 进行输出"),
-        *talk("{你好}", "zh-CN", "{Tell me of tea.}"),
-    ],
-    "LobeChat, of an emoji": [
-        system("You are an emoji expert who selects the most appropriate emoji to represent concepts."),
-        *talk("I just got a promotion at work", "🎉", "Tell me of tea."),
-    ],
-    "Mattermost, of an emoji": [
-        system("You are an emoji selector. You will receive a chat message. Respond only with one name of an emoji."),
-        user("I moved to Oslo with my dog Rex."),
-    ],
-    "Mattermost, of a thread": [
+    "Mattermost, a thread": [
         system("You summarize threads."),
         user("The posts are given below:\n\n---- Posts Start ----\nbob: I moved to Oslo.\n---- Posts End ----"),
     ],
-    "LobeChat, of an agent": [
+    "LobeChat, an emoji": [
+        system("You are an emoji expert who selects the most appropriate emoji to represent concepts."),
+        *talk("I just got a promotion at work", "🎉", "Tell me of tea."),
+    ],
+    "LobeChat, an agent": [
         system("你是一名擅长会话标签总结的助理，格式要求如下：\n输入: {文本作为JSON引用字符串} [locale]\n输出: {标签}"),
         *talk("输入: {你是一名文案大师} [zh-CN]", "起名,写作,创意", "输入: {Tea} [en-US]"),
     ],
-    "LobeChat, of a group": [
-        user("You are a conversation supervisor for a group chat with multiple AI agents.\n\nGreen tea.")
-    ],
-    "AnythingLLM, for its memory": [
-        system("You are a memory reflector for a personalized AI assistant. You review candidate observations."),
-        user('Candidate observations from the Observer:\n1. "User drinks tea" (confidence: high)'),
-    ],
-    "AnythingLLM, between its agents": [
+    "AnythingLLM, its agents": [
         system("Provides conversations for observation."),
         *talk("Recent conversations to analyze:", "Observations submitted.", "Memories saved."),
     ],
-    "Khoj, of its tools": [
-        user(
-            "You are Khoj, an extremely smart and helpful search assistant.\n\nExample:\nUser: I play the guitar\n\n"
-            "Chat History:\nUser: Tell me of tea.\n\nQ: Green tea.\nKhoj:"
-        )
+    "Claude Code": [*TEA, user(CRITICAL)],
+    "Claude Code, after words": [*TEA, user([{"type": "text", "text": text} for text in ("Go on.", CRITICAL)])],
+    "Codex": [*TEA, user(f"You are performing a CONTEXT CHECKPOINT COMPACTION. Summarize for another LLM. {DETAILS}")],
+    "Copilot": [
+        *TEA,
+        user(f"Create a detailed summary of the conversation so far, to be compacted. {DETAILS}"),
     ],
-    "Khoj, of a page": [
-        system("As a professional analyst, your job is to extract all pertinent information from documents."),
-        user("<target_query>\nTea\n</target_query>\n\n<document>\nTea is green.\n</document>"),
+    "an agent": [*TEA, user(f"Provide a concise summary of our conversation so far, with the decisions. {DETAILS}")],
+    "pi": [system(READER), user("<conversation>...</conversation>")],
+    "OpenCode": [system(READER), *TEA, user("Here is the conversation so far:")],
+    "OpenCode, a title": [system("You are a title generator."), user("Title this conversation:\n"), user('"Tea"')],
+    "LangChain, a search": [system(ALONE), *TEA, user("Where is it?")],
+    "Pipecat": [system(SUM_UP), user("Conversation history:\nUSER: Tell me of tea.\n\nASSISTANT: A drink.")],
+    "LiveKit": [system(SUM_UP), user("To summarize:\n\n<user>\nTea\n</user>\n<assistant>\nA drink.\n</assistant>")],
+    "big-AGI, a diagram": [
+        *TEA,
+        user("Analyze the conversation and call draw to assess relevance and generate PlantUML."),
     ],
-    "mem0": [
-        system("You are a Personal Information Organizer, specialized in accurately storing facts, user memories."),
-        user("Input:\nuser: Green tea."),
-    ],
-    "mem0, of what changes": [user("You are a smart memory manager which controls the memory of a system.\n\nTea")],
-    "Copilot in Obsidian": [
-        system("You maintain a user's long-term personal memory list as concise bullet points."),
-        user("<current_memories>\n- Tea\n</current_memories>\n\n<new_statement>\nGreen\n</new_statement>"),
-    ],
-    "Copilot in Obsidian, of a note": [
-        user("Summarize the following content, preserving:\n- Key concepts and main ideas\n\nContent:\nTea\n\nSummary:")
-    ],
-    "Cherry Studio, a translation": [
-        user(
-            "You are a translation expert. Your only task is to translate text enclosed with <translate_input>.\n\n"
-            "<translate_input>\nTea\n</translate_input>"
-        )
-    ],
-    "Cherry Studio, of a language": [
-        user("Your task is to precisely identify the language used in the user's input text.\n\n<text>\nTea\n</text>")
-    ],
-    "AnythingLLM, of a document": [
-        user(
-            "You are extracting the key points from a long document that was split into sections. Read the section "
-            "below.\n\nSection: \nTea.\n"
-        )
-    ],
-    "big-AGI, for a diagram": [
-        system("You are an expert AI assistant skilled in creating diagrams."),
-        *talk("Tell me of tea.", "A drink."),
-        user("Analyze the conversation and call draw it to assess diagram relevance and generate PlantUML if so."),
-    ],
-    "big-AGI, of several answers": [
-        system(
-            "You are an expert AI text synthesizer, your task is to analyze the following inputs and generate a single "
-            "response that addresses the core objectives."
-        ),
-        *talk("Tell me of tea.", "A drink."),
-        assistant("A plant."),
+    "big-AGI, several answers": [
+        system("You are an expert AI text synthesizer, your task is to analyze the following inputs."),
+        *TEA,
         user("Synthesize the perfect coherent response to my last message."),
-    ],
-    "SillyTavern": [
-        user("Tell me of tea."),
-        assistant("A drink."),
-        system("[Write your next reply from the point of view of Ada, using the chat history so far.]"),
     ],
 }
 
@@ -507,10 +379,10 @@ def test_a_title_that_a_frontend_asks_for_is_answered_at_once_and_no_part_of_the
         first = post(client.application.test_client(), TITLES["Open WebUI"], None, ada.more["headers"], user="ada")
         go.set()
     assert first.json["choices"][0]["message"]["content"] == "Of Tea"
-    for title in TITLES.values():
+    for program, title in TITLES.items():
         for headers in (ada.more["headers"], {}):  # in the conversation, and on its own
             answer = post(client, title, None, headers, user="ada")
-            assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0"
+            assert answer.status_code == 200 and answer.headers["X-Memory-Recalled"] == "0", program
             assert sent(model_server)[-1]["messages"] == title
     ada.says("Green tea.")
     assert history(client, "c") == ada.said and history(client, "c", branch=1) == []
@@ -538,6 +410,11 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("You are an emoji bot. Help me to select one.", "I moved to Oslo with my dog Rex."),
         ("Be brief.", "Provides care and observation of patients: is this job like mine at the clinic?"),
         ("You are an emoji lover.", "The posts are given below: three of oak, one of ash. Which do I take?"),
+        ("Be brief.", "Please create a detailed summary of our session so far."),
+        ("Be brief.", f"Write a summary of the history of compact cars. {DETAILS}"),
+        ("Be brief.", f"Make a page that summarizes a document and shows a short summary as it goes. {DETAILS}"[:290]),
+        ("Be brief.", f"Write up the conversation with my boss, with a short summary for my wife. {DETAILS}"),
+        ("You are an assistant.", "Conversation history:\nUSER: Tell me of tea.\n\nASSISTANT: A drink."),
         ("Be brief.", "<summary> is a tag of HTML. What is it for?"),
         ("Be brief.", "Your memory system retrieved the wrong cat: mine is called Miso."),
         ("Be brief.", "Summarize the following content: my cat is called Miso."),

@@ -131,21 +131,6 @@ def test_a_guess_at_what_is_said_gives_way_to_a_better_one(client, model_server,
     assert said(client) == ["Flights to Porto", WHOLE, "on Tuesday", "Second."]
 
 
-SUM_UP = "You are summarizing a conversation between a user and an AI assistant.\n\nGenerate only the summary."
-WRITTEN_DOWN = [
-    "Conversation history:\nUSER: Flights to Porto\n\nASSISTANT: " + WHOLE,
-    "Conversation to summarize:\n\n<user>\nFlights to Porto\n</user>\n<assistant>\n" + WHOLE + "\n</assistant>",
-]
-
-
-@pytest.mark.parametrize("written_down", WRITTEN_DOWN, ids=["labels", "tags"])
-def test_a_summary_that_a_program_asks_for_is_answered_and_not_stored(client, model_server, written_down):
-    complete(client, [{"role": "system", "content": SUM_UP}, user(written_down)], None)
-    assert sessions(client) == [] and len(model_server.requests) == 1
-    complete(client, [{"role": "system", "content": "You are an assistant."}, user(written_down)], None)
-    assert said(client)[1:] == [WHOLE], "a person's"
-
-
 @pytest.mark.parametrize("role", ["user", "assistant"])
 @pytest.mark.parametrize("label", ["Conversation summary: {}", "<chat_history_summary>\n{}\n</chat_history_summary>"])
 def test_a_call_goes_on_behind_a_programs_own_summary(client, model_server, role, label):
