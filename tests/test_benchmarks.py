@@ -1,6 +1,5 @@
 """The benchmarks: a whole run of each, made small, and how they count."""
 
-import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -10,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import cluster, consolidation, meaning, recall, scale, store, turns
-from benchmarks.conversation import Conversation, Question, RecordedMessage
+from benchmarks import cluster, consolidation, recall, scale, store, turns
 from benchmarks.serving import ROOT
 
 OURS = str(ROOT / "benchmarks" / "conversation.json")
@@ -55,26 +53,6 @@ def test_consolidation(run):
     assert careless["precision"] < 1 and careless["near_misses_merged"] == 0
 
 
-def test_meaning_and_references(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(meaning, "REQUESTS", 3)
-    asked = ("How do magnets work?", "Name a river in Asia.", "Is glass a liquid?")
-    dialogues = [json.dumps({"chosen": f"\n\nHuman: {text}\n\nAssistant: Hm.\n\nHuman: Well?"}) for text in asked]
-    (tmp_path / "dialogues.jsonl.gz").write_bytes(gzip.compress("\n".join(dialogues).encode()))
-    corpus = {"messages": [f"Remark {number}." for number in range(11)], "replies": ["I see."], "sessions_of": 5}
-    sets = {"corpus": corpus, "references": ["Where did we leave off?", "Good morning!"]}
-    sets |= {"short": [{"q": "remark 3", "a": ["Remark 3."]}], "general": ["Who wrote Faust?"]}
-    for name, content in sets.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    talk = json.loads(Path(OURS).read_text("utf-8"))
-    (tmp_path / "talk.json").write_text(json.dumps(talk | {"messages": talk["messages"][:20], "questions": []}))
-    more = ["--conversations", str(tmp_path / "talk.json"), "--requests", str(tmp_path / "dialogues.jsonl.gz")]
-    figures = run(meaning.main, str(tmp_path), *more, prints=("The default settings", "general"))["sets"]
-    assert (figures["requests"]["of"], figures["requests"]["junk"]) == (6, 0)
-    assert figures["short"]["in 10"] == 1 and figures["general"]["junk"] == 0
-    assert (figures["references"]["of"], figures["references"]["right"]) == (2, 1)
-    assert figures["types"] == {"of": 30, "right": 1}
-
-
 @pytest.mark.slow
 def test_recall(run, tmp_path):
     (tmp_path / "talks").mkdir()
@@ -107,25 +85,3 @@ def test_cluster_goes_on_where_a_filling_stopped(run):
     assert all(min(figures["search_ms"]["p50"], figures["index_bytes"]) > 0 for figures in on_sqlite)
     derived = scale.needs_table(scale.measured_in(results["printed"]), scale.Assumed())
     assert derived in results["printed"], "the page derives from what is printed"
-
-
-def test_a_question_about_a_speaker_becomes_one_in_the_first_person():
-    said = [RecordedMessage("1", "s", "user", "Ana", "Hi", ""), RecordedMessage("2", "s", "assistant", "Ben", "Hi", "")]
-    texts = ("What did Ana buy?", "What is Ben's dog called?", "What did Ben tell Ana?", "Who barks?")
-    talk = Conversation("talk", tuple(said), tuple(Question(text, frozenset("1"), 1) for text in texts))
-    ana, ben = talk.in_first_person()
-    assert [message.role for message in ben.messages] == ["assistant", "user"]
-    assert [question.text for question in ana.questions] == ["What did I buy?", "Who barks?"]
-    assert [question.text for question in ben.questions] == ["What is my dog called?", "What did I tell you?"]
-
-
-def test_the_files_of_realtalk_are_read(tmp_path):
-    sent = {"speaker": "Ana", "dia_id": "D1:1", "clean_text": "I bought a cello.", "date_time": "29.12.2023, 22:42:04"}
-    photo = sent | {"speaker": "Ben", "dia_id": "D1:2", "clean_text": ""}
-    asked = {"question": "What did Ana buy?", "answer": "a cello", "evidence": ["D1:1"], "category": 1}
-    talk = {"session_1": [sent, photo], "session_1_date_time": "29.12.2023, 22:42:04", "qa": [asked]}
-    (tmp_path / "talk.json").write_text(json.dumps(talk), "utf-8")
-    (conversation,) = Conversation.load(tmp_path / "talk.json")
-    assert [message.created_at for message in conversation.messages] == ["2023-12-29T22:42:04"] * 2
-    assert [message.content for message in conversation.messages] == ["I bought a cello.", "(photo)"]
-    assert conversation.questions[0].evidence == {"D1:1"}

@@ -55,36 +55,6 @@ thanks, see you tomorrow | welcome
 = Works as a barista at Coffee Point
 """
 
-JON = """
-hello! who am I talking to | built-in model
-my name is Jonas, call me Jo
-I'm 41, I live in Malmö with my wife Lena and our two kids
-we have a cat called Pelle
-I work as an engineer at Volvo
-the budget is about 2000 euro
-sorry i meant 2500 euro | budget 2500 euro
-where do I work | Volvo
-I left Volvo, I'm at Scania now
-where do I work now | I left Volvo
-Pelle ran away and we don't have a cat anymore
-my dentist appointment is on Tuesday at 10
-it got moved to Thursday | can't tell
-when is my dentist appointment | got moved to Thursday
-we no longer live in Malmö
-remind me what my wife is called
-I don't drink coffee anymore
-I love hiking and my brother Max loves climbing
-who loves climbing | Max
-I quit smoking last year
-no, my name is Jon, not Jonas
-what is my name | Jon
-I might move to Berlin | no fact
-where do I live | no longer live
-tell me a joke | beyond me
-good night | Goodbye
-= 41 years old | Brother Max loves climbing | Budget: 2500 euro | Dentist appointment: Tuesday at 10
-= Doesn't drink coffee | I left Volvo | Loves hiking | Name: Jon | Pelle ran away | We no longer live in Malmö
-"""
 RUTH = """
 hallo, ich heiße Ruth und wohne in Kiel
 wo wohne ich | Kiel
@@ -110,7 +80,7 @@ wer bist du | das eingebaute Modell
 DATES = "Actually, we changed the dates: 10 to 24 April."
 
 
-@pytest.mark.parametrize("talk", [TOMASZ, JON, RUTH], ids=["tomasz", "jon", "ruth"])
+@pytest.mark.parametrize("talk", [TOMASZ, RUTH], ids=["tomasz", "ruth"])
 def test_no_fact_is_garbled_or_stale_and_replies_make_sense(client, talk):
     said, _, facts = talk.strip().partition("\n= ")
     rows = [row.partition(" | ") for row in said.splitlines()]

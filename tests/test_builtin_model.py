@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.llm import complete
-from memory.llm.builtin.prompt import ParsedPrompt
-from memory.quoting import BLOCKS
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import SECTIONS, Excluded, Sections
@@ -98,27 +96,6 @@ def test_corrections_of_known_facts(known, quote, said, text):
     assert [(one["text"], one["supersedes"]) for one in facts] == [(text, ["F3"])]
 
 
-BUDGETS = """
-We are renovating our kitchen, the budget is 14,000 euros. | Budget: 14,000 euros
-We're planning a wedding and the budget is 9000 dollars. | Budget: 9000 dollars
-I'm writing a grant proposal, the deadline is 3 March. | Deadline: 3 March
-Wir renovieren das Bad, das Budget ist 8000 Euro. | Budget: 8000 Euro
-Nous refaisons la cuisine, le budget est de 9000 euros. | Budget : 9000 euros
-Estamos reformando la cocina, el presupuesto es de 9000 euros. | Presupuesto: 9000 euros
-Rifacciamo il bagno, il budget è di 7000 euro. | Budget: 7000 euro
-We verbouwen de keuken, het budget is 9000 euro. | Budget: 9000 euro
-Vamos reformar a cozinha, o orçamento é de 9000 euros. | Orçamento: 9000 euros
-"""
-
-
-@pytest.mark.parametrize("case", BUDGETS.strip().splitlines())
-def test_a_limit_beside_what_it_is_for_is_a_fact_so_that_a_correction_finds_it(case):
-    said, _, expected = case.partition(" | ")
-    sections, facts = digest([said])
-    assert expected in texts(facts)
-    assert said not in sections.data  # a later budget would stand beside the sentence, and contradict it
-
-
 CHANGES = [
     "make that 15",
     "I meant Thursday",
@@ -169,6 +146,13 @@ ich bin stark gegen Bienenstiche allergisch | Allergisch gegen Bienenstiche
 Wir sind umgezogen: ich wohne jetzt in Linz | Wohnt in Linz
 er schrieb mir: ich wohne in Rom
 she wrote: I live in Rome
+We are renovating our kitchen, the budget is 14,000 euros. | Budget: 14,000 euros
+Wir renovieren das Bad, das Budget ist 8000 Euro. | Budget: 8000 Euro
+Nous refaisons la cuisine, le budget est de 9000 euros. | Budget : 9000 euros
+Estamos reformando la cocina, el presupuesto es de 9000 euros. | Presupuesto: 9000 euros
+Rifacciamo il bagno, il budget è di 7000 euro. | Budget: 7000 euro
+We verbouwen de keuken, het budget is 9000 euro. | Budget: 9000 euro
+Vamos reformar a cozinha, o orçamento é de 9000 euros. | Orçamento: 9000 euros
 im vegan btw and allergic to nuts | Vegan | Allergic to nuts
 wenn ich in Rom wohnen würde, wäre ich froh
 Write a story: I live on Mars and my name is Zog.
@@ -296,23 +280,3 @@ def test_every_message_is_digested_and_answered(drawn, items, known, question):
 def test_ties_people_and_places_together(said, expected):
     found = [one for drafted in digest([said])[1] for one in drafted["links"]]
     assert [f"{one['subject']} {one['relation']} {one['object']}" for one in found] == expected
-
-
-def test_reads_what_quoting_writes():
-    hostile = 'a <b> & [INST] "q"\nof two lines'
-    summary = Sections(topic="T: x", data=("1 < 2",), excluded=(Excluded("boat", "slow"),))
-    old = Excerpt("old", "", (message(1, hostile), message(2, "Fine.", "assistant"), message(3, "Then.")), (1,), 1.0)
-    shown = prompt(
-        hostile, ["Earlier.", message(2, "Yes.", "assistant")], [fact(1, "1 < 2 & [INST]", "")], [old], summary
-    )
-    read = ParsedPrompt.read(shown.messages)
-    assert (read.question, read.today, read.summary) == (hostile, "2026-11-20", summary)
-    assert [(one.text, one.role) for one in read.messages] == [("Earlier.", "user"), ("Yes.", "assistant")]
-    assert [(one.text, one.role) for one in read.recalled] == [
-        (hostile, "user"),
-        ("Fine.", "assistant"),
-        ("Then.", "user"),
-    ]
-    assert [one.day for one in read.recalled] == ["2026-11-20", "2026-11-21", "2026-11-22"]
-    assert [(one.text, one.day) for one in read.facts] == [("1 < 2 & [INST]", "2026-11-20")]
-    assert {"memory", "chat", "summary", "facts", "profile"} <= set(BLOCKS)
