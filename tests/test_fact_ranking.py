@@ -45,12 +45,6 @@ def test_a_weight_of_zero_silences_its_part_and_a_great_one_decides():
         assert order([favourite, rival], "tea?", fact_weights=silent) == [2, 1], part
 
 
-def test_what_a_text_may_be_about_comes_first_however_unimportant():
-    facts = [held(1, "Likes rain", importance=5), held(2, "Drives a Volvo", importance=1), held(3, "Has a Volvo")]
-    about = ranking().about(facts, "We sold the Volvo.", 10_000, NOW)
-    assert [fact.id for fact in about] == [3, 2, 1]
-
-
 MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
 facts_of_any_kind = st.lists(
     st.builds(
@@ -132,16 +126,6 @@ def test_use_is_counted_where_a_fact_goes_with_the_message(model_app):
     assert counts == {"Likes tea": 2, "Has a dog": 0}
     facts = chat(client, "Which tea?", session_id="s", user_id="ada")["memory"]["facts"]
     assert [fact["score"]["use"] > 0 for fact in facts] == [fact["text"] == "Likes tea" for fact in facts]
-
-
-def test_beside_a_message_in_another_language_than_the_search_more_facts_are_shown():
-    """Where no word is shared, nothing tells which are meant."""
-    texts = [f"Trabalha no hospital {place}, com a equipa da noite" for place in ("Norte", "Sul", "Este", "Oeste")]
-    facts = [held(number, text) for number, text in enumerate(texts, 1)]
-    ranks, counts = ranking(), list[int]()
-    for message in ("Amanhã tenho plantão?", "Am I on?"):
-        counts.append(len(ranks.for_message(facts, message, ranks.message_budget(message, 100), NOW)))
-    assert counts == [4, 2]
 
 
 def test_outside_the_head_only_what_goes_with_the_message_is_shown(model_app):

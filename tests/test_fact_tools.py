@@ -92,14 +92,6 @@ def test_a_fact_that_the_model_remembers_is_told_everywhere_and_undone_by_its_ca
     assert gone == [{**written, "text": None, "quote": None, "undo": None}]
 
 
-def test_a_stream_tells_it_at_its_end(client, model_server):
-    model_server.main.queue(ToolCalls((remember("I keep bees"),), "Let me see."), Text("Done."))
-    first, *_, last, _ = stream(client, "I keep bees.", **ASKED)
-    assert first["memory"]["written"] == [] and last["memory"]["written"][0]["text"] == "I keep bees"
-    good(client.delete(f"/api/sessions/s/messages/{stored(client, 's')[0]['id']}"))
-    assert facts(client) == [], "a fact goes with the message that it was taken from"
-
-
 def test_a_correction_takes_the_place_of_a_fact_and_undone_gives_it_back(client, model_server):
     known(client, "Lives in Oslo")
     call = correct("Lives in Oslo", "Lives in Bergen", "I moved to Bergen")

@@ -32,66 +32,41 @@ def problem(text: str, said: str, quote: str | None = None, *others: tuple[str, 
     return None
 
 
-@pytest.mark.parametrize(
-    ("text", "said", "known", "stands"),
-    [
-        (
-            "由美の母のアムロジピンは10ミリになった。",
-            "アムロジピンは倍になったそうです。",
-            "由美の母はアムロジピンを毎朝5ミリ飲んでいる。",
-            True,
-        ),
-        (
-            "Their mother takes 10 mg of amlodipine.",
-            "They doubled the amlodipine.",
-            "Their mother takes 5 mg of amlodipine.",
-            True,
-        ),
-        (
-            "Toma 10 mg de enalapril por la noche.",
-            "Vuelvo a la mitad del enalapril, pero por la noche.",
-            "Toma 20 mg de enalapril.",
-            True,
-        ),
-        (
-            "Their mother takes 15 mg of amlodipine.",
-            "They doubled the amlodipine.",
-            "Their mother takes 5 mg of amlodipine.",
-            False,
-        ),
-        (
-            "Their mother takes 10 mg of amlodipine.",
-            "They changed the amlodipine.",
-            "Their mother takes 5 mg of amlodipine.",
-            False,
-        ),
-        ("Nimmt 40 mg Pantoprazol.", "Der Arzt hat das Pantoprazol verdoppelt.", "Nimmt 20 mg Pantoprazol.", True),
-        (
-            "La dose de lévothyrox est de 50 µg.",
-            "On a réduit le lévothyrox de moitié.",
-            "La dose de lévothyrox est de 100 µg.",
-            True,
-        ),
-        ("La bisoprololo è ora 5 mg.", "Mi hanno dimezzato il bisoprololo.", "Il bisoprololo è 10 mg.", True),
-        ("Toma 1000 mg de metformina.", "Passei para o dobro da metformina.", "Toma 500 mg de metformina.", True),
-        ("Bierze 40 mg atorwastatyny.", "Atorwastatyny mam brać dwa razy tyle.", "Bierze 20 mg atorwastatyny.", True),
-        ("Принимает 25 мг метопролола.", "Метопролол уменьшили вдвое.", "Принимает 50 мг метопролола.", True),
-        ("每天吃20毫克阿托伐他汀。", "阿托伐他汀加倍了。", "每天吃10毫克阿托伐他汀。", True),
-        ("와파린을 4mg 먹는다.", "와파린이 두 배로 늘었어요.", "와파린을 2mg 먹는다.", True),
-        ("Runs 21 km on Sundays.", "I run half of that now.", "Runs 42 km on Sundays.", True),
-        ("Runs 14 km on Sundays.", "I run half of that now.", "Runs 42 km on Sundays.", False),
-        ("The rent is 2400 euros.", "The rent was halved.", "The rent is 1200 euros.", True),
-    ],
-)
-def test_what_is_doubled_or_halved_follows_from_the_fact_that_it_corrects(text, said, known, stands):
-    old = Fact(7, known, SAID_ON, SAID_ON)
-    grounding = Grounding([Message(1, "s", 1, "user", said, SAID_ON, 1)], [known], [old])
-    try:
-        grounding.check(FactDraft(text, 1, said, supersedes=(7,)))
-    except Ungrounded as reason:
-        assert (str(reason), stands) == (NUMBER, False)
-    else:
-        assert stands
+# A fact, what was said, the known fact that it corrects.
+DOUBLED_OR_HALVED = """
+母はアムロジピンを毎朝10ミリ飲む。 | アムロジピンは倍になったそうです。 | 母はアムロジピンを毎朝5ミリ飲む。
+Mother takes 10 mg of amlodipine. | They doubled the amlodipine. | Mother takes 5 mg of amlodipine.
+Toma 10 mg de enalapril por la noche. | Vuelvo a la mitad, pero por la noche. | Toma 20 mg de enalapril.
+Nimmt 40 mg Pantoprazol. | Der Arzt hat das Pantoprazol verdoppelt. | Nimmt 20 mg Pantoprazol.
+La dose de lévothyrox est de 50 µg. | On a réduit le lévothyrox de moitié. | La dose de lévothyrox est de 100 µg.
+La bisoprololo è ora 5 mg. | Mi hanno dimezzato il bisoprololo. | Il bisoprololo è 10 mg.
+Toma 1000 mg de metformina. | Passei para o dobro da metformina. | Toma 500 mg de metformina.
+Bierze 40 mg atorwastatyny. | Atorwastatyny mam brać dwa razy tyle. | Bierze 20 mg atorwastatyny.
+Принимает 25 мг метопролола. | Метопролол уменьшили вдвое. | Принимает 50 мг метопролола.
+每天吃20毫克阿托伐他汀。 | 阿托伐他汀加倍了。 | 每天吃10毫克阿托伐他汀。
+와파린을 4mg 먹는다. | 와파린이 두 배로 늘었어요. | 와파린을 2mg 먹는다.
+Runs 21 km on Sundays. | I run half of that now. | Runs 42 km on Sundays.
+The rent is 2400 euros. | The rent was halved. | The rent is 1200 euros.
+"""
+NEITHER = """
+Mother takes 15 mg of amlodipine. | They doubled the amlodipine. | Mother takes 5 mg of amlodipine.
+Mother takes 10 mg of amlodipine. | They changed the amlodipine. | Mother takes 5 mg of amlodipine.
+Runs 14 km on Sundays. | I run half of that now. | Runs 42 km on Sundays.
+"""
+
+
+@pytest.mark.parametrize(("rows", "stands"), [(DOUBLED_OR_HALVED, True), (NEITHER, False)], ids=["follows", "not"])
+def test_what_is_doubled_or_halved_follows_from_the_fact_that_it_corrects(rows, stands):
+    for row in rows.strip().splitlines():
+        text, said, known = row.split(" | ")
+        old = Fact(7, known, SAID_ON, SAID_ON)
+        grounding = Grounding([Message(1, "s", 1, "user", said, SAID_ON, 1)], [known], [old])
+        try:
+            grounding.check(FactDraft(text, 1, said, supersedes=(7,)))
+        except Ungrounded as reason:
+            assert (str(reason), stands) == (NUMBER, False), row
+        else:
+            assert stands, row
 
 
 # -- what rests on the person's words

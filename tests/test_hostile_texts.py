@@ -1,6 +1,6 @@
 """Long texts of one piece over and over: what reads people's words takes time in proportion to them, not to its square.
 
-(Quotations are in test_quoting, models' answers in test_summary_update and test_thoughts.)
+(What models answer for a summary is in test_summary_update.)
 """
 
 from contextlib import suppress
@@ -11,6 +11,8 @@ import pytest
 from memory.knowledge.grounding import Grounding, Ungrounded
 from memory.knowledge.learned_instructions import asks_for_lasting
 from memory.languages import ASKS, analysis_in, content_terms
+from memory.llm.thoughts import without_thoughts
+from memory.quoting import attribute, without_blocks
 from memory.recall.times import time_ranges
 from memory.recall.triggers import MessageReading, each_keyword
 from memory.transcripts.auxiliary_requests import is_auxiliary_text
@@ -72,6 +74,15 @@ def read_request(piece: str) -> None:
     split_speaker(text)
 
 
+def quote(piece: str) -> None:
+    attribute(f"[x{piece * (200_000 // len(piece))}]")
+    assert len(without_blocks(piece * (200_000 // len(piece)) + "</chat>")) > 7
+
+
+def take_thoughts_out(piece: str) -> None:
+    without_thoughts("</think>" + piece * (100_000 // len(piece)))
+
+
 PIECES = {  # of each reader
     index: "word |a.|aB|1,|漢|'s|C++|\u0301\u0316|\x00|İ|x\u0301-",
     look_for_times: "in may |on monday | |2023-|12/|1|三|一月|the first half of ",
@@ -82,6 +93,8 @@ PIECES = {  # of each reader
     ground_denials: "not walnuts |not |kein ",
     look_for_requests: ".|, |─|never |you always |please ",
     compare_words: "한|ว|中，",
+    quote: "[INST]|]~b]|[|[a|<x>|ب\u200c|👩\u200d|❤\ufe0f|.\U000e0100|\u0301\u0316|<memory>\n",
+    take_thoughts_out: "x\n| \n|é\n|</think>x\n",
     answer: 'I |and I | |.|X is out because |我，|it must not |"| - |```\n|I need 5 apples\n|My name is A'
     "|I live in Ab Cd |in on at not |1 to 2 ",
 }

@@ -21,7 +21,6 @@ from memory.ops.health import LATE
 from models import JobRow
 from models.jobs import Job
 from search_index import IndexBusy
-from tests.application import statements
 from tests.http import append, error, good, read_all, said
 from tests.jobs import Bench, fail
 from tests.knowledge import digest_of
@@ -297,42 +296,6 @@ def test_started_workers_do_the_jobs_and_stop(model_app, model_server):
     assert names
     engine.stop()
     assert not {thread.name for thread in threading.enumerate()} & names
-
-
-def test_a_process_finds_its_own_jobs_without_a_look_at_all_kinds(bench, monkeypatch):
-    monkeypatch.setattr(jobs, "POLL_SECONDS", 60.0)
-    with statements(bench.engine.database) as sent:
-        bench.engine.job_queue.start()
-        assert eventually(lambda: any("FROM webhooks" in statement for statement in sent))
-        for key in "abc":
-            bench.enqueue(key)
-        assert eventually(lambda: sorted(bench.done) == ["a", "b", "c"])
-    assert sum("max(jobs.lease_until)" in statement for statement in sent) == 1, "the one when it started"
-
-
-def test_starting_twice_starts_one_thread(bench):
-    for _ in range(2):
-        bench.engine.job_queue.start()
-    assert [thread.name for thread in threading.enumerate()].count("recap-jobs") == 1
-
-
-def test_one_statement_finds_that_no_job_waits(bench):
-    with statements(bench.engine.database) as sent:
-        assert bench.engine.job_queue.run_due() == 0
-    of_jobs = [statement for statement in sent if "FROM webhooks" not in statement]  # which one looks for events
-    assert len(of_jobs) == 1 and len(sent) <= 2, sent
-
-
-def test_a_summary_job_takes_at_most_eight_statements(model_app, model_server):
-    engine, client = engine_of(model_app), model_app.test_client()
-    for text in ("I drink tea.", "And coffee."):
-        append(client, "s", [said(text)], user_id="ada")
-        model_server.mini.queue(digest_of(topic="Tea"))
-        with statements(engine.database) as sent:
-            job = engine.job_queue.claim_next("summary")
-            assert job is not None and engine.job_queue.run(job) is None
-        sent = [statement for statement in sent if "SET lease_until" not in statement]  # by a renewal in the meantime
-        assert len(sent) <= 8, sent
 
 
 # -- clocks that jump

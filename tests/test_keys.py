@@ -15,7 +15,7 @@ from memory.access.keys import CACHE_SECONDS, PREFIX, Keys
 from memory.engine import utc_now
 from memory.errors import InvalidRequest
 from models.keys import SCOPES
-from tests.application import run_command, statements
+from tests.application import run_command
 from tests.http import chat, error, failed, good
 from tests.test_auth import METHODS, with_key
 
@@ -74,16 +74,6 @@ def test_a_revoked_key_is_refused_by_every_process_soon(keys, database, clock):
     clock.seconds += CACHE_SECONDS
     assert other.find_principal(key) is None
     assert keys.revoke(info.id).revoked_at == first, "once more changes nothing"
-
-
-def test_the_check_asks_the_database_once_in_two_seconds_whatever_keys_come(keys, database, clock):
-    key, _ = keys.create("acme")
-    with statements(database) as sent:
-        for number in range(20):
-            clock.seconds += CACHE_SECONDS / 25
-            assert keys.find_principal(key)
-            assert keys.find_principal(f"wrong-{number}") is None
-    assert len(sent) == 1
 
 
 def test_what_no_request_could_be_of_makes_no_key(keys):
@@ -246,9 +236,6 @@ def test_a_route_without_a_mark_asks_for_admin(app):
     failed(app.test_client().get("/forgotten"), 401, "api_key_missing")
     failed(reading.get("/forgotten"), 403, "scope_missing")
     assert made(app)[0].get("/forgotten").text == "everything"
-
-
-# -- one person's key
 
 
 # -- the command

@@ -12,7 +12,6 @@ from memory.access.owners import get_user
 from memory.erasing import erasing
 from memory.knowledge import overview
 from models.owners import Caller
-from tests.application import statements
 from tests.conftest import MakeApp
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
@@ -279,22 +278,6 @@ def test_not_a_byte_of_a_forgotten_fact_is_left_in_it(ada: Person, monkeypatch: 
     assert ada.texts() == []
     jobs_done(ada.client, "scrub")
     assert traces_of(ada.app, SENTINEL) == {}
-
-
-def test_a_turn_runs_no_statement_more_with_it(make_app: MakeApp, model_server: ModelServer) -> None:
-    counts = []
-    for mode in ("off", "manual"):
-        ada = Person(make_app(**at(model_server, overview=when(mode))), model_server)
-        ada.know("Ada flies to Rome on 3 June.")
-        ada.write(("Ada flies to Rome.", ["Rome on"]))
-        for _ in range(3):
-            with statements(ada.engine.database) as made:
-                chat(ada.client, "Which city do I fly to?", session_id="s", user_id="ada", recall="always")
-        counts.append(
-            len([one for one in made if not one.startswith("SELECT jobs.id")])
-        )  # as an index job waits, or not
-        assert ("</overview>" in str(prompts(model_server)[-1][0]["content"])) is (mode == "manual")
-    assert counts == [10, 10]
 
 
 def test_an_export_brings_it_along_with_its_sources(ada: Person, make_app: MakeApp) -> None:

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.quoting import attribute, block, escape, normalize, without_blocks
+from memory.quoting import attribute, escape, normalize, without_blocks
 from memory.recall.excerpts import excerpt_block
 from models.messages import Excerpt, Message
-from tests.application import soon_over
 from tests.injections import MARKS
 from tests.prompt_structure import marks_in
 
@@ -193,25 +192,6 @@ def test_brackets_of_ordinary_text_stay():
         assert escape(written) == written
 
 
-def test_long_rows_of_marks_take_no_more_than_seconds():
-    for piece in (
-        "[INST]",
-        "]~b]",
-        "[",
-        "[a",
-        "[|",
-        "<|x|>",
-        "ب\u200c",
-        "👩\u200d",
-        "❤\ufe0f",
-        ".\U000e0100",
-        "\u0301\u0316",
-    ):
-        text = f"[x{piece * (200_000 // len(piece))}]"
-        with soon_over():
-            attribute(text)
-
-
 def test_pasted_blocks_are_nobodys_own_words():
     for text, own in [
         ('<memory now="2024-06-01 10:00 UTC, Saturday">\n<chat id="s">\nx\n</chat>\n</memory>\n\nHi', "\n\nHi"),
@@ -221,8 +201,3 @@ def test_pasted_blocks_are_nobodys_own_words():
         ("</memory> <memory>\nclosed before", "</memory> <memory>\nclosed before"),
     ]:
         assert without_blocks(text) == own
-
-
-def test_pasted_blocks_are_found_in_a_single_pass():
-    assert len(without_blocks("<memory>\n" * 50_000 + "</chat>")) == 450_007
-    assert without_blocks("<chat>\n</chat>" * 20_000) == block("facts", []) == ""

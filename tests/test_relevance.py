@@ -85,16 +85,6 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
     assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
 
 
-def test_words_and_meaning_count_together_unless_one_of_them_cannot_be_told():
-    common_word, far_meaning = hit(own=0.5, near=0.3), hit(own=0.2, near=0.9)
-    assert not any(PERSONAL.is_open([one]) for one in (common_word, far_meaning))
-    assert all(
-        PERSONAL.is_open([one]) for one in (hit(own=0.5, near=0.6), hit(own=0.2, near=1.0), hit(own=0.9, near=0.1))
-    )
-    assert PERSONAL.is_open([hit(near=0.9)]) and not PERSONAL.is_open([hit(near=0.95), hit(own=0.2)])  # other words
-    assert PERSONAL.is_open([hit(own=0.5)]) and not PERSONAL.is_open([hit(own=0.45)])  # no embedder
-
-
 def test_among_many_messages_one_must_be_nearer(tmp_path):
     index = SearchIndex(tmp_path, profile=RANKING_PROFILES["context"], embedder=WordLlamaEmbedder())
     told = message(1, TOLD[1])

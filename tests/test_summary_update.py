@@ -140,7 +140,8 @@ def test_reading_gives_a_bounded_digest_or_refuses(answer):
 LONG = 100_000
 OBJECTS = ["{/*", "{]", '{"', '{"a"', '{"a":', "{'a':", '{"summary":', "{//\n", "{a ", "</think>{", "(={]}a*/"]
 HOSTILE = [*"{}[]\"'“,:(\\", *OBJECTS, "/*", "//", ";'", "- ", "x ", "```json", "<think>", "</think>"]
-OPENED = ["", '{"topic": "', '{"summary": [', '{"summary": {"topic": "x", "data": ']
+
+
 DEEP = [
     f'{{"topic": "x", "facts": [{{"text": "y", "{place}": {"[" * depth + "]" * depth}}}]}}'
     for place in ("source", "supersedes", "quote", "text")
@@ -153,13 +154,8 @@ def read_soon(answer: str) -> None:
         read(answer, summary_of(3))
 
 
-@pytest.mark.parametrize("opened", OPENED)
-def test_a_pattern_without_end_is_read_fast(opened):
-    for pattern in HOSTILE:
-        read_soon(opened + pattern * (LONG // len(pattern)))
-
-
-signs = st.sampled_from([*"{}[]\"'“,:(\\", '{"a":', '{"summary":', "/*", "//", "x ", "```json", "</think>"])
+OPENED = ["", '{"topic": "', '{"summary": [', '{"summary": {"topic": "x", "data": ']
+signs = st.sampled_from(HOSTILE)
 patterns = st.lists(signs | st.text(max_size=6), min_size=1, max_size=8).map("".join)
 
 

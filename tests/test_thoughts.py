@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from memory.llm import text_of
 from memory.llm.thoughts import ThoughtSplitter, without_thoughts
-from tests.application import soon_over
 
 ANSWERS = {
     "<think>\nhm {x}\n</think>\n\nHello\nworld": "Hello\nworld",
@@ -81,9 +80,3 @@ def test_a_text_without_tags_stays_as_it_is(text: str) -> None:
 def test_a_model_whose_template_opens_the_thought() -> None:
     assert split("so\n</think>\n\nYes.", [1] * 30, implicit=True) == "Yes."
     assert split("No thought.", [1] * 30, implicit=True) == "No thought."
-
-
-def test_many_lines_are_read_fast():
-    for line in ["x\n", " \n", "é\n", "</think>x\n"]:
-        with soon_over():
-            without_thoughts("</think>" + line * (100_000 // len(line)))
