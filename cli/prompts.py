@@ -100,12 +100,12 @@ def compare(
     """
     summary, refused = Sections(), 0
     spent, facts, unread = list[Usage](), list[Fact](), list[Message]()
-    ask, repair = partial(engine.mini.ask, 0, spent=spent), engine.prompts.get(Caller(), "repair")
+    ask = partial(engine.mini.ask, 0, tenant=Caller().tenant, spent=spent)
     for start in range(0, len(messages), every):
         unread += messages[start : start + every]
         source = SummaryInput(summary, unread, facts[-KNOWN_FACTS_MAX:])
         try:
-            update = update_summary(ask, prompt, repair, source).value
+            update = update_summary(ask, prompt, source).value
         except AnswerRefused:
             continue
         grounding = source.grounding()

@@ -82,10 +82,11 @@ class Engine:
         self.keys = keys = Keys(settings.api_keys, database, now)
         self.oauth = OAuth(keys, database, now)
         self.budgets = budgets = Budgets(settings, database, now)
-        self.mini = mini = MiniModel(model_server, budgets, metrics, leases, settings.summary_mode == "background")
+        self.prompts = prompts = Prompts(database, settings.prompts_path, now)
+        turns_first = settings.summary_mode == "background"
+        self.mini = mini = MiniModel(model_server, budgets, metrics, leases, prompts, turns_first)
         # Of what a turn's search has found: the turn waits for it.
         self.reranker = replace(mini, turns_first=False) if settings.rerank == "model" else None
-        self.prompts = Prompts(database, settings.prompts_path, now)
         self.types = types = ConversationTypes(settings, database, now)
         self.sessions = Sessions(settings, database, job_queue, leases, now, types)
         self.kept_facts = ByteLRU(KEPT_FACTS_BYTES)  # see memory.knowledge.fact_reads

@@ -97,7 +97,7 @@ def run(engine: Engine, job: Job) -> bool:
         before, room = instructions.text_of(engine, tx, owner, name), instructions.room(engine, tx, owner, name)
         query = MESSAGES.where(MessageRow.id.in_(item_rows.messages_of(tx, item)), *QUOTABLE)
         readable = [Message._make(row) for row in tx.execute(query.order_by(MessageRow.position))]
-        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "feedback")
+        prompt = engine.prompts.find(tx, Caller(owner.tenant), "feedback")
     proposed, state, reason = None, "unchanged", ""
     try:
         if len(readable) < 2:
@@ -115,7 +115,7 @@ def run(engine: Engine, job: Job) -> bool:
         request = request_for(prompt.render(), blocks, ANSWER)
         everything = f"{message.content}\n{reply.content}\n{text}"
         usable = partial(_proposal, before.strip(), "\n".join(own), everything, room)
-        proposed = engine.mini.ask(owner.id, request, repair, usable).value
+        proposed = engine.mini.ask(owner.id, request, owner.tenant, usable).value
     except InvalidAnswer as error:
         state, reason = "refused", str(error)
     with engine.database.write() as tx:

@@ -232,11 +232,11 @@ def run(engine: Engine, job: Job) -> None:
         if owner is None:
             return
         rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id)).all()
-        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "consolidation")
+        prompt = engine.prompts.find(tx, Caller(owner.tenant), "consolidation")
     facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
     pairs = list(duplicate_candidates(facts, owner.consolidated_through))
     doubtful = [pair for pair in pairs if not pair.verdict]
-    read = _read(engine, owner.id, doubtful[:PAIRS_MAX], prompt, repair) if doubtful else []
+    read = _read(engine, owner, doubtful[:PAIRS_MAX], prompt) if doubtful else []
     through = max((fact.id for fact, _ in facts), default=0)
     if len(read) < len(doubtful):
         waiting = doubtful[len(read)]
@@ -254,13 +254,11 @@ def run(engine: Engine, job: Job) -> None:
     log.info("consolidation: %s", dict(counts) or "nothing to invalidate")
 
 
-def _read(
-    engine: Engine, owner_id: int, pairs: Sequence[Pair], prompt: PromptTemplate, repair: PromptTemplate
-) -> list[Pair]:
+def _read(engine: Engine, owner: OwnerRow, pairs: Sequence[Pair], prompt: PromptTemplate) -> list[Pair]:
     """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
     with engine.database.write() as tx:
-        row, now = lock_owner(tx, owner_id), engine.now()
-        if row is None or engine.budgets.remaining(tx, owner_id) <= 0:
+        row, now = lock_owner(tx, owner.id), engine.now()
+        if row is None or engine.budgets.remaining(tx, owner.id) <= 0:
             return []
         if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
             return []
@@ -272,7 +270,7 @@ def _read(
     )
     request = request_for(prompt.render(), [block("pairs", lines)], ANSWER)
     try:
-        answer = engine.mini.ask(owner_id, request, repair, lambda text: first_object(text, ANSWER)).value
+        answer = engine.mini.ask(owner.id, request, owner.tenant, lambda text: first_object(text, ANSWER)).value
     except InvalidAnswer as problem:
         log.warning("consolidation: the mini model's answer was refused: %s", problem)
         return []

@@ -178,14 +178,11 @@ def run(engine: Engine, job: Job) -> bool:
         if not (sources or before.sentences) or (before.read == _digest(sources) and not is_asked):
             return False
         engine.budgets.check(tx, owner.id)
-        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "overview")
+        prompt = engine.prompts.find(tx, Caller(owner.tenant), "overview")
     by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
     request = request_for(f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER)
-    try:
-        usable = partial(_read_answer, sources, replace(before, sentences=by_person))
-        written = engine.mini.ask(owner.id, request, repair, usable).value if sources else ()
-    except InvalidAnswer as problem:
-        raise problem.to_error("overview") from None
+    usable = partial(_read_answer, sources, replace(before, sentences=by_person))
+    written = engine.mini.ask(owner.id, request, owner.tenant, usable, kept="overview").value if sources else ()
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:

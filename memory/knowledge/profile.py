@@ -204,7 +204,7 @@ def run(engine: Engine, job: Job) -> bool:
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
         messages, facts = _quoted(tx, owner.id, sources)
         rules, zone = rules_of(tx, owner.id, owner.tenant), owner_zone(tx, owner.id, engine.settings)
-        prompt, repair = engine.prompts.find_with_repair(tx, Caller(owner.tenant), "profile")
+        prompt = engine.prompts.find(tx, Caller(owner.tenant), "profile")
     before = Profile.of(item and item.value).fitting(schema)
     about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
     shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
@@ -223,10 +223,8 @@ def run(engine: Engine, job: Job) -> bool:
     def usable(text: str) -> tuple[Profile, set[int]]:
         return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules, facts)
 
-    try:
-        profile, used = engine.mini.ask(owner.id, request_for(instruction, blocks, ANSWER), repair, usable).value
-    except InvalidAnswer as problem:
-        raise problem.to_error("profile") from None
+    request = request_for(instruction, blocks, ANSWER)
+    profile, used = engine.mini.ask(owner.id, request, owner.tenant, usable, kept="profile").value
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, or_, select, update
+from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, select, update
 
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
@@ -24,7 +24,7 @@ from memory.engine import Engine
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope
+from memory.knowledge.fact_reads import current_facts, in_scope
 from memory.knowledge.fact_writes import add_proposed, schedule_end
 from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
@@ -45,7 +45,7 @@ from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused
 from memory.sessions.titles import FIRST_MESSAGE, title_after
 from memory.store.item_rows import unexpired
-from models import FactRow, ItemRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, has_row_locks
+from models import ItemRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, has_row_locks
 from models.facts import Fact
 from models.jobs import Job
 from models.messages import Message, in_zone, is_kept_out
@@ -94,7 +94,6 @@ class Batch:
     last: int
     source: SummaryInput
     prompt: PromptTemplate
-    repair: PromptTemplate
     most: int
     refused: ModelError | None = None
 
@@ -122,8 +121,8 @@ def run(engine: Engine, job: Job) -> bool:
         if session is None:
             return False
         has_prompts = session.has_prompts
-        prompts = engine.prompts.find_with_repair(tx, Caller(job.tenant), *names, has_prompts=has_prompts)
-        batch = _make_batch(engine, tx, session, prompts, session, payload.get(_MOST, BATCH_MESSAGES))
+        prompt = engine.prompts.find(tx, Caller(job.tenant), *names, has_prompts=has_prompts)
+        batch = _make_batch(engine, tx, session, prompt, session, payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
     spent = list[Usage]()
@@ -153,16 +152,16 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
         else:
             engine.prompts.check(GIVEN, text)
             instruction = PromptTemplate(GIVEN, 0, text, source="given")
-        prompts = instruction, engine.prompts.find(tx, caller, "repair")
         since = _starting_point(tx, row)
         session = _read(engine, tx, row.id, row.owner_id, row.tenant)
-        batch = _make_batch(engine, tx, session, prompts, since, BATCH_MESSAGES)
+        batch = _make_batch(engine, tx, session, instruction, since, BATCH_MESSAGES)
     if batch is None:
         raise InvalidRequest(
             "nothing_to_summarise",
             f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
         )
-    answer = update_summary(partial(engine.mini.ask, row.owner_id), batch.prompt, batch.repair, batch.source)
+    ask = partial(engine.mini.ask, row.owner_id, tenant=row.tenant)
+    answer = update_summary(ask, batch.prompt, batch.source)
     return Preview(
         sections=answer.value.sections,
         tokens=tokens.estimate(str(answer.value.sections)),
@@ -188,13 +187,13 @@ def _make_batch(
     engine: Engine,
     tx: Transaction,
     session: Any,
-    prompts: tuple[PromptTemplate, PromptTemplate],
+    prompt: PromptTemplate,
     since: Any,
     most: int,
 ) -> Batch | None:
     """Return a batch of the next messages, at most `most`; None if there are none.
 
-    session: a row of _READ. prompts: that of the summary, and `repair`.
+    session: a row of _READ.
     since: has the `sections` and `through` of the summary to continue. None, or a row of _READ without: there is none.
     """
     rules = rules_in_force(session)
@@ -224,7 +223,7 @@ def _make_batch(
         instructions=learned_instructions.may_be_in(engine, messages),
         rules=rules,
     )
-    return Batch(session, last, source, *prompts, most)
+    return Batch(session, last, source, prompt, most)
 
 
 # -- the model
@@ -235,13 +234,13 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
 
     The unchanged summary covers messages that are all kept out of memory, and a single one that the server refuses.
     """
-    ask = partial(engine.mini.ask, batch.session.owner_id, spent=spent)
+    ask = partial(engine.mini.ask, batch.session.owner_id, tenant=batch.session.tenant, spent=spent)
     unread = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.model_server.models.mini.name, ())
     if all(is_kept_out(message.extra) for message in batch.source.messages):
         return batch, unread
     while True:
         try:
-            return batch, update_summary(ask, batch.prompt, batch.repair, batch.source)
+            return batch, update_summary(ask, batch.prompt, batch.source)
         except ModelError as error:
             messages = batch.source.messages
             if error.code not in TOO_MUCH:
@@ -294,11 +293,9 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
                 is_asking = message.id in batch.source.requests_to_forget
                 if is_asking and (words := unknown_to_forget(message.content, known)):
                     forget_said(engine, tx, session.owner_id, words, [message.id])
-        if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
-            owner = tx.get_one(OwnerRow, session.owner_id)
-            overview.enqueue_update(engine, tx, owner)
-            profile.enqueue_update(engine, tx, owner)
-            consolidation.enqueue_run(engine, tx, owner)
+        owner = tx.get_one(OwnerRow, session.owner_id)
+        for enqueue in (overview.enqueue_update, profile.enqueue_update, consolidation.enqueue_run):
+            enqueue(engine, tx, owner)
         _remember_most(tx, job, batch)
     spent.clear()
     engine.metrics.count_facts(counts)
@@ -398,25 +395,12 @@ _TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
 _RULES = stored_rules(literal_column("sessions.owner_id"), literal_column("sessions.tenant"))
 
 
-def _has_new_facts(kind: str, *conditions: Any) -> Any:
-    """Return a condition for facts about the person that no job of this kind has read, while none is enqueued."""
-    facts = FactRow.owner_id == _S.owner_id, *IN_ALL_SESSIONS
-    job = exists().where(JobRow.owner_id == _S.owner_id, JobRow.kind == kind)
-    outer = SessionRow.__table__, OwnerRow.__table__
-    return and_(exists().where(*facts, *conditions).correlate(*outer), ~job.correlate(*outer))
-
-
-_NEW_FACTS = or_(
-    _has_new_facts("consolidation", FactRow.id > _O.consolidated_through),
-    _has_new_facts("profile", FactRow.id > _O.profile_through, FactRow.source_message_id.is_not(None)),
-)
 _READ = (
     select(
         *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.timezone),
         *(_S.message_count, _S.lease_until),
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
         FIRST_MESSAGE.label("first_message"),
-        _NEW_FACTS.label("has_new_facts"),
         exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
         _TYPES.scalar_subquery().label("types"),
         HAS_PROMPTS,

@@ -183,13 +183,10 @@ class SummaryInput:
         return block("known_facts", lines)
 
 
-Ask = Callable[[ModelRequest, PromptTemplate, Callable[[str], SummaryUpdate]], ParsedAnswer[SummaryUpdate]]
-
-
 def update_summary(
-    ask: Ask, prompt: PromptTemplate, repair: PromptTemplate, source: SummaryInput
+    ask: Callable[..., ParsedAnswer[SummaryUpdate]], prompt: PromptTemplate, source: SummaryInput
 ) -> ParsedAnswer[SummaryUpdate]:
-    """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `mini_model`).
+    """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `MiniModel.ask`).
 
     Raises ModelError when the model fails, AnswerRefused when its answer can't be used, even repaired.
     """
@@ -201,12 +198,9 @@ def update_summary(
         update = read(text, previous, source.messages, may_be_empty=previous.empty and not has_content)
         return replace(update, sections=source.rules.kept_of(update.sections))
 
-    try:
-        answer = ask(source.request(instruction), repair, usable)
-        if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
-            raise CutOff
-    except InvalidAnswer as problem:
-        raise problem.to_error("summary") from None
+    answer = ask(source.request(instruction), read=usable, kept="summary")
+    if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
+        raise CutOff().to_error("summary")
     return answer
 
 

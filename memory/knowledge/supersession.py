@@ -2,8 +2,8 @@
 
 A small model often writes the new fact and forgets the number of the old one. A rule finds the old one where it is
 plain, in the words that the files of languages have for it: both state a thing of which a person has one at a time
-(age, birthday); their links say that somebody lives in two places; or the message corrects something, and both make one
-statement with different values, or state a name or a home: else "lives in Germany" would end "lives in Berlin".
+(age, birthday); or the message corrects something, and both make one statement with different values, or state a name
+or a home: else "lives in Germany" would end "lives in Berlin".
 Nothing supersedes a fact of the same message, or one that was stated or edited later. A fact of an old message, which
 is read after newer ones where conversations are imported, may itself be superseded already.
 
@@ -21,7 +21,6 @@ from typing import NamedTuple
 from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.engine import Engine
-from memory.knowledge.entities import EntityResolver
 from memory.knowledge.fact_reads import CORRECTED, CORRECTED_FACTS, FACTS, NOW, corrected_facts, in_scope, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
 from memory.languages import alternatives, text_pattern, vocabulary
@@ -47,14 +46,12 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
     """Return the known facts that a draft names as corrected, and those of its speaker that it plainly contradicts."""
     older = [fact for fact in known if fact.valid_from <= source.created_at and fact.source_message_id != source.id]
     corrects = CORRECTS.search(plain_apostrophes(source.content[:CORRECTION_CHARS_MAX])) is not None
-    sole, moved = sole_value(draft.text), _moved(tx, draft, older)
+    sole = sole_value(draft.text)
     sole = sole if corrects or (sole and sole[0] not in _AMBIGUOUS) else None
     contradicted = [
         fact
         for fact in older
-        if fact.id in moved
-        or excludes(sole, sole_value(fact.text))
-        or (corrects and may_correct(draft.text, fact.text))
+        if excludes(sole, sole_value(fact.text)) or (corrects and may_correct(draft.text, fact.text))
     ]
     if not contradicted and not draft.supersedes:
         return []
@@ -94,23 +91,6 @@ def may_correct(text: str, other: str) -> bool:
     return _another_value(_words(text), _words(other))
 
 
-def _moved(tx: Transaction, draft: FactDraft, older: Sequence[Fact]) -> set[int]:
-    """Return the ids of facts by which somebody lives elsewhere than by the draft."""
-    homes = [link for link in draft.links if _is_home(link.relation)]
-    if not homes:
-        return set()
-    rows = tx.execute(select(FactRow.id, FactRow.links).where(FactRow.id.in_([fact.id for fact in older])))
-    relations = [(fact_id, link) for fact_id, links in rows for link in links]
-    names = EntityResolver([relation for _, relation in relations])
-    now = {names.entity_of(link.subject): names.entity_of(link.object) for link in homes}
-    before = ((fact_id, link) for fact_id, link in relations if _is_home(link.relation))
-    return {
-        fact_id
-        for fact_id, link in before
-        if now.get(names.entity_of(link.subject)) not in (None, names.entity_of(link.object))
-    }
-
-
 def sole_value(text: str) -> Sole:
     """Return the thing that a text states and a person has one of at a time, and the words of its value.
 
@@ -121,12 +101,6 @@ def sole_value(text: str) -> Sole:
         if match and not (thing in _AMBIGUOUS and match["value"][:1].islower()):
             return thing, frozenset(word.casefold() for word in words_as_written(match["value"] or match.group()))
     return None
-
-
-def _is_home(relation: str) -> bool:
-    """Return whether a relation says where somebody lives."""
-    match = _SOLE["home"].match(plain_apostrophes(relation))
-    return match is not None and not match["value"]
 
 
 def _another_value(mine: list[str], theirs: list[str]) -> bool:

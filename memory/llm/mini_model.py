@@ -26,9 +26,9 @@ from memory.llm import CancelToken, ChatMessage, ModelEvent, ModelRequest, Strea
 from memory.llm.model_server import ModelServer
 from memory.llm.thoughts import CLOSING_TAG, without_thoughts
 from memory.ops.metrics import Metrics
-from memory.prompts.prompts import PromptTemplate
+from memory.prompts.prompts import Prompts
 from memory.quoting import escape
-from models.owners import Usage
+from models.owners import Caller, Usage
 
 log = logging.getLogger(__name__)
 
@@ -102,20 +102,25 @@ class MiniModel:
     budgets: Budgets
     metrics: Metrics
     leases: Leases
+    prompts: Prompts
     turns_first: bool
 
     def ask(
         self,
         owner_id: int,
         request: ModelRequest,
-        repair: PromptTemplate | None,
+        tenant: str | None,
         read: Callable[[str], T],
         spent: list[Usage] | None = None,
+        *,
+        kept: Replaced | None = None,
     ) -> ParsedAnswer[T]:
-        """Return the value that `read` makes of the answer. Without `repair` the answer is not repaired.
+        """Return the value that `read` makes of the answer.
 
+        tenant: whose prompt `repair` asks for a better answer, once; without it the answer is not repaired.
         spent: gets what each call took, which the caller charges; without it the owner is charged at once.
-        Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired.
+        Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired; with
+        `kept`, what the answer was to replace, AnswerRefused.
         """
         usages = list[Usage]()
         while True:
@@ -129,14 +134,14 @@ class MiniModel:
             try:
                 return ParsedAnswer(read(text), end.model, tuple(usages), cut_off=end.reason == "length")
             except InvalidAnswer as error:
-                if end.reason == "length" and any(map(str.isalnum, text)):
-                    raise CutOff from None
-                if repair is None:
-                    raise
-                again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair.render(problem=str(error)))
+                problem = CutOff() if end.reason == "length" and any(map(str.isalnum, text)) else error
+            if tenant is None or len(usages) > 1 or isinstance(problem, CutOff):
+                raise problem if kept is None else problem.to_error(kept)
+            repair = self.prompts.get(Caller(tenant), "repair").render(problem=str(problem))
+            again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair)
             # Under a schema, small models may write the shortest JSON that it allows, or white space for ever.
             schema = request.schema if _has_words(text) else None
-            request, repair = replace(request, schema=schema, messages=(*request.messages, *again)), None
+            request = replace(request, schema=schema, messages=(*request.messages, *again))
 
     def _answer(self, owner_id: int, request: ModelRequest) -> tuple[str, StreamEnd]:
         """Return the whole text of an answer, and its end. Raises ModelError."""

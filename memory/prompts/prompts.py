@@ -134,23 +134,12 @@ class Prompts:
 
     # -- for the engine's own transactions
 
-    def find(self, tx: Transaction, caller: Caller, name: str) -> PromptTemplate:
-        """Like `get`."""
-        return self._first(tx, caller, _newest(tx, caller, name), name)
-
-    def find_with_repair(
-        self, tx: Transaction, caller: Caller, *names: str, has_prompts: bool = True
-    ) -> tuple[PromptTemplate, PromptTemplate]:
-        """Return the first of these prompts that there is, and `repair`. Raises NotFound as `get` does.
+    def find(self, tx: Transaction, caller: Caller, *names: str, has_prompts: bool = True) -> PromptTemplate:
+        """Return the first of these prompts that there is. Raises NotFound as `get` does.
 
         has_prompts: whether any is stored, as far as it is known (see HAS_PROMPTS).
         """
-        stored = _newest(tx, caller, *names, "repair") if has_prompts else {}
-        return self._first(tx, caller, stored, *names), self._first(tx, caller, stored, "repair")
-
-    def _first(
-        self, tx: Transaction, caller: Caller, stored: Mapping[str, PromptTemplate], *names: str
-    ) -> PromptTemplate:
+        stored = _newest(tx, caller, *names) if has_prompts else {}
         for name in names:
             if prompt := stored.get(name) or self._unstored(name):
                 return prompt
