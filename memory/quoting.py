@@ -73,7 +73,11 @@ _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all 
     r"[\t\n !-%'-;=?-Z\\^-~\xa0-\xac\xae-\u034e\u0370-\u058f"
     r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
-_QUOTING = re.compile(r"^[ \t]*>[^\n]*|```.*?(?:```|\Z)", re.M | re.S)  # lines and blocks that a person quotes
+_ASIDE = re.compile(  # what a person quotes: fenced or indented code, lines, and a mail from its header to the last paragraph
+    r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$|^(?: {4}|\t)(?![ \t]*[-*+•\d])[^\n]*$|```.*?(?:```|\Z)"
+    r"|^(?:From|Von|De|Da|Van|Od): [^\n]*\n(?:[\w-]+: ?[^\n]*\n)+.*?(?=\n\s*\n[^\n]*\Z|\Z)",
+    re.M | re.S,
+)
 # The blocks as they are read again: by the built-in model, which knows only what its prompt shows.
 MEMORY_BLOCK = re.compile(r'(?:\A|\n\n)<memory now="([\d-]{10})[^"\n]*">\n(.*?)</memory>(?:\n\n|\Z)', re.S)
 CHAT_BLOCK = re.compile(r'^<chat updated_at="([\d-]+)"[^\n]*>\n(.*?)\n</chat>', re.M | re.S)
@@ -172,8 +176,8 @@ def without_blocks(text: str) -> str:
 
 
 def own_words(text: str) -> str:
-    """Return a person's text without the lines and blocks that they quote."""
-    return _QUOTING.sub("", without_blocks(text)).strip()
+    """Return a person's text without the lines and blocks that they quote, code, and mails."""
+    return _ASIDE.sub("", without_blocks(text)).strip()
 
 
 def block(tag: str, lines: Iterable[str]) -> str:

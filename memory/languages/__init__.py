@@ -128,7 +128,9 @@ MONTHS: dict[str, int] = table(lambda language: language.months if language.spac
 """Numbers of months by their names, in languages with spaces between words."""
 # No sentence ends after "4." in "4. Juli", or after "Dr.".
 SENTENCE_END = re.compile(
-    rf"(?<=[.!?])(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?:(?<!\d\.)|(?!\s+(?:{'|'.join(MONTHS)})\b))\s+|(?<=[。！？\n])",
+    r"""(?:(?<=[.!?…])|(?<=[.!?…]["'”’)*_]))(?<!\b[DMS][rst]\.)(?<!\bMrs\.)(?<!\bProf\.)(?<!\bvs\.)(?<!\b[ap]\.m\.)"""
+    r"(?<!\b(?:der|die|das|den|dem) \d\.)(?<!\b[ai]m \d\.)(?<!\b[ai]m \d\d\.)"
+    rf"(?:(?<!\d\.)|(?!\s+(?:{'|'.join(MONTHS)})\b))\s+|(?<=[。！？；\n])",
     re.I,
 )
 

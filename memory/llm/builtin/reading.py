@@ -15,10 +15,10 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from memory.languages import MONTHS, split_question
+from memory.languages import SENTENCE_END, split_question
 from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, terms
 from memory.llm.builtin.prompt import PromptLine
-from memory.quoting import comparable, plain_apostrophes
+from memory.quoting import comparable, own_words, plain_apostrophes
 from models.facts import Relation
 
 READ_CHARS_MAX, SENTENCE_CHARS_MAX, VALUE_WORDS_MAX = 20_000, 400, 14
@@ -82,18 +82,6 @@ _VERBATIM = ("k", "limit", "han", "name", "place")
 _READING, _CUTS, _MUST, _NEVER = map(patterns, ("reading", "cuts", "must", "never"))
 _FIGURES = (kind.pattern for name, kind in patterns("kinds").items() if name != "name")
 _MUST["figure"] = re.compile(f"^(?:{'|'.join(_FIGURES)})$", re.I)  # a whole value of its kind
-# Fenced or indented code, quoted lines, and a mail from its header to the last paragraph.
-_ASIDE = re.compile(
-    r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$|^(?: {4}|\t)(?![ \t]*[-*+•\d])[^\n]*$"
-    r"|^(?:From|Von|De|Da|Van|Od): [^\n]*\n(?:[\w-]+: ?[^\n]*\n)+.*?(?=\n\s*\n[^\n]*\Z|\Z)",
-    re.M | re.S,
-)
-_SENTENCE = re.compile(
-    r"(?:[^.!?…。！？；\n]|\.(?=[\w,])|(?<=\b[ap]\.m)\.|(?<=\b(?:Mr|Ms|Dr|St|vs))\.|(?<=\bMrs)\.|(?<=\bProf)\."
-    r"|(?<=\b(?:der|die|das|den|dem) \d)\.|(?<=\b[ai]m \d)\.|(?<=\b[ai]m \d\d)\."
-    rf"|(?<=\d)\.(?=\s+(?i:{'|'.join(MONTHS)})\b))+"
-    r"(?:[.!?…。！？；]+[\"'”’」』)*_]*(?=\s|$|(?<=[。！？；]))|(?=\n)|$|[.!?…]+)"
-)
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+", re.M)
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _ITEM = re.compile(r"(?:,\s*(?:and\s+)?|\s+and\s+)(?:to\s+)?")
@@ -103,8 +91,8 @@ _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 def sentences(content: str) -> list[str]:
     """Return the writer's own sentences: no code, no quoted lines, no quotations, no text to work on."""
     own, is_quoting = list[str](), False
-    for match in _SENTENCE.finditer(_BULLET.sub("", _ASIDE.sub("\n", content[:READ_CHARS_MAX]))):
-        sentence = match.group().strip()[:SENTENCE_CHARS_MAX]
+    for part in SENTENCE_END.split(_BULLET.sub("", own_words(content[:READ_CHARS_MAX]))):
+        sentence = part.strip()[:SENTENCE_CHARS_MAX]
         if _READING["task"].match(sentence):
             break
         if sentence and not is_quoting and not _UNSEEN.search(sentence):
