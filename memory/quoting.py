@@ -73,7 +73,8 @@ _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all 
     r"[\t\n !-%'-;=?-Z\\^-~\xa0-\xac\xae-\u034e\u0370-\u058f"
     r"\u2010-\u2027\u3000-\u3163\u3165-\ud7ff\uff01\uff08-\uff1b\uff1f]*"
 )
-_ASIDE = re.compile(  # what a person quotes: fenced or indented code, lines, and a mail from its header to the last paragraph
+# What a person quotes: fenced or indented code, lines, and a mail from its header to the last paragraph.
+_ASIDE = re.compile(
     r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$|^(?: {4}|\t)(?![ \t]*[-*+•\d])[^\n]*$|```.*?(?:```|\Z)"
     r"|^(?:From|Von|De|Da|Van|Od): [^\n]*\n(?:[\w-]+: ?[^\n]*\n)+.*?(?=\n\s*\n[^\n]*\Z|\Z)",
     re.M | re.S,

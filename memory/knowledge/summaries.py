@@ -1,12 +1,12 @@
 """Read, edit and ask for the structured summaries of sessions; every version of one is kept."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, func, insert, select
+from sqlalchemy import ColumnElement, bindparam, insert, select
 
 from memory import tokens
 from memory.access.owners import get_session
@@ -204,12 +204,10 @@ def summarised_without(
     The newest version without them is used again, and the title, if it came from what goes, is taken anew. The caller
     asks for the job that continues the summary.
     """
-    branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
-    begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
-    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)).all()
-    gone: dict[int | None, SummaryRow] = {}
-    for message in messages:
-        gone |= _repeating(versions, message, begins)
+    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id)).all()
+    gone = {
+        version.version: version for version in versions if any(_may_repeat(version, message) for message in messages)
+    }
     with title_taken_anew(tx, row):
         yield gone.values()
         for version in gone.values():
@@ -222,26 +220,10 @@ def summarised_without(
     row.summary_through = skip_unread(tx, row, row.summary_through)
 
 
-def _repeating(
-    versions: Sequence[SummaryRow], message: MessageRow, begins: Mapping[int, int]
-) -> dict[int | None, SummaryRow]:
-    """Return the summary versions that may repeat the message, by number. begins: where each branch begins."""
-    tainted: dict[int | None, SummaryRow] = {}
-    previous: int | None = None
-    for version in versions:
-        # A branch's versions also cover messages before the place where the branch was cut off.
-        is_older = not message.branch or version.branch < message.branch
-        is_beneath = version.branch and is_older and message.position < begins.get(version.branch, 0)
-        may_have_read = message.refused is None or version.created_at < message.refused.at
-        is_on_path = version.branch == message.branch or is_beneath
-        covers = may_have_read and version.through >= message.position and is_on_path
-        # A person's summary stays on the current branch when the messages that it covered are replaced.
-        first_edit = previous is None and version.author == "person" and message.branch
-        parent = version.restores if version.author in ("rollback", "replacement", "erasure") else previous
-        if covers or first_edit or parent in tainted:
-            tainted[version.version] = version
-        previous = version.version
-    return tainted
+def _may_repeat(version: SummaryRow, message: MessageRow) -> bool:
+    """Return whether a version may repeat a message: it covers its place, on whatever branch, or is younger."""
+    may_have_read = message.refused is None or version.created_at < message.refused.at
+    return may_have_read and (version.through >= message.position or version.created_at >= message.created_at)
 
 
 def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
