@@ -104,7 +104,7 @@ def rollback(engine: Engine, caller: Caller, name: str, version: int) -> Instruc
     """Store an earlier version as the newest. Raises NotFound."""
     with engine.database.write() as tx:
         owner, item = _own(engine, tx, caller, name)
-        old = item_rows.get_version(tx, item, version)
+        old = item_rows.get_version(tx, item, version).value
         return _write(engine, tx, owner, Put(NAMESPACE, name, old), "rollback")
 
 

@@ -119,7 +119,6 @@ def replace_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) -
     fact_id: int = tx.execute(_INSERT, old).scalar_one()
     tx.execute(before.where(_F.id != fact_id).values(superseded_by=fact_id))
     change_fact(tx, row.id, now, source_message_id=None, **columns)
-    overview.move_fact(tx, row.owner_id, row.id, fact_id, now)
 
 
 def waits(since: datetime, replaces: Iterable[int] = ()) -> dict[str, Any]:
@@ -285,7 +284,7 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
     for fact in replaced:
         _forget_words(tx, fact)
     tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
-    overview.forget_facts(tx, deleted.values(), now)
+    overview.forget_facts(tx, deleted.values(), replaced, now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
     why = {fact: "superseded" if fact.superseded_by or fact in newest else action for fact in deleted.values()}
     announced = [fact for fact in why if not fact.waiting and fact not in replaced]  # no event named the others

@@ -12,7 +12,7 @@ Invariants [test_overview, test_erasing]:
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
@@ -134,8 +134,12 @@ def rollback(engine: Engine, caller: Caller, version: int) -> OverviewState:
     """Make an earlier version the newest again, without sentences whose facts are valid no longer. Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        old = Overview.of(item_rows.get_version(tx, _item(engine, tx, owner.id), version))
-        valid = set(tx.scalars(select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None))))
+        stored = item_rows.get_version(tx, _item(engine, tx, owner.id), version)
+        old, then = (
+            Overview.of(stored.value),
+            FactRow.valid_from <= stored.created_at,
+        )  # new words are valid since later
+        valid = set(tx.scalars(select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None), then)))
         sentences = tuple(sentence for sentence in old.sentences if valid.issuperset(sentence.facts))
         _write(engine, tx, owner, replace(old, sentences=sentences), "rollback")
         return _state(engine, tx, owner)
@@ -339,16 +343,18 @@ class OverviewBlock:
 # -- sentences whose source is gone; in the caller's transaction
 
 
-def forget_facts(tx: Transaction, facts: Iterable[FactRow], now: datetime) -> None:
+def forget_facts(tx: Transaction, facts: Collection[FactRow], replaced: Collection[FactRow], now: datetime) -> None:
     """Remove from every version the sentences that rest on erased facts, or say what these say.
 
+    replaced: those of the facts that have the former words of another one, on which sentences of these words rest.
     A summary may say a fact in other words, so half of its words are enough in a sentence that rests on one.
     """
     by_owner: dict[int, list[FactRow]] = defaultdict(list)
     for fact in facts:
         by_owner[fact.owner_id].append(fact)
     for owner_id, erased in by_owner.items():
-        ids, texts = {fact.id for fact in erased}, [fact.text for fact in erased if stems(fact.text)]
+        ids = {fact.id for fact in erased} | {fact.superseded_by or 0 for fact in erased if fact in replaced}
+        texts = [fact.text for fact in erased if stems(fact.text)]
         item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
         if item is not None:
             item_rows.drop_versions(tx, owner_id, item, partial(_without, partial(_rests_on_erased, ids, texts)), now)
@@ -370,19 +376,6 @@ def outdate(tx: Transaction, owner_id: int, now: datetime, *, fact_id: int = 0, 
     is_gone = partial(_rests_on, {fact_id}, {session_id})
     if item is not None and (rest := _without(is_gone, item.value)) != item.value:
         item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, rest), now, author="correction")
-
-
-def move_fact(tx: Transaction, owner_id: int, fact_id: int, to_fact_id: int, now: datetime) -> None:
-    """Let the sentences of earlier versions that rest on a fact rest on another one, which has its words of then."""
-
-    def here(sentence: Sentence) -> Sentence:
-        return replace(sentence, facts=tuple(to_fact_id if fact == fact_id else fact for fact in sentence.facts))
-
-    item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
-    if item is None:
-        return
-    for version in item_rows.list_versions(tx, item.id):
-        item_rows.change_version(tx, item.id, replace(version, value=Overview.of(version.value).changed(here).value))
 
 
 def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Sentence) -> bool:

@@ -146,7 +146,7 @@ def rollback(engine: Engine, caller: Caller, version: int) -> ItemVersion:
     """Make an earlier version the newest again.  Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
-        old = Profile.of(item_rows.get_version(tx, _item(engine, tx, owner), version))
+        old = Profile.of(item_rows.get_version(tx, _item(engine, tx, owner), version).value)
         return _write(engine, tx, owner, old, "rollback")
 
 

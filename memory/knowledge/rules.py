@@ -121,7 +121,7 @@ def rollback(engine: Engine, caller: Caller, version: int) -> RulesVersion:
         owner = find_or_make_owner(tx, caller, engine.now())
         if (item := _item(engine, tx, caller)) is None:
             raise not_found()
-        old = item_rows.get_version(tx, item, version)
+        old = item_rows.get_version(tx, item, version).value
         item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, old), engine.now(), author="rollback")
     return get(engine, caller)
 

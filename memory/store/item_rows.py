@@ -226,10 +226,11 @@ def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[
     return by_item
 
 
-def get_version(tx: Transaction, item: Item | None, version: int) -> Any:
-    """Return the value that the item had in a version. Raises NotFound."""
-    named = select(_V.value).where(_V.item_id == (item.id if item is not None else None), _V.version == version)
-    return get_row(tx, named, NotFound("version_not_found", f"There is no version {version}.", param="version"))[0]
+def get_version(tx: Transaction, item: Item | None, version: int) -> ItemVersion:
+    """Return a version of an item. Raises NotFound."""
+    named = _VERSIONS.where(_V.item_id == (item.id if item is not None else None), _V.version == version)
+    missing = NotFound("version_not_found", f"There is no version {version}.", param="version")
+    return ItemVersion(*get_row(tx, named, missing))
 
 
 def drop_versions(
@@ -251,12 +252,6 @@ def drop_versions(
         value = kept[0].value if rest is None else rest
         write(tx, owner_id, Put(item.namespace, item.key, value), now, author="erasure")
     return Counter(item_versions=len(gone))
-
-
-def change_version(tx: Transaction, item_id: int, version: ItemVersion) -> None:
-    """Change the value of an earlier version in place, where its references moved."""
-    changed = update(ItemVersionRow).where(_V.item_id == item_id, _V.version == version.version)
-    tx.execute(changed.values(value=version.value))
 
 
 def messages_of(tx: Transaction, item: Item) -> Sequence[int]:
