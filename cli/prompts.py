@@ -49,7 +49,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     try:
         data = json.loads(conversation.read_text(encoding="utf-8"))
         messages = read_messages(data)
-    except ValueError as error:
+    except (ValueError, LookupError, TypeError) as error:
         raise click.ClickException(f"{conversation} is no conversation, whose form `--help` shows: {error}") from error
     facts = tuple(data.get("stated_facts") or extract_facts(messages))
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
@@ -68,25 +68,12 @@ def table(results: Sequence[Mapping[str, object]]) -> str:
 
 
 def read_messages(data: Any) -> list[Message]:
-    """Return the messages of `{"messages": [...]}`.  Raises ValueError that says what is wrong."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
-        raise ValueError('A conversation is a JSON object with a list of "messages".')
+    """Return the messages of `{"messages": [...]}`. Raises ValueError, LookupError, TypeError for another form."""
     messages: list[Message] = []
     for position, item in enumerate(data["messages"], start=1):
-        if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
-            raise ValueError(f'Message {position} has no "content".')
-        created_at = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
-        created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
-        message = Message(
-            id=position,
-            session_id="",
-            position=position,
-            role=item.get("role", "user"),
-            content=item["content"],
-            created_at=created_at,
-            tokens=tokens.estimate_message(item["content"]),
-            name=item.get("name"),
-        )
+        at, content = datetime.fromisoformat(item.get("created_at") or datetime.now(UTC).isoformat()), item["content"]
+        size, at = tokens.estimate_message(content), at if at.tzinfo else at.replace(tzinfo=UTC)
+        message = Message(position, "", position, item.get("role", "user"), content, at, size, item.get("name"))
         messages.append(message)
     return messages
 

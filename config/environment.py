@@ -14,20 +14,17 @@ KEY_FILES = {name: f"{name}_FILE" for name in _KEYS}
 """The keys that a file may hold, each with the variable that names it."""
 PROSE = "SYSTEM_PROMPT"  # whose text may look like settings
 KEY_FILE_BYTES_MAX = 10_000  # of a file with a key; a longer one is another file
-_PASSWORD = re.compile(r"//[^/\s@]*@")
 
 
 class SettingsError(ValueError):
     """Setting that cannot be used; the message names the variable and says what it takes."""
 
 
-def read(
-    environ: Mapping[str, str] | None, dotenv: Path | None, variables: Collection[str], secrets: Collection[str]
-) -> dict[str, str]:
+def read(environ: Mapping[str, str] | None, dotenv: Path | None, variables: Collection[str]) -> dict[str, str]:
     """Return the variables that are set, and not empty. The environment is stronger than the file `dotenv`.
 
     A file with a key is named by its variable, or has the key's name in the folder of `dotenv`.
-    secrets: variables that no error shows. Raises SettingsError.
+    Raises SettingsError.
     """
     values = read_all(environ, dotenv)
     for name, variable in KEY_FILES.items():
@@ -38,8 +35,10 @@ def read(
         elif dotenv is not None and (path := dotenv.parent / name).is_file():
             values[name] = _key_in(path, name)
     chosen = {name: values[name] for name in variables if name in values}
+    another = re.compile(rf"\s(?:export\s+)?(?:{'|'.join(variables)})=")
     for name in chosen.keys() - {PROSE}:
-        _require_one_setting(name, chosen[name], variables, secrets)
+        if another.search(chosen[name]):
+            raise SettingsError(f"{name} cannot be used: several settings stand in one line. Give each its own line.")
     return chosen
 
 
@@ -87,20 +86,3 @@ def _key_in(path: Path, variable: str) -> str:
             "or remove it."
         )
     return text
-
-
-def _require_one_setting(name: str, value: str, variables: Collection[str], secrets: Collection[str]) -> None:
-    """Raise SettingsError for several settings in one line, which a `.env` file takes for one value."""
-    others = "|".join(map(re.escape, sorted(variables)))
-    lines = re.split(rf"\s+(?:export\s+)?(?=(?:{others})=)", f"{name}={value}")
-    if len(lines) > 1:
-        shown = "\n".join(_shown(line, secrets) for line in lines)
-        raise SettingsError(
-            f"{name} cannot be used: several settings stand in one line. Write each in a line of its own:\n{shown}"
-        )
-
-
-def _shown(line: str, secrets: Collection[str]) -> str:
-    """Return a line of a `.env` file without a key or a password."""
-    name, _, value = line.partition("=")
-    return f"{name}=..." if name in secrets else f"{name}={_PASSWORD.sub('//...@', value)}"

@@ -31,13 +31,6 @@ from config.parsers import ApiKey, When, when
 
 T = TypeVar("T")
 
-REMOVED = {
-    "JOB_ATTEMPTS": "memory.jobs.ATTEMPTS",
-    "FACT_HALF_LIFE_DAYS": "memory.knowledge.fact_ranking.HALF_LIFE_DAYS",
-    "PROFILE_TOKENS": "memory.knowledge.profile.PROFILE_TOKENS",
-}
-"""Former settings, each with the constant that took its place."""
-
 SIMILAR_CHARS_MIN = 8
 """Shorter names, as PORTS, are taken for other programs' own."""
 
@@ -371,10 +364,8 @@ class Settings(BaseModel):
 
         An empty variable counts as not set. Raises SettingsError for a value that cannot be used.
         """
-        names = cls.variables()
-        secrets = [name for name, setting in names.items() if not cls.model_fields[setting].repr]
         try:
-            settings = cls.model_validate(environment.read(environ, dotenv, names, secrets))
+            settings = cls.model_validate(environment.read(environ, dotenv, cls.variables()))
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             raise SettingsError(" ".join(map(_sentence, problems))) from None
@@ -386,15 +377,13 @@ class Settings(BaseModel):
 
     @classmethod
     def unread(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> list[str]:
-        """Return a sentence for each former setting that is still set, and for each name that is nearly a setting's."""
+        """Return a sentence for each name that is set and nearly a setting's."""
         names, sentences = [*cls.variables(), *environment.KEY_FILES.values()], []
         for name in environment.read_all(environ, dotenv).keys() - set(names):
             near = get_close_matches(name.upper(), names, 1, 0.85) if len(name) >= SIMILAR_CHARS_MIN else []
             if name.removeprefix("RECAP_") in names:
                 near = [name.removeprefix("RECAP_")]
-            if name in REMOVED:
-                sentences.append(f"{name} is no setting any more: its value is the constant {REMOVED[name]}.")
-            elif near:
+            if near:
                 sentences.append(f"{name} is no setting, and was not read: is it {near[0]}?")
         return sorted(sentences)
 

@@ -61,7 +61,7 @@ class Sections:
         return cls(**{section.name: _value(section.kind, data[section.name]) for section in present})
 
     def map_texts(self, change: Callable[[str], str]) -> Self:
-        """Return the summary with each text changed, and without items that are empty then."""
+        """Return the summary with each text changed, and without items that are empty or repeated then."""
         changed: dict[str, Any] = {}
         for name, _, _, kind in SECTIONS:
             value = getattr(self, name)
@@ -71,7 +71,7 @@ class Sections:
                 options = (Excluded(change(item.option), change(item.reason)) for item in value)
                 changed[name] = tuple(item for item in options if item.option)
             else:
-                changed[name] = tuple(filter(None, map(change, value)))
+                changed[name] = tuple(dict.fromkeys(filter(None, map(change, value))))
         return type(self)(**changed)
 
     def lines(self, first: Collection[str] = ()) -> list[str]:

@@ -1,6 +1,5 @@
 """Settings: each from its variable, checked, with a sentence that names the variable when it can't be used."""
 
-import importlib
 import re
 from datetime import timedelta
 from ipaddress import ip_network
@@ -12,7 +11,6 @@ import pytest
 
 from config import ApiKey, FactWeights, FallbackModel, Settings, SettingsError
 from config.parsers import When, when
-from config.settings import REMOVED
 from memory.jobs import PAUSE
 from models import OwnerRow
 
@@ -248,19 +246,18 @@ def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_conte
 
 
 @pytest.mark.parametrize(
-    ("line", "lines"),
+    "line",
     [
-        ("OPENAI_API_KEY=sk-secret-1 OPENAI_MODEL=gpt-4o", ["OPENAI_API_KEY=...", "OPENAI_MODEL=gpt-4o"]),
-        ("export OPENAI_MODEL=x  export EMBEDDING_API_KEY=sk-secret-2", ["OPENAI_MODEL=x", "EMBEDDING_API_KEY=..."]),
-        ("HOST=::1 DATABASE_URL=postgresql://ada:sk-secret-3@db/x", ["HOST=::1", "DATABASE_URL=postgresql://...@db/x"]),
+        "OPENAI_API_KEY=sk-secret-1 OPENAI_MODEL=gpt-4o",
+        "export OPENAI_MODEL=x  export EMBEDDING_API_KEY=sk-secret-2",
+        "HOST=::1 DATABASE_URL=postgresql://ada:sk-secret-3@db/x",
     ],
 )
-def test_several_settings_in_one_line_are_shown_line_by_line(line, lines, tmp_path):
+def test_several_settings_in_one_line_are_refused(line, tmp_path):
     file = tmp_path / ".env"
     file.write_text(f"{line}\n")
-    with pytest.raises(SettingsError) as caught:
+    with pytest.raises(SettingsError, match="several settings stand in one line") as caught:
         from_env(file)
-    assert str(caught.value).splitlines()[1:] == lines
     assert "sk-secret" not in str(caught.value)
     file.write_text("\n".join(["SYSTEM_PROMPT=Say PORT=80 when asked.", "OPENAI_MODEL=a=b PATH=/x"]))
     assert from_env(file).system_prompt == "Say PORT=80 when asked."
@@ -307,16 +304,6 @@ def test_a_name_that_is_nearly_a_settings_is_said(tmp_path):
         "RECAP_PORT is no setting, and was not read: is it PORT?",
         "openai_api_key is no setting, and was not read: is it OPENAI_API_KEY?",
     ]
-
-
-def test_a_former_setting_is_named_with_the_constant_that_took_its_place(tmp_path):
-    (tmp_path / ".env").write_text("JOB_ATTEMPTS=3\nPORT=8001\n")
-    assert Settings.unread({"PROFILE_TOKENS": ""}, tmp_path / ".env") == [
-        "JOB_ATTEMPTS is no setting any more: its value is the constant memory.jobs.ATTEMPTS."
-    ]
-    for constant in REMOVED.values():
-        module, _, name = constant.rpartition(".")
-        assert hasattr(importlib.import_module(module), name), constant
 
 
 # -- when long-term memory is written: the grammar of its settings, and the jobs that follow from it

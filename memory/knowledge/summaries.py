@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ from models import IS_NEWEST_SUMMARY, FactRow, JobRow, MessageRow, SessionRow, S
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
-from models.sections import SECTIONS, Sections
+from models.sections import Sections
 
 
 @dataclass(frozen=True)
@@ -232,16 +232,7 @@ def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
     Other texts are for the mini model to write anew: a sentence may rightly speak of how things were before.
     """
     words = {old: one_line_item(new) for fact, new in instead.items() for old in words_of(fact)}
-    changed: dict[str, Any] = {}
-    for section in SECTIONS:
-        value = getattr(sections, section.name)
-        if section.kind == "items":
-            changed[section.name] = tuple(
-                dict.fromkeys(filter(None, (words.get(strip_framing(item), item) for item in value)))
-            )
-        elif section.kind == "line":
-            changed[section.name] = words.get(strip_framing(value), value)
-    return replace(sections, **changed)
+    return sections.map_texts(lambda text: words.get(strip_framing(text), text))
 
 
 def rewrite_newest(
@@ -260,39 +251,14 @@ def rewrite_newest(
 
 
 def undo_correction(engine: Engine, tx: Transaction, new: FactRow, old: FactRow) -> None:
-    """Take a correction out of its session's newest summary, also where a model put it in other words.
+    """Have the newest summary of a correction's session say the old fact, also where a model put it in other words."""
+    words = set(stems(new.text)).difference(stems(old.text))
 
-    What the version before the correction said of the old fact stands there again.
-    """
-    if new.session_id is None:
-        return
-    row = tx.get_one(SessionRow, new.session_id)
-    newest = find_version(tx, row, row.summary_version)
-    earlier = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
-    before = tx.scalar(
-        earlier.where(SummaryRow.created_at < new.created_at).order_by(SummaryRow.version.desc()).limit(1)
-    )
-    if newest is None or before is None:
-        return
-    were, are = Sections.from_dict(before.sections), Sections.from_dict(newest.sections)
-    words, old_words, changed = set(stems(new.text)), set(stems(old.text)), dict[str, Any]()
-    new_words = words - old_words
-    if not (words and old_words):
-        return
-    for section in SECTIONS:
-        was, shown = getattr(were, section.name), getattr(are, section.name)
-        if section.kind == "line" and was and new_words and new_words <= set(stems(shown)) - set(stems(was)):
-            changed[section.name] = was
-        elif section.kind == "items":
-            left = [item for item in shown if item in was or not words.issubset(stems(item))]
-            for place, item in enumerate(was):
-                if item not in left and old_words.issubset(stems(item)):
-                    left.insert(place, item)
-            changed[section.name] = tuple(left)
-    undone = replace(are, **changed)
-    if undone != are:
-        add_version(engine, tx, row, undone, row.summary_through, "erasure")
-        use_newest_summary(tx, row, engine.settings)
+    def undone(text: str) -> str:
+        return one_line_item(old.text) if words and words.issubset(stems(text)) else text
+
+    of_session = SessionRow.id == new.session_id
+    rewrite_newest(engine, tx, of_session, lambda sections: sections.map_texts(undone), "erasure")
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
