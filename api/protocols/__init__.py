@@ -2,7 +2,6 @@
 
 client_requests                   how a request of another protocol becomes a turn
 openai, anthropic                 OpenAI's Chat Completions, with models and embeddings; Anthropic's Messages
-responses, stored_responses       OpenAI's Responses
-conversations, response_items     OpenAI's Conversations; items of both as messages
+responses, conversations          OpenAI's Responses, and its Conversations, with items that are messages
 mcp, mcp_server, mcp_tools        the Model Context Protocol, which is imported with the first message
 """

@@ -1,36 +1,197 @@
-"""OpenAI's Conversations: a conversation is a session, and its items are the session's messages."""
+"""OpenAI's Conversations, which are sessions; their items, as messages of a chat completion, and as stored.
 
+The id of an item of a stored message names that message and its session.  A message with calls of functions has
+several items: its words, if there are any, then each call.
+"""
+
+import json
+import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from flask import Response, jsonify
-from marshmallow import EXCLUDE
+from marshmallow import EXCLUDE, ValidationError, post_load
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.identity import client_caller
 from api.protocols import client_requests as chat
-from api.protocols.openai import OpenRequest
-from api.protocols.response_items import (
-    CONVERSATION,
-    ConversationItem,
-    ConversationItems,
-    ConversationObject,
-    NewItems,
-    item_list,
-    items_of,
-)
+from api.protocols.client_requests import Object
+from api.protocols.openai import MESSAGES_MAX, OpenRequest
 from memory.erasing.erasing import erase_session
 from memory.erasing.message import erase_message
 from memory.errors import NotFound
 from memory.paging import encode_cursor
 from memory.sessions.sessions import SessionInfo
 from memory.transcripts.matching import new_drafts
+from memory.transcripts.transcript import INSTRUCTING, answered, calls_of
 from models.keys import CHAT
-from models.messages import ListedMessage
+from models.messages import ListedMessage, Message
 from schemas import fields
+from schemas.messages import APPENDED_MESSAGES_MAX
 from schemas.shapes import Input, Open
+
+_ROLES = ("user", "assistant", *INSTRUCTING)
+_WORDS = ("text", "input_text", "output_text")
+REASONING = "rs_"  # begins the id of what the model thought, which nobody keeps
+CONVERSATION = "conv_"  # begins the id of a session that was made as a conversation
+_OF_CONVERSATION = re.compile(rf"msg_[0-9]+_({CONVERSATION}[0-9a-f]{{32}})")  # the id of a message in one
+
+
+def messages_of(items: Any, field: str = "input") -> list[dict[str, Any]]:
+    """Return items, or an input of one text, as messages. Raises ValidationError.
+
+    Calls of functions belong to the assistant's message that they follow. field: the name of the request's field.
+    """
+    if isinstance(items, str):
+        return [{"role": "user", "content": items}]
+    if not isinstance(items, list) or len(items) > MESSAGES_MAX:
+        raise ValidationError(f"Must be a string, or a list of at most {MESSAGES_MAX:,} items.", field)
+    messages: list[dict[str, Any]] = []
+    for number, item in enumerate(items):
+        place = f"{field}.{number}"
+        if isinstance(item, Mapping) and "type" not in item:
+            item = {**item, "type": "message"}
+        kind = chat.type_of(item, place)
+        if kind == "message":
+            messages.append(_message(item, place))
+        elif kind in ("function_call", "custom_tool_call"):
+            if not messages or messages[-1]["role"] != "assistant":
+                messages.append({"role": "assistant", "content": None})
+            id, name = (chat.string(item, field_name, place) for field_name in ("call_id", "name"))
+            call = chat.called(id, name, _arguments(item, place))
+            messages[-1].setdefault("tool_calls", []).append(call)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            output = _words(item.get("output"), f"{place}.output")
+            messages.append({"role": "tool", "tool_call_id": chat.string(item, "call_id", place), "content": output})
+        else:
+            _pass_over(item, kind, place)
+    return messages
+
+
+def _pass_over(item: Object, kind: str, place: str) -> None:
+    is_reasoning = kind == "reasoning" or str(item.get("id")).startswith(REASONING)
+    if kind == "item_reference" and not is_reasoning:
+        raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
+    if not is_reasoning:
+        chat.leave_out(place, kind)
+
+
+def _arguments(call: Object, place: str) -> str:
+    if call["type"] == "custom_tool_call":
+        return json.dumps({"input": chat.string(call, "input", place)}, ensure_ascii=False)
+    return chat.string(call, "arguments", place)
+
+
+def _message(item: Object, place: str) -> dict[str, Any]:
+    role, content, place = item.get("role"), item.get("content"), f"{place}.content"
+    if role not in _ROLES:
+        raise ValidationError(f"Must be one of {', '.join(_ROLES)}.", place.replace("content", "role"))
+    if isinstance(content, str):
+        return {"role": role, "content": content}
+    if role == "assistant":
+        return {"role": role, "content": _words(content, place)}
+    known = [_part(*part) for part in chat.parts(content, place, (*_WORDS, "input_image", "input_file"))]
+    return {"role": role, "content": known or "[left out]"}
+
+
+def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
+    if kind in _WORDS:
+        return {"type": "text", "text": chat.string(part, "text", place)}
+    if kind == "input_file" and part.get("file_url"):  # a chat completion takes no address
+        chat.leave_out(f"{place}.file_url")
+        return {"type": "text", "text": f"{part.get('filename') or 'document'}: {chat.string(part, 'file_url', place)}"}
+    if kind == "input_file":
+        return {
+            "type": "file",
+            "file": chat.given({name: part.get(name) for name in ("filename", "file_data", "file_id")}),
+        }
+    return chat.image(chat.string(part, "image_url", place), **chat.given({"detail": part.get("detail")}))
+
+
+def _words(content: Any, place: str) -> str:
+    texts = chat.parts(content, place, (*_WORDS, "refusal"))
+    return "\n".join(chat.string(part, "refusal" if kind == "refusal" else "text", here) for here, kind, part in texts)
+
+
+def conversation_in(items: Any) -> str | None:
+    """Return the conversation that the first of these items was read from, if its id says so.
+
+    The sessions of the Agents SDK read their conversation, and send it with each request.
+    """
+    for item in items if isinstance(items, list) else ():
+        found = _OF_CONVERSATION.fullmatch(str(item.get("id"))) if isinstance(item, Mapping) else None
+        if found:
+            return found[1]
+    return None
+
+
+class NewItems(OpenRequest):
+    """Items to append: messages, calls of functions and their outputs."""
+
+    items = fields.Items(fields.Dict(), APPENDED_MESSAGES_MAX, load_default=(), allow_none=True)
+
+    @post_load
+    def _read_items(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {**data, "items": messages_of(list(data["items"] or ()), "items")}
+
+
+class ConversationObject(Open):
+    """Conversation: a session with the same id."""
+
+    id = fields.String()
+    object = fields.Constant("conversation")
+    created_at = fields.Function(lambda session: int(session.created_at.timestamp()), metadata={"type": "integer"})
+    metadata = fields.Function(
+        lambda session: session.client_metadata or {}, metadata={"type": "object", "additionalProperties": {}}
+    )
+
+
+class ConversationItem(Open):
+    """Message, call of a function, or its output."""
+
+    id = fields.String()
+    type = fields.String()
+
+
+class ConversationItems(Open):
+    """Items, and whether there are more after the last."""
+
+    object = fields.Constant("list")
+    data = fields.List(fields.Nested(ConversationItem))
+    first_id = fields.String(allow_none=True)
+    last_id = fields.String(allow_none=True)
+    has_more = fields.Boolean()
+
+
+def items_of(messages: Iterable[Message | ListedMessage]) -> Iterator[dict[str, Any]]:
+    """Yield stored messages as items."""
+    for message in messages:
+        place = f"{message.id}_{message.session_id}"
+        if message.role == "tool":
+            result = {"call_id": answered(message.extra) or "", "output": message.content, "status": "completed"}
+            yield {"type": "function_call_output", "id": f"fco_{place}", **result}
+        elif message.content:
+            yield message_item(message.role, message.content, f"msg_{place}")
+        for number, call in enumerate(calls_of(message.extra)):
+            named = {"call_id": call.id, "name": call.name, "arguments": call.arguments, "status": "completed"}
+            yield {"type": "function_call", "id": f"fc{number}_{place}", **named}
+
+
+def message_item(role: str, text: str, id: str) -> dict[str, Any]:
+    content = output_text(text) if role == "assistant" else {"type": "input_text", "text": text}
+    return {"type": "message", "id": id, "status": "completed", "role": role, "content": [content]}
+
+
+def output_text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def item_list(items: Sequence[Mapping[str, Any]], *, has_more: bool = False) -> Response:
+    """Answer with a list of items in OpenAI's form."""
+    first, last = (items[0]["id"], items[-1]["id"]) if items else (None, None)
+    return jsonify(object="list", data=items, first_id=first, last_id=last, has_more=has_more)
 
 
 class NewConversation(NewItems):
@@ -128,7 +289,7 @@ def list_items_of_conversation(query: dict[str, Any], conversation_id: str) -> R
     newest_first, limit, after = query["order"] == "desc", query["limit"], query["after"]
     cursor = None
     if after is not None:  # its message may have more items
-        position = _message(whom, conversation_id, after).position
+        position = _message_of_item(whom, conversation_id, after).position
         cursor = encode_cursor(position + 1 if newest_first else position - 1)
     page = sessions.messages(whom, conversation_id, cursor=cursor, limit=limit + 1, newest_first=newest_first)
     in_order = -1 if newest_first else 1
@@ -152,7 +313,7 @@ def create_items(body: dict[str, Any], conversation_id: str) -> Response:
 @item_blueprint.get("/<item_id>", returns=ConversationItem)
 def get_item_of_conversation(conversation_id: str, item_id: str) -> Response:
     """Read an item of a conversation"""
-    message = _message(client_caller({}), conversation_id, item_id)
+    message = _message_of_item(client_caller({}), conversation_id, item_id)
     return jsonify(next(item for item in items_of([message]) if item["id"] == item_id))
 
 
@@ -161,12 +322,12 @@ def delete_item_of_conversation(conversation_id: str, item_id: str) -> SessionIn
     """Erase the message of an item, for good"""
     whom = client_caller({})
     conversation = find_conversation(whom, conversation_id)
-    message = _message(whom, conversation_id, item_id)
+    message = _message_of_item(whom, conversation_id, item_id)
     erase_message(current_engine(), whom, conversation_id, message.id)
     return conversation
 
 
-def _message(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:
+def _message_of_item(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:
     """Return the message of an item. Raises NotFound."""
     session_id, message_id = chat.turn_named(item_id)
     if session_id == conversation_id:

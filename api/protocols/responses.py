@@ -5,45 +5,56 @@ Left out are reasoning items, which depend on the model, tools that run at OpenA
 meaning is refused: references to other items, `background`.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import dropwhile
 from typing import Any
 
-from flask import Response, request
-from marshmallow import ValidationError, post_load, validates_schema
+from flask import Response, jsonify, request
+from marshmallow import EXCLUDE, ValidationError, post_load, validates_schema
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
+from api.identity import client_caller
 from api.protocols import client_requests as chat
 from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
-from api.protocols.conversations import find_conversation
-from api.protocols.openai import STREAM, OpenRequest, openai_error
-from api.protocols.response_items import (
+from api.protocols.conversations import (
     CONVERSATION,
     REASONING,
+    ConversationItems,
+    DeletedObject,
     conversation_in,
+    find_conversation,
+    item_list,
+    items_of,
     message_item,
     messages_of,
-    output_text,
 )
+from api.protocols.openai import STREAM, OpenRequest, openai_error
+from api.streaming import event_stream, line_of
+from memory.erasing.message import erase_message
 from memory.errors import NotFound, RecapError
 from memory.json_values import object_in
 from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.transcript import INSTRUCTING
 from memory.turn import turns
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
+from models.keys import CHAT
 from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields
-from schemas.fields import PARTS_MAX
-from schemas.shapes import Open
+from schemas.fields import INT32_MAX, PARTS_MAX
+from schemas.shapes import Input, Open
 
 _REPLY_ID = "msg_resp_"  # begins the id of a reply, which goes on with that of its turn
-_ARGUMENTS = {  # of a call: the field that has them, and its events
-    "function_call": ("arguments", "function_call_arguments"),
-    "custom_tool_call": ("input", "custom_tool_call_input"),
+_STREAMED = {  # of an item, by its type: the field with its text, the event of a piece, and that of the part around it
+    "reasoning": ("summary", "reasoning_summary_text", "reasoning_summary_part"),
+    "message": ("content", "output_text", "content_part"),
+    "function_call": ("arguments", "function_call_arguments", None),
+    "custom_tool_call": ("input", "custom_tool_call_input", None),
 }
+_CALLS = ("function_call", "custom_tool_call")
+_LOGPROBS: dict[str, dict[str, Any]] = {"output_text": {"logprobs": []}}
 CODEX = "codex"  # it sends store=false with each request, since it keeps its conversations itself
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 UNSET: dict[str, Any] = {  # fields that a response repeats of its request, and their defaults
@@ -187,7 +198,7 @@ def _continued(body: Mapping[str, Any]) -> tuple[Any, str | None]:
     if not places:
         return items, None
     before, (reply, *after) = objects[: places[-1]], items[places[-1] :]
-    new = dropwhile(lambda item: isinstance(item, Mapping) and item.get("type") in _ARGUMENTS, after)
+    new = dropwhile(lambda item: isinstance(item, Mapping) and item.get("type") in _CALLS, after)
     return [*(item for item in before if item.get("role") in INSTRUCTING), *new], reply["id"].removeprefix("msg_")
 
 
@@ -263,14 +274,11 @@ class ResponseEncoder:
 
     def encode(self, end: TurnFinished, before: Sequence[TurnEvent] = ()) -> Mapping[str, Any]:
         thoughts = chat.thoughts_in(before) if self._shows_thoughts else ""
-        output = [self._reasoning(thoughts)] if thoughts else []
-        output += [self._message(end.reply)] if end.reply else []
-        output += map(self._call, end.calls)
         reason = _INCOMPLETE.get(end.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}
         status = "incomplete" if reason or end.finish_reason in (INTERRUPTED, CUT_OFF) else "completed"
-        usage, more = _usage(end.usage), {**details, **chat.written(end)}
-        return self._response(status, output=output, model=end.model, usage=usage, **more)
+        output, usage = self._items(thoughts, end.reply, end.calls), _usage(end.usage)
+        return self._response(status, output=output, model=end.model, usage=usage, **details, **chat.written(end))
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._event("created", response=self._response("in_progress"))
@@ -278,23 +286,23 @@ class ResponseEncoder:
         thoughts, text, first = list[Thought](), "", FirstCall()
         for part in turn:
             if isinstance(part, Thought) and self._shows_thoughts and not (part.withdraws or text or first.call):
-                yield from self._thought(part, is_first=not thoughts)
+                yield from self._piece(0, self._reasoning(""), part.text, begins=not thoughts)
                 thoughts.append(part)
             elif isinstance(part, TextDelta) and first.call is None:  # words after a call stand in the last event alone
-                yield from self._words(part, 1 if thoughts else 0, is_first=not text)
+                yield from self._piece(1 if thoughts else 0, self._message(""), part.text, begins=not text)
                 text += part.text
             elif isinstance(part, RawChunk):
-                yield from self._pieces(part, first, bool(thoughts) + bool(text))
+                for piece in first.pieces(part):
+                    assert first.call is not None
+                    index, item = bool(thoughts) + bool(text), self._call(first.call)
+                    is_json = item["type"] == "function_call"  # the text of others is known at the end
+                    yield from self._piece(index, item, piece if is_json else "", begins=not piece)
             elif isinstance(part, Waiting):
                 yield None
             elif isinstance(part, TurnFinished):
-                if thoughts:
-                    yield from self._end_thoughts(self._reasoning(chat.thoughts_in(thoughts)))
-                if text:
-                    yield from self._end_words(text, 1 if thoughts else 0)
-                rest = first.others(part.calls)
-                for index, call in enumerate(part.calls, bool(thoughts) + bool(text)):
-                    yield from self._calls(index, call, has_begun=call not in rest)
+                untold = [call.id for call in first.others(part.calls)]
+                for index, item in enumerate(self._items(chat.thoughts_in(thoughts), text, part.calls)):
+                    yield from self._end(index, item, begins=item.get("call_id") in untold)
                 response = self.encode(part, thoughts)
                 yield self._event(response["status"], response=response)
 
@@ -303,70 +311,40 @@ class ResponseEncoder:
         code = detail["code"] or detail["type"]
         return self._event("failed", response=self._response("failed", error={**detail, "code": code}))
 
-    def _words(self, part: TextDelta, index: int, *, is_first: bool) -> Iterator[Mapping[str, Any]]:
-        item = {**self._message(""), "content": [], "status": "in_progress"}
-        place = {"output_index": index, "content_index": 0, "item_id": item["id"]}
-        if is_first:
-            yield self._event("output_item.added", output_index=index, item=item)
-            yield self._event("content_part.added", **place, part=output_text(""))
-        yield self._event("output_text.delta", **place, delta=part.text, logprobs=[])
+    def _items(self, thoughts: str, text: str, calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
+        output = [self._reasoning(thoughts)] if thoughts else []
+        output += [self._message(text)] if text else []
+        return [*output, *map(self._call, calls)]
 
-    def _end_words(self, text: str, index: int) -> Iterator[Mapping[str, Any]]:
-        item = self._message(text)
-        place = {"output_index": index, "content_index": 0, "item_id": item["id"]}
-        yield self._event("output_text.done", **place, text=text, logprobs=[])
-        yield self._event("content_part.done", **place, part=output_text(text))
+    def _piece(self, index: int, item: Mapping[str, Any], piece: str, *, begins: bool) -> Iterator[Mapping[str, Any]]:
+        """Yield a piece of an item's text, after the events that begin the item if it `begins`."""
+        name, of_text, of_part = _STREAMED[item["type"]]
+        if begins:
+            begun = {**item, name: [] if of_part else ""} | ({"status": "in_progress"} if "status" in item else {})
+            yield self._event("output_item.added", output_index=index, item=begun)
+            if of_part:
+                yield self._event(f"{of_part}.added", **_place(index, item), part={**item[name][0], "text": ""})
+        if piece:
+            yield self._event(f"{of_text}.delta", **_place(index, item), delta=piece, **_LOGPROBS.get(of_text, {}))
+
+    def _end(self, index: int, item: Mapping[str, Any], *, begins: bool) -> Iterator[Mapping[str, Any]]:
+        """Yield the last events of an item; its first ones too if it `begins`."""
+        name, of_text, of_part = _STREAMED[item["type"]]
+        if begins or item["type"] == "custom_tool_call":
+            yield from self._piece(index, item, item[name], begins=begins)
+        whole = {"text": item[name][0]["text"]} if of_part else {name: item[name]}
+        whole |= {"name": item["name"]} if name == "arguments" else _LOGPROBS.get(of_text, {})
+        yield self._event(f"{of_text}.done", **_place(index, item), **whole)
+        if of_part:
+            yield self._event(f"{of_part}.done", **_place(index, item), part=item[name][0])
         yield self._event("output_item.done", output_index=index, item=item)
-
-    def _thought(self, part: Thought, *, is_first: bool) -> Iterator[Mapping[str, Any]]:
-        item = self._reasoning("")
-        place = {"output_index": 0, "item_id": item["id"], "summary_index": 0}
-        if is_first:
-            yield self._event("output_item.added", output_index=0, item={**item, "summary": []})
-            yield self._event("reasoning_summary_part.added", **place, part=item["summary"][0])
-        yield self._event("reasoning_summary_text.delta", **place, delta=part.text)
-
-    def _end_thoughts(self, item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        place = {"output_index": 0, "item_id": item["id"], "summary_index": 0}
-        (summary,) = item["summary"]
-        yield self._event("reasoning_summary_text.done", **place, text=summary["text"])
-        yield self._event("reasoning_summary_part.done", **place, part=summary)
-        yield self._event("output_item.done", output_index=0, item=item)
 
     def _reasoning(self, text: str) -> dict[str, Any]:
-        return {
-            "type": "reasoning",
-            "id": f"{REASONING}{self._id}",
-            "summary": [{"type": "summary_text", "text": text}],
-        }
+        summary = [{"type": "summary_text", "text": text}]
+        return {"type": "reasoning", "id": f"{REASONING}{self._id}", "summary": summary}
 
-    def _pieces(self, chunk: RawChunk, first: FirstCall, index: int) -> Iterator[Mapping[str, Any]]:
-        for piece in first.pieces(chunk):
-            assert first.call is not None
-            if not piece or first.call.name not in self._custom:
-                yield from self._piece(index, first.call, piece)
-
-    def _piece(self, index: int, call: ToolCall, piece: str) -> Iterator[Mapping[str, Any]]:
-        """Yield a piece of a call's arguments; an empty one begins the call."""
-        item = self._call(call)
-        name, kind = _ARGUMENTS[item["type"]]
-        if not piece:
-            empty = {**item, name: "", "status": "in_progress"}
-            yield self._event("output_item.added", output_index=index, item=empty)
-        else:
-            yield self._event(f"{kind}.delta", output_index=index, item_id=item["id"], delta=piece)
-
-    def _calls(self, index: int, call: ToolCall, *, has_begun: bool) -> Iterator[Mapping[str, Any]]:
-        """Yield the last events of a call; its first ones too, unless its pieces were sent."""
-        item = self._call(call)
-        name, kind = _ARGUMENTS[item["type"]]
-        if not has_begun:
-            yield from self._piece(index, call, "")
-        if not has_begun or item["type"] == "custom_tool_call":
-            yield from self._piece(index, call, item[name])
-        whole = {name: item[name], **({"name": call.name} if name == "arguments" else {})}
-        yield self._event(f"{kind}.done", output_index=index, item_id=item["id"], **whole)
-        yield self._event("output_item.done", output_index=index, item=item)
+    def _message(self, text: str) -> dict[str, Any]:
+        return message_item("assistant", text, f"msg_{self._id}")
 
     def _call(self, call: ToolCall) -> dict[str, Any]:
         values = {"status": "completed", "call_id": call.id, "name": call.name}
@@ -394,8 +372,11 @@ class ResponseEncoder:
             **more,
         }
 
-    def _message(self, text: str) -> dict[str, Any]:
-        return message_item("assistant", text, f"msg_{self._id}")
+
+def _place(index: int, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return where the text of an item in a stream stands."""
+    part = {"reasoning": {"summary_index": 0}, "message": {"content_index": 0}}.get(item["type"], {})
+    return {"output_index": index, "item_id": item["id"], **part}
 
 
 def _usage(usage: TurnUsage) -> dict[str, Any]:
@@ -414,10 +395,13 @@ def _usage(usage: TurnUsage) -> dict[str, Any]:
 
 def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
     """Return the turn in the session that the request names, if it names one. Raises NotFound."""
-    if body.previous is not None:
-        return _following(body.previous, turn)
     transcript = turn.transcript
     assert transcript is not None
+    if body.previous is not None:
+        advice = " Nothing was stored. Send the conversation as `input` instead."
+        answer = find_answer(turn.caller, body.previous, named="previous_response", advice=advice)
+        after = replace(transcript, previous_reply_id=answer.reply_message_id, is_complete=True)
+        return replace(turn, session_id=answer.started.session_id, transcript=after)
     if body.conversation is not None:
         session = find_conversation(turn.caller, body.conversation, param="conversation")
         only_new = replace(transcript, is_complete=False)
@@ -434,29 +418,18 @@ def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
     return turn
 
 
-def _following(previous: str, turn: TurnRequest) -> TurnRequest:
-    """Return the request, continued from a response. Raises NotFound, also for somebody else's response."""
-    try:
-        finished = find_answer(turn.caller, previous)
-    except NotFound:
-        raise NotFound(
-            "previous_response_not_found",
-            f"There is no response {previous!r} to go on from: it was never stored, or it was erased, or another one "
-            "took its place. Nothing was stored. Send the conversation as `input` instead.",
-            param="previous_response_id",
-        ) from None
-    reply_id, session_id = finished.reply_message_id, finished.started.session_id
-    transcript = turn.transcript and replace(turn.transcript, previous_reply_id=reply_id, is_complete=True)
-    return replace(turn, session_id=session_id, transcript=transcript)
+def find_answer(whom: Caller, id: str, *, named: str = "response", advice: str = "") -> TurnFinished:
+    """Return the turn of a response. Raises NotFound, also for one that has no reply yet.
 
-
-def find_answer(whom: Caller, id: str) -> TurnFinished:
-    """Return the turn of a response. Raises NotFound, also for one that has no reply yet."""
+    named: what names it in the request. advice: what to do without it.
+    """
     try:
         return turns.get_answer(current_engine(), whom, *chat.turn_named(id))
     except NotFound:
-        text = f"There is no response {id!r}: it was never stored, it was erased, or another one took its place."
-        raise NotFound("response_not_found", text, param="response_id") from None
+        text = (
+            f"There is no response {id!r}: it was never stored, it was erased, or another one took its place.{advice}"
+        )
+        raise NotFound(f"{named}_not_found", text, param=f"{named}_id") from None
 
 
 blueprint = ApiBlueprint("responses", "OpenAI's Responses, with memory.", prefix="/v1")
@@ -483,3 +456,70 @@ def create_response(body: ResponseBody) -> Response:
         turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, bypass=True))
     encoder = partial(ResponseEncoder, repeated=body.repeated, custom=body.custom, shows_thoughts=body.shows_thoughts)
     return chat.answer(turn, encoder)
+
+
+# -- responses that were stored: a response is a turn
+
+stored_blueprint = ApiBlueprint("stored responses", "OpenAI's Responses that were stored.", prefix="/v1/responses")
+
+
+class ResponseQuery(Input):
+    """Form of a stored response."""
+
+    class Meta:
+        unknown = EXCLUDE  # `include` asks for what no response has
+
+    stream = fields.Boolean(load_default=False, about="Send its events, with all words in one piece.")
+    starting_after = fields.number(
+        -1, INT32_MAX, load_default=-1, about="With `stream`: the `sequence_number` of the last event that arrived."
+    )
+
+
+@stored_blueprint.get("/<response_id>", query=ResponseQuery, returns=ResponseObject)
+def get_response(query: dict[str, Any], response_id: str) -> Response:
+    """Read a response that was stored
+
+    Of the fields of its request, those that were not stored have their defaults.
+    """
+    finished = find_answer(client_caller({}), response_id)
+    encoder = ResponseEncoder(finished.started, UNSET)
+    if not query["stream"]:
+        return jsonify(encoder.encode(finished))
+    words = [TextDelta(finished.reply)] if finished.reply else []
+    *events, last = filter(None, encoder.events(iter([*words, finished])))
+    unseen = [event for event in events if event["sequence_number"] > query["starting_after"]]
+    return event_stream(line_of(event, encoder) for event in [*unseen, last])
+
+
+@stored_blueprint.get("/<response_id>/input_items", returns=ConversationItems)
+def list_input_items(response_id: str) -> Response:
+    """List the items that a response answers: those after the response before, oldest first"""
+    whom = client_caller({})
+    find_answer(whom, response_id)
+    return item_list(list(items_of(turns.get_input(current_engine(), whom, *chat.turn_named(response_id)))))
+
+
+@stored_blueprint.delete("/<response_id>", returns=DeletedObject, slow=True)
+def delete_response(response_id: str) -> dict[str, Any]:
+    """Erase a response and what it answers, for good, as single messages are erased"""
+    whom = client_caller({})
+    reply_id, (session_id, message_id) = find_answer(whom, response_id).reply_message_id, chat.turn_named(response_id)
+    asked = turns.get_input(current_engine(), whom, session_id, message_id)
+    for id in (reply_id, *(message.id for message in asked)):
+        if id is not None:
+            erase_message(current_engine(), whom, session_id, id)
+    return {"id": response_id, "object": "response", "deleted": True}
+
+
+class InputTokens(Open):
+    object = fields.Constant("response.input_tokens")
+    input_tokens = fields.Integer()
+
+
+@stored_blueprint.post("/input_tokens", body=ResponseRequest, returns=InputTokens, scope=CHAT)
+def count_input_tokens(body: ResponseBody) -> dict[str, Any]:
+    """Estimate the tokens of a request
+
+    The memory that a prompt shows beside the request is not counted. Nothing is stored.
+    """
+    return {"object": "response.input_tokens", "input_tokens": chat.estimate_tokens(body.parameters)}
