@@ -28,7 +28,6 @@ def current_engine() -> Engine:
 
 
 def request_id() -> str:
-    """Return the id of the current request."""
     info: RequestInfo = g.request_info
     return info.id
 

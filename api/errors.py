@@ -158,6 +158,5 @@ def _unexpected(error: Exception) -> Response:
 
 
 def error_body(error: RecapError) -> Body:
-    """Return an error in Recap's shape."""
     more = {} if error.param is None else {"param": error.param}
     return {"error": {"message": error.message, "type": error.type, "code": error.code, **more}}

@@ -169,9 +169,7 @@ class ConcurrencyLimiter:
         if counted_as is not None and slow:  # first, so that a request that is refused here is in nobody's way
             self._acquire_within(counted_as, self._settings.turns_per_key, "This key or address", "TURNS_PER_KEY")
             g.concurrency = self
-        if not self._acquire("all", self._maximum["slow" if slow else "short"]):
-            text = f"All threads for such calls are in use. {AGAIN}"
-            raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
+        self._acquire("all", self._maximum["slow" if slow else "short"], "All threads for such calls are in use.")
 
     def acquire_for(self, caller: Caller) -> None:
         """Count this request for its person as well. Raises LimitReached."""
@@ -179,27 +177,26 @@ class ConcurrencyLimiter:
 
     def acquire_stream(self, caller: Caller) -> None:
         """Count this request as a stream of events as well, until it ends. Raises RecapError, LimitReached."""
-        if not self._acquire(f"stream {caller}", STREAMS_OF_CALLER):
-            text = f"There are {STREAMS_OF_CALLER} streams of these events already, the most at once. {AGAIN}"
-            raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
-        if not self._acquire("streams", self._settings.threads // STREAMS_SHARE):
-            text = f"A quarter of WEB_THREADS can be streams of events, and all of them are. {AGAIN}"
-            raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
+        text = f"There are {STREAMS_OF_CALLER} streams of these events already, the most at once."
+        self._acquire(f"stream {caller}", STREAMS_OF_CALLER, text, is_own=True)
+        text = "A quarter of WEB_THREADS can be streams of events, and all of them are."
+        self._acquire("streams", self._settings.threads // STREAMS_SHARE, text)
 
     def _acquire_within(self, counted_as: str | Caller, maximum: int, subject: str, setting: str) -> None:
-        if maximum and not self._acquire(counted_as, maximum):
-            text = (
-                f"{subject} has {maximum} turns or other long calls in progress, the most at once ({setting}). {AGAIN}"
-            )
-            raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
+        if maximum:
+            text = f"{subject} has {maximum} turns or other long calls in progress, the most at once ({setting})."
+            self._acquire(counted_as, maximum, text, is_own=True)
 
-    def _acquire(self, counted_as: str | Caller, maximum: int) -> bool:
+    def _acquire(self, counted_as: str | Caller, maximum: int, text: str, *, is_own: bool = False) -> None:
+        """Count one more until the request ends. is_own: the limit is the caller's own, not the server's."""
         with self._lock:
             if self._running[counted_as] >= maximum:
-                return False
+                text = f"{text} {AGAIN}"
+                if is_own:
+                    raise LimitReached("too_many_at_once", text, retry_after=RETRY_SECONDS)
+                raise RecapError("server_busy", text, status=503, retry_after=RETRY_SECONDS)
             self._running[counted_as] += 1
         request.environ[AT_END].callback(self.release, counted_as)
-        return True
 
     def release(self, counted_as: str | Caller) -> None:
         with self._lock:

@@ -84,7 +84,6 @@ def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
 
 
 def line_of(event: Mapping[str, Any] | None, encoder: ReplyEncoder) -> str:
-    """Return an event as it is sent."""
     if event is None:
         return ": keep-alive\n\n"  # a comment: clients ignore it, and it keeps proxies from closing the connection
     name = f"event: {event['type']}\n" if encoder.named_events else ""

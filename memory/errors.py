@@ -67,14 +67,10 @@ class NotFound(RecapError):
     type = "not_found_error"
 
 
-def user_not_found(user_id: str | None) -> NotFound:
-    """Return the error for a user without rows; the same for one whom the caller may not name."""
-    return NotFound("user_not_found", f"Nothing is stored of a user {user_id!r}.", param="user_id")
-
-
-def space_not_found(space: str) -> NotFound:
-    """Return the error for a space without rows; the same for one that the key does not open."""
-    return NotFound("space_not_found", f"Nothing is stored of a space {space!r}.", param="space")
+def owner_not_found(user_id: str | None = None, space: str | None = None) -> NotFound:
+    """Return the error for a user or a space without rows; the same for one that the key does not open."""
+    kind, param, name = ("user", "user_id", user_id) if space is None else ("space", "space", space)
+    return NotFound(f"{kind}_not_found", f"Nothing is stored of a {kind} {name!r}.", param=param)
 
 
 class Conflict(RecapError):

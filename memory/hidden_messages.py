@@ -66,8 +66,11 @@ def hide_messages(
 
     def chosen(row: SessionRow, line: Line, positions: set[int]) -> set[int]:
         if tokens is not None:
-            recent = [message for message in line if message.position > row.head_through]
-            return _hidden(line).keys() | _beyond(tokens, recent)
+            room, recent = tokens, [message for message in line if message.position > row.head_through]
+            recent = [message for message in recent if message.hidden_at is None]
+            while recent and room >= recent[-1].tokens:
+                room -= recent.pop().tokens
+            return _hidden(line).keys() | {message.position for message in recent}
         return _hidden(line).keys() | {message.position for message in line if (message.position in positions) != keep}
 
     return _change(engine, caller, session_id, named, chosen)
@@ -149,14 +152,6 @@ def _positions(row: SessionRow, line: Line, named: NamedMessages) -> set[int]:
 
 def _hidden(line: Line) -> dict[int, datetime]:
     return {message.position: message.hidden_at for message in line if message.hidden_at is not None}
-
-
-def _beyond(room: int, tail: Line) -> set[int]:
-    """Return the positions of recent messages that are older than the newest `room` tokens of them."""
-    shown = [message for message in tail if message.hidden_at is None]
-    while shown and room >= shown[-1].tokens:
-        room -= shown.pop().tokens
-    return {message.position for message in shown}
 
 
 def _in_sequence(line: Line, chosen: set[int]) -> set[int]:

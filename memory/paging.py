@@ -33,7 +33,6 @@ class Page(Generic[T]):
     previous_cursor: str | None = None
 
     def map(self, change: Callable[[T], U]) -> "Page[U]":
-        """Return the page with each item changed."""
         return Page(tuple(map(change, self.items)), self.next_cursor, self.previous_cursor)
 
 
@@ -53,15 +52,12 @@ def decode_cursor(cursor: str, *types: type) -> tuple[Any, ...]:
         parts = json.loads(base64.urlsafe_b64decode(cursor[:CURSOR_CHARS_MAX] + "=" * (-len(cursor) % 4)))
         pairs = zip(types, parts, strict=True)
         key = tuple(datetime.fromisoformat(part) if kind is datetime else part for kind, part in pairs)
-    if tuple(map(type, key)) != types or not all(map(_is_in_range, key)) or encode_cursor(*key) != cursor:
+    fits = (part.tzinfo == UTC if isinstance(part, datetime) else 0 <= part < 2**63 for part in key)
+    if tuple(map(type, key)) != types or not all(fits) or encode_cursor(*key) != cursor:
         raise InvalidRequest(
             "bad_cursor", "This cursor is not one Recap gave out. Start again without it.", param="cursor"
         )
     return key
-
-
-def _is_in_range(part: int | datetime) -> bool:
-    return part.tzinfo == UTC if isinstance(part, datetime) else 0 <= part < 2**63
 
 
 def read_page(

@@ -63,17 +63,8 @@ class RefusalType(TypeDecorator[Refusal]):
     def process_bind_param(self, value: Refusal | None, dialect: Dialect) -> dict[str, str] | None:
         return None if value is None else {**vars(value), "at": value.at.isoformat()}
 
-    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Refusal | None]:
-        """Return what reads a refusal of a row; nearly all messages have none."""
-        read: Callable[[Any], Any] = self.impl_instance.result_processor(dialect, coltype) or (lambda value: value)
-
-        def refusal(value: Any) -> Refusal | None:
-            if value is None:
-                return None
-            stored = read(value)
-            return Refusal(stored["code"], stored["reason"], datetime.fromisoformat(stored["at"]))
-
-        return refusal
+    def process_result_value(self, value: Any, dialect: Dialect) -> Refusal | None:
+        return value and Refusal(value["code"], value["reason"], datetime.fromisoformat(value["at"]))
 
 
 class Base(DeclarativeBase):
@@ -100,5 +91,4 @@ def as_value(kind: type[T], row: object, **own: Any) -> T:
 
 
 def columns_of(value: object, table: type[Base]) -> dict[str, Any]:
-    """Return the fields of a value that are columns of a table."""
     return {name: item for name, item in vars(value).items() if name in table.__table__.c}

@@ -139,6 +139,10 @@ class Gist:
     lines: tuple[str, ...]
     in_full: bool = False
 
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
 
 def in_zone(messages: Sequence[Message], zone: tzinfo) -> Sequence[Message]:
     """Return the messages with their times in a zone, in which their days begin."""

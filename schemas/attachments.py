@@ -72,31 +72,26 @@ _PARTS = {
 }
 
 
+class _Part(fields.Described):
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+        kind = value.get("type") if isinstance(value, Mapping) else None
+        if not isinstance(kind, str) or kind not in _PARTS:
+            raise ValidationError(f"Its type must be one of: {', '.join(_PARTS)}.")
+        loaded: dict[str, Any] = _PARTS[kind].load(value)
+        if kind == "file" and (text := _read_file(loaded[kind]["file_data"])) is not None:
+            loaded["text"] = text
+        return loaded
+
+
+_CONTENT = fields.Items(_Part(), CONTENT_PARTS_MAX)
+
+
 def read_parts(content: Sequence[Any]) -> tuple[dict[str, Any], ...]:
     """Check the parts of a message, and return them: a text file also has its `text`.  Raises ValidationError."""
-    if len(content) > CONTENT_PARTS_MAX:
-        raise ValidationError(f"Has {len(content):,} parts, but at most {CONTENT_PARTS_MAX} are allowed.")
-    wrong, parts = dict[int, Any](), list[dict[str, Any]]()
-    for place, part in enumerate(content):
-        try:
-            parts.append(_read_part(part))
-        except ValidationError as error:
-            wrong[place] = error.messages
-    if wrong:
-        raise ValidationError(wrong)
+    parts = _CONTENT.deserialize(content)
     if sum(part["type"] != "text" for part in parts) > ATTACHMENTS_MAX:
         raise ValidationError(f"Has more than {ATTACHMENTS_MAX} images and files. Send them in several messages.")
     return tuple(parts)
-
-
-def _read_part(part: Any) -> dict[str, Any]:
-    kind = part.get("type") if isinstance(part, Mapping) else None
-    if not isinstance(kind, str) or kind not in _PARTS:
-        raise ValidationError(f"Its type must be one of: {', '.join(_PARTS)}.")
-    loaded: dict[str, Any] = _PARTS[kind].load(part)
-    if kind == "file" and (text := _read_file(loaded[kind]["file_data"])) is not None:
-        loaded["text"] = text
-    return loaded
 
 
 def _read_file(file_data: str) -> str | None:

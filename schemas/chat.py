@@ -115,8 +115,6 @@ class Question(CallerQuery):
 
 
 class ChatRequest(Question):
-    """Message to answer."""
-
     message = MessageContent(
         required=True, about=_CONTENT, metadata={"oneOf": [{"type": "string"}, {"type": "object"}]}
     )

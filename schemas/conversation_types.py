@@ -44,4 +44,4 @@ class ConversationType(Does):
 
 
 class ConversationTypePut(CallerQuery, Does):
-    """Behaviour of a type, and whose it is."""
+    pass

@@ -29,8 +29,6 @@ class _DocumentFields(CallerQuery):
 
 
 class DocumentCreate(_DocumentFields):
-    """Document as text."""
-
     long = True
 
     text = fields.text(1, required=True)
@@ -44,8 +42,6 @@ class DocumentUpload(_DocumentFields):
 
 
 class Document(Schema):
-    """Document that was added to what is known."""
-
     id = fields.String()
     user_id = fields.String(allow_none=True, about="Null for one of a space, or of a session without a person.")
     space = fields.String(allow_none=True)

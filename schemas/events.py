@@ -61,8 +61,6 @@ EVENT = Event()
 
 
 class Types(fields.Described):
-    """Types of events, separated by commas."""
-
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> tuple[str, ...]:
         names = str(value).split(",")
         if not EVENT_TYPES.keys() >= set(names):

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from marshmallow import Schema, ValidationError, post_load, validates_schema
+from marshmallow import Schema, ValidationError, post_load
 
 from schemas import fields
 from schemas.shapes import CallerQuery, Input
@@ -35,8 +35,6 @@ class ExampleMessage(Input):
 
 
 class Example(Schema):
-    """Message and a good answer to it."""
-
     id = fields.Integer()
     input = fields.String()
     output = fields.String()
@@ -62,25 +60,20 @@ class ExampleCreate(CallerQuery):
     tags = fields.Items(fields.text(1, 64), 20, load_default=())
     rating = fields.integer(1, BEST, load_default=BEST, about=_RATING)
 
-    @validates_schema
-    def _one_form(self, data: dict[str, Any], **_: Any) -> None:
+    @post_load
+    def _as_messages(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         fields_sent = data.keys() & {"input", "output", "messages", "session_id", "message_id"}
         if fields_sent not in ({"input", "output"}, {"messages"}, {"session_id", "message_id"}):
             raise ValidationError(
                 "Send `input` and `output`, or `messages`, or `session_id` and `message_id` of an exchange.", "input"
             )
 
-    @validates_schema
-    def _in_order(self, data: dict[str, Any], **_: Any) -> None:
         messages = data.get("messages")
         roles = [message["role"] for message in messages or ()]
         if messages and (roles[0] != "user" or roles[-1] != "assistant" or not messages[0]["content"]):
             raise ValidationError("Begin with the user's words and end with a message of the assistant's.", "messages")
         if messages and len(json.dumps(messages)) > OUTPUT_CHARS:
             raise ValidationError(f"Have at most {OUTPUT_CHARS:,} characters as JSON together.", "messages")
-
-    @post_load
-    def _as_messages(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         if "input" in data:
             texts = {"user": data.pop("input"), "assistant": data.pop("output")}
             data["messages"] = [{"role": role, "content": content} for role, content in texts.items()]

@@ -31,8 +31,6 @@ class Proof(Schema):
 
 
 class Fact(Schema):
-    """Statement with its source."""
-
     id = fields.Integer()
     text = fields.String()
     category = fields.String()
@@ -150,15 +148,11 @@ class GraphQuery(PageQuery):
 
 
 class Entity(Schema):
-    """Person, place, organisation or thing."""
-
     name = fields.String(about="`user` is the person whose memory it is.")
     kind = fields.String(about="`person`, `place`, `organisation` or `thing`.")
 
 
 class Edge(Schema):
-    """Relation between two entities, with the fact that it belongs to."""
-
     subject = fields.Nested(Entity)
     relation = fields.String()
     object = fields.Nested(Entity)

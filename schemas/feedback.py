@@ -12,8 +12,6 @@ FEEDBACK_CHARS = 2_000
 
 
 class FeedbackGiven(Schema):
-    """Feedback as it is stored."""
-
     id = fields.Integer()
     thumbs = fields.String(attribute="value.thumbs", allow_none=True)
     text = fields.String(attribute="value.text")

@@ -176,7 +176,6 @@ def integer(least: int = 0, most: int = INT64_MAX, **options: Any) -> Integer:
 
 
 def text(least: int | None = None, most: int | None = None, **options: Any) -> Text:
-    """Return a text with so many characters."""
     return Text(validate=validate.Length(least, most), **options)
 
 

@@ -10,8 +10,6 @@ class Live(Schema):
 
 
 class Ready(Live):
-    """Readiness to serve requests, and the models that answer."""
-
     database = fields.String()
     data_dir = fields.String()
     model = fields.Dict(about="The names of the `main` and the `mini` model; and whether it is `builtin`.")

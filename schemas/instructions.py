@@ -21,8 +21,6 @@ class Proposal(Schema):
 
 
 class InstructionVersion(Schema):
-    """Version of an instruction."""
-
     name = fields.String()
     version = fields.Integer(about="0 where there is only a proposal yet.")
     text = fields.String()
@@ -32,8 +30,6 @@ class InstructionVersion(Schema):
 
 
 class Instruction(InstructionVersion):
-    """Instruction as it is."""
-
     of_tenant = fields.Boolean(about="Whether it is for all people of the tenant.")
     proposal = fields.Nested(Proposal, allow_none=True)
 

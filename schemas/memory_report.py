@@ -14,22 +14,17 @@ from schemas.overview import Sentence
 
 
 class ShownFact(Fact):
-    """Fact as a prompt showed it."""
-
     class Meta:
         fields = ("id", "text", "category", "pinned", "session_id", "source_message_id", "valid_from", "score")
 
 
 class ExcerptMessage(Message):
-    """Message within an excerpt."""
-
     class Meta:
         fields = ("id", "position", "role", "name", "content", "created_at", "page")
 
-    page = fields.Integer(allow_none=True, about="Of a passage: its page in a PDF.", sometimes=True)
-
-
-_SAID = ("id", "position", "role", "name", "content", "created_at")
+    page = fields.Integer(
+        attribute="extra.page", allow_none=True, about="Of a passage: its page in a PDF.", sometimes=True
+    )
 
 
 class Gist(Schema):
@@ -40,8 +35,6 @@ class Gist(Schema):
 
 
 class DocumentPlace(Schema):
-    """Document that passages are of."""
-
     id = fields.String()
     title = fields.String()
     uri = fields.String(allow_none=True)
@@ -60,24 +53,17 @@ class Excerpt(Schema):
     hits = fields.List(fields.Integer(), about="The ids of the messages that the search found.")
     score = fields.Float()
     why = fields.Dict(keys=fields.String(), values=fields.Float())
-    summary = fields.Nested(Gist, allow_none=True, about="What it shows of the conversation's summary; null: nothing.")
+    summary = fields.Nested(
+        Gist, attribute="gist", allow_none=True, about="What it shows of the conversation's summary; null: nothing."
+    )
 
-    def dump(self, obj: ExcerptValue, *, many: bool | None = None) -> dict[str, Any]:
-        messages = [
-            {name: getattr(message, name) for name in _SAID} | {"created_at": message.created_at.isoformat()}
-            for message in obj.messages
-        ]
-        values = {name: getattr(obj, name) for name in ("session_id", "title", "hits", "score", "why")}
-        gist = obj.gist
-        summary = gist and {"text": "\n".join(gist.lines), "updated_at": gist.updated_at.isoformat()}
-        shown = {**values, "messages": messages, "summary": summary}
-        if obj.is_document:
-            extras = {message.id: message.extra or {} for message in obj.messages}
-            for message in messages:
-                message |= {"page": extras[message["id"]].get("page")}
-            place = {"id": obj.session_id, "title": obj.title, "uri": None, **extras[obj.hits[0]]}
-            shown |= {"session_id": None, "document": place}
-        return shown
+    def get_attribute(self, obj: ExcerptValue, attr: str, default: Any) -> Any:
+        if obj.is_document and attr == "session_id":
+            return None
+        if obj.is_document and attr == "document":
+            best = next(message.extra for message in obj.messages if message.id == obj.hits[0])
+            return {"id": obj.session_id, "title": obj.title, "uri": None, **(best or {})}
+        return super().get_attribute(obj, attr, default)
 
 
 class RecallCall(Schema):
@@ -100,16 +86,12 @@ def _recall(report: Any) -> dict[str, Any]:
 
 
 class Call(Schema):
-    """Call of the API."""
-
     method = fields.String()
     path = fields.String()
     body = fields.Dict(sometimes=True)
 
 
 class WrittenFact(Schema):
-    """Fact that the model wrote with a tool."""
-
     action = fields.one_of(
         *("remember", "correct", "forget"),
         about="`forget` also leaves the messages that say the fact, and the request, out of memory, each as a whole.",
@@ -129,8 +111,6 @@ class WrittenFact(Schema):
 
 
 class ShownProfile(Schema):
-    """Part of a profile."""
-
     version = fields.Integer(about="0: none was shown.")
     values = fields.Function(
         lambda shown: [{"name": value.name, "value": value.value, **value.source} for value in shown.values],
@@ -140,8 +120,6 @@ class ShownProfile(Schema):
 
 
 class ShownOverview(Schema):
-    """Sentences of an overview."""
-
     version = fields.Integer(about="0: none was shown.")
     sentences = fields.List(fields.Nested(Sentence))
 

@@ -35,8 +35,6 @@ class Refused(ValueSchema):
 
 
 class Message(Schema):
-    """Stored message."""
-
     id = fields.Integer()
     session_id = fields.String()
     position = fields.Integer(about="Its number within the session, from 1.")
@@ -125,8 +123,6 @@ class Hide(Show):
 
 
 class Hidden(Schema):
-    """Messages that a call has hidden or shown."""
-
     hidden = fields.List(fields.Integer(), about="The positions of the messages that are hidden now.")
     shown = fields.List(fields.Integer(), about="The positions of the messages that are shown again.")
 

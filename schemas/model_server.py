@@ -20,8 +20,6 @@ class ModelsListed(Schema):
 
 
 class ModelServerDraft(ValueSchema):
-    """Model server to try or to store."""
-
     value = ServerDraft
 
     base_url = fields.text(

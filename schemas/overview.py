@@ -14,8 +14,6 @@ SENTENCES_MAX, SENTENCE_CHARS, SOURCES_MAX = 20, 400, 100
 
 
 class OverviewSource(Input):
-    """Version of a session's summary."""
-
     session_id = fields.SessionId(required=True)
     version = fields.integer(1, INT32_MAX, required=True)
 
@@ -33,8 +31,6 @@ class Sentence(Schema):
 
 
 class OverviewVersion(Schema):
-    """Version of an overview."""
-
     version = fields.Integer(about="0 until something is written.")
     sentences = fields.List(fields.Nested(Sentence), attribute="value.sentences")
     author = fields.String(allow_none=True, about="`model`, `person`, `rollback`, `correction` or `erasure`.")
@@ -42,8 +38,6 @@ class OverviewVersion(Schema):
 
 
 class Overview(OverviewVersion):
-    """Overview of a person, and how it stands."""
-
     is_shown = fields.Boolean(about="Whether prompts show it: not where OVERVIEW is off.")
     is_updating = fields.Boolean(about="Whether the mini model writes it, or does so within seconds.")
     error = fields.String(allow_none=True, about="Why the last update failed.")

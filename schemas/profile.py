@@ -11,8 +11,6 @@ OPERATIONS_MAX = 100  # of a patch
 
 
 class Profile(Schema):
-    """Version of a person's profile."""
-
     version = fields.Integer(about="0 until something is written.")
     document = fields.Raw(
         attribute="value.document", about="The profile, under the tenant's JSON Schema.", metadata={"type": "object"}

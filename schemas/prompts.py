@@ -7,8 +7,6 @@ from schemas.shapes import Input
 
 
 class Prompt(Schema):
-    """Named prompt in use."""
-
     name = fields.String()
     version = fields.Integer(about="Stored versions count from 1; 0 is the text of a file.")
     source = fields.String(about="`packaged`, `file` or `stored`.")
@@ -17,8 +15,6 @@ class Prompt(Schema):
 
 
 class PromptDeleted(Schema):
-    """Prompt whose stored versions were deleted."""
-
     name = fields.String()
     versions = fields.Integer(about="How many stored versions there were.")
 

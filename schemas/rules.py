@@ -54,7 +54,7 @@ class RulesPut(CallerQuery, RuleSet):
 
 
 class RulesPreviewed(CallerQuery, RuleSet):
-    """Rules to try, and whose they are."""
+    pass
 
 
 class RulesVersion(Schema):
@@ -68,15 +68,11 @@ class RulesVersion(Schema):
 
 
 class ClosedFact(Fact):
-    """Fact that rules would close."""
-
     class Meta:
         fields = ("id", "text", "category", "session_id", "valid_from")
 
 
 class RulesEffect(Schema):
-    """Effect that rules would have on what is stored."""
-
     facts = fields.List(fields.Nested(ClosedFact))
     fact_count = fields.Integer(about="How many facts there are; the list ends at 1,000.")
     summaries = fields.Integer(about="How many summaries would lose lines.")

@@ -15,8 +15,6 @@ _TYPE = "A type of `GET /api/conversation-types`. Without it, Recap tells the ty
 
 
 class Session(Schema):
-    """Conversation."""
-
     id = fields.String()
     user_id = fields.String(allow_none=True)
     space = fields.String(allow_none=True, about="The space that it stands in.")

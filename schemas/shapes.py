@@ -65,7 +65,7 @@ class VersionToBringBack(Input):
 
 
 class Rollback(CallerQuery, VersionToBringBack):
-    """Version to bring back, and whose it is."""
+    pass
 
 
 class PageQuery(CallerQuery):
@@ -81,13 +81,11 @@ class OwnerPageQuery(PageQuery):
 
 @cache
 def list_of(item: type[Schema]) -> type[Schema]:
-    """Return the schema of a list of all items."""
     return Schema.from_dict({"items": fields.List(fields.Nested(item))}, name=f"{item.__name__}List")
 
 
 @cache
 def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
-    """Return the schema of a page of items."""
     items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)
     return Schema.from_dict({"items": items, "next_cursor": cursor, **more}, name=f"{item.__name__}Page")
 

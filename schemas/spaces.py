@@ -9,8 +9,6 @@ _RIGHTS = "; ".join(f"`{name}`: {text}" for name, text in SPACE_RIGHTS.items())
 
 
 class Space(Schema):
-    """Space that the key opens."""
-
     name = fields.String()
     right = fields.one_of(*SPACE_RIGHTS, about=f"What the key may do there. {_RIGHTS}.")
     created_at = fields.UtcDateTime(allow_none=True, about="Null: nothing is stored of it yet.")

@@ -26,7 +26,6 @@ _PATH = validate.Regexp(rf"^{_STEP}(?:\.{_STEP}){{0,9}}$", error="Is not a path 
 
 
 def index_paths(**options: Any) -> fields.Items:
-    """Return the field for `Put.paths`."""
     return fields.Items(fields.Text(validate=_PATH), PATHS_MAX, data_key="index", **OPTIONAL, **options)
 
 
@@ -73,8 +72,6 @@ def _check(value: Any, depth: int) -> None:
 
 
 class JsonObject(JsonValue):
-    """JSON object."""
-
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, dict):
             raise ValidationError("Must be a JSON object.")
@@ -82,8 +79,6 @@ class JsonObject(JsonValue):
 
 
 class Item(Schema):
-    """Value with its name."""
-
     namespace = fields.List(fields.String())
     key = fields.String()
     value = fields.Raw(about="Any JSON value.")

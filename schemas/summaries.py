@@ -26,8 +26,6 @@ def _section(section: Section) -> fields.Field:
 
 
 class _Sections(Input):
-    """Summary's sections."""
-
     @post_load
     def _value(self, data: dict[str, Any], **_: Any) -> SectionsValue:
         return SectionsValue.from_dict(data)
@@ -55,8 +53,6 @@ class SummaryPreview(Schema):
 
 
 class SummaryVersion(SummaryPreview):
-    """Version of a summary."""
-
     class Meta:
         exclude = ("since", "current_version")
 

@@ -9,8 +9,6 @@ from schemas.shapes import PageQuery
 
 
 class Turn(Schema):
-    """Message and its reply: how the turn ended, and what it cost."""
-
     user_message_id = fields.Integer()
     message_id = fields.Integer(allow_none=True, about="The id of the reply; null if there is none (yet).")
     state = fields.String(

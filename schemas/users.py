@@ -20,8 +20,6 @@ class ListedUser(Schema):
 
 
 class User(Schema):
-    """Amounts that are stored of a person or a space."""
-
     user_id = fields.String(allow_none=True)
     space = fields.String(allow_none=True)
     remember = fields.Boolean(about=REMEMBER)
@@ -56,8 +54,6 @@ class Backlog(Schema):
 
 
 class Me(Schema):
-    """Holder of a key."""
-
     tenant = fields.String()
     user_id = fields.String(allow_none=True, about="The one person the key belongs to; null: any person, or nobody.")
     scopes = fields.Function(

@@ -24,8 +24,6 @@ class WebhookCreate(CallerQuery):
 
 
 class WebhookChange(WebhookCreate):
-    """Changes of a webhook."""
-
     class Meta:
         exclude = WHOM
 
@@ -33,8 +31,6 @@ class WebhookChange(WebhookCreate):
 
 
 class WebhookRotate(Schema):
-    """Rotation of a webhook's secret."""
-
     overlap_hours = fields.integer(
         0,
         168,
@@ -44,8 +40,6 @@ class WebhookRotate(Schema):
 
 
 class Delivery(Schema):
-    """Try to deliver an event."""
-
     event_id = fields.String()
     type = fields.String()
     at = fields.String(metadata={"format": "date-time"})

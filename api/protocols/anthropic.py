@@ -280,8 +280,6 @@ class AnthropicMessage(Schema):
 
 
 class MessageEncoder:
-    """Encode a turn's answer as a message."""
-
     named_events = True
 
     def __init__(self, started: TurnStarted, *, shows_thoughts: bool) -> None:
@@ -392,8 +390,6 @@ def create_message(body: ChatBody) -> Response:
 
 
 class TokenCount(Schema):
-    """Count of a request's tokens."""
-
     input_tokens = fields.Integer()
 
 

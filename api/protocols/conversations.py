@@ -23,7 +23,6 @@ from memory.erasing.erasing import erase_session
 from memory.erasing.message import erase_message
 from memory.errors import NotFound
 from memory.paging import encode_cursor
-from memory.sessions.sessions import SessionInfo
 from memory.transcripts.matching import new_drafts
 from memory.transcripts.transcript import INSTRUCTING, answered, calls_of
 from models.keys import CHAT
@@ -51,8 +50,7 @@ def messages_of(items: Any, field: str = "input") -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for number, item in enumerate(items):
         place = f"{field}.{number}"
-        if isinstance(item, Mapping) and "type" not in item:
-            item = {**item, "type": "message"}
+        item = {"type": "message", **item} if isinstance(item, Mapping) else item
         kind = chat.type_of(item, place)
         if kind == "message":
             messages.append(_message(item, place))
@@ -65,17 +63,11 @@ def messages_of(items: Any, field: str = "input") -> list[dict[str, Any]]:
         elif kind in ("function_call_output", "custom_tool_call_output"):
             output = _words(item.get("output"), f"{place}.output")
             messages.append({"role": "tool", "tool_call_id": chat.string(item, "call_id", place), "content": output})
-        else:
-            _pass_over(item, kind, place)
+        elif kind == "item_reference" and not str(item.get("id")).startswith(REASONING):
+            raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
+        elif kind not in ("item_reference", "reasoning"):
+            chat.leave_out(place, kind)
     return messages
-
-
-def _pass_over(item: Object, kind: str, place: str) -> None:
-    is_reasoning = kind == "reasoning" or str(item.get("id")).startswith(REASONING)
-    if kind == "item_reference" and not is_reasoning:
-        raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
-    if not is_reasoning:
-        chat.leave_out(place, kind)
 
 
 def _arguments(call: Object, place: str) -> str:
@@ -195,8 +187,6 @@ def item_list(items: Sequence[Mapping[str, Any]], *, has_more: bool = False) -> 
 
 
 class NewConversation(NewItems):
-    """Conversation to begin, with its first items."""
-
     metadata = fields.ClientMetadata(**fields.OPTIONAL)
     user = fields.Raw(load_default=None, about="The person, unless another place names one.")
     safety_identifier = fields.Raw(load_default=None, about="The person, unless a header names one.")
@@ -207,16 +197,12 @@ class ConversationChange(OpenRequest):
 
 
 class DeletedObject(Open):
-    """Thing that was erased."""
-
     id = fields.String()
     object = fields.String()
     deleted = fields.Constant(True)
 
 
 class ItemQuery(Input):
-    """Page of a list of items."""
-
     class Meta:
         unknown = EXCLUDE  # `include` asks for what no item has
 
@@ -233,7 +219,7 @@ item_blueprint = ApiBlueprint(
 
 
 @blueprint.post("", body=NewConversation, returns=ConversationObject, scope=CHAT)
-def create_conversation(body: dict[str, Any]) -> SessionInfo:
+def create_conversation(body: dict[str, Any]) -> Any:
     """Begin a conversation
 
     Without items it is empty. The first person who is named in it has it.
@@ -245,13 +231,13 @@ def create_conversation(body: dict[str, Any]) -> SessionInfo:
 
 
 @blueprint.get(OF_CONVERSATION, returns=ConversationObject)
-def get_conversation(conversation_id: str) -> SessionInfo:
+def get_conversation(conversation_id: str) -> Any:
     """Read a conversation: any session by its id"""
     return find_conversation(client_caller({}), conversation_id)
 
 
 @blueprint.post(OF_CONVERSATION, body=ConversationChange, returns=ConversationObject)
-def update_conversation(body: dict[str, Any], conversation_id: str) -> SessionInfo:
+def update_conversation(body: dict[str, Any], conversation_id: str) -> Any:
     """Change what is kept with a conversation"""
     changes = {"client_metadata": body["metadata"]}
     return current_engine().sessions.change(client_caller({}), conversation_id, changes)
@@ -264,7 +250,7 @@ def delete_conversation(conversation_id: str) -> dict[str, Any]:
     return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
 
 
-def find_conversation(whom: Caller, id: str, *, param: str = "conversation_id") -> SessionInfo:
+def find_conversation(whom: Caller, id: str, *, param: str = "conversation_id") -> Any:
     """Return the session of a conversation.
 
     An empty one that was made without a name becomes that of the first person who is named. Raises NotFound.
@@ -318,7 +304,7 @@ def get_item_of_conversation(conversation_id: str, item_id: str) -> Response:
 
 
 @item_blueprint.delete("/<item_id>", returns=ConversationObject, slow=True)
-def delete_item_of_conversation(conversation_id: str, item_id: str) -> SessionInfo:
+def delete_item_of_conversation(conversation_id: str, item_id: str) -> Any:
     """Erase the message of an item, for good"""
     whom = client_caller({})
     conversation = find_conversation(whom, conversation_id)

@@ -206,7 +206,10 @@ def error_data(error: RecapError) -> mcp.ErrorData:
 
 def answer(user_id: str | None, space: str | None) -> Response:
     """Answer the message in the current request's body. user_id, space: as named beside it. Raises RecapError."""
-    _check_origin()
+    origin = request.headers.get("Origin", request.host_url).rstrip("/")  # the middleware has checked the Host
+    if origin.partition("://")[2] != request.host and origin not in current_engine().settings.cors_origins:
+        text = "A page of another site sent this request. Nothing was done. CORS_ORIGINS lists those that may."
+        raise Forbidden("origin_refused", text)
     message = _read_message()
     if isinstance(message, mcp.JSONRPCNotification):
         return Response(status=202)
@@ -231,14 +234,6 @@ def mcp_error(error: RecapError) -> tuple[dict[str, Any], int]:
     body = {"jsonrpc": "2.0", "id": g.get("mcp_id"), "error": error_data(error).model_dump(exclude_none=True)}
     status = 400 if error.status == 422 else error.status
     return body, status if g.get("mcp_modern", True) else 200
-
-
-def _check_origin() -> None:
-    """Raise Forbidden for a page of another site. The middleware has checked the Host."""
-    origin = request.headers.get("Origin", request.host_url).rstrip("/")
-    if origin.partition("://")[2] != request.host and origin not in current_engine().settings.cors_origins:
-        text = "A page of another site sent this request. Nothing was done. CORS_ORIGINS lists those that may."
-        raise Forbidden("origin_refused", text)
 
 
 def _read_message() -> mcp.JSONRPCRequest | mcp.JSONRPCNotification:

@@ -197,7 +197,10 @@ class Entry:
         params = self.load(arguments)
         while True:
             answer = self.run(engine, caller, dict(params))
-            text = answer if self.shows is None else _json(self.shows.dump(answer))
+            text = answer
+            if self.shows is not None:  # as JSON without invisible characters, in which no text opens or closes markup
+                text = normalize(json.dumps(self.shows.dump(answer), ensure_ascii=False, separators=(",", ":")))
+                text = text.replace("\n", "\\n").replace("<", "\\u003c")
             if tokens.estimate(text) <= TOKENS_MAX or params.get("limit", 1) == 1:
                 return text, None if self.shows is None else json.loads(text)
             params["limit"] //= 2
@@ -423,9 +426,3 @@ def forget_all(engine: Engine, caller: Caller, _: dict[str, Any]) -> Any:
     forget one thing, use `delete_memory`. The client asks the person first, and nothing happens unless they agree.
     """
     return erasing.erase_user(engine, caller)
-
-
-def _json(answer: Any) -> str:
-    """Write JSON without invisible characters, in which no text can open or close markup."""
-    text = normalize(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
-    return text.replace("\n", "\\n").replace("<", "\\u003c")

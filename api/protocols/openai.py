@@ -74,7 +74,9 @@ class CompletionEncoder:
         last = list[Mapping[str, Any]]()  # what was written is told in the last chunk
         for part in turn:
             if isinstance(part, RawChunk):
-                if last or (chat.has_memory_tools() and _is_last(part.data)):
+                choices = part.data.get("choices")
+                is_end = not choices or any(choice.get("finish_reason") for choice in choices)
+                if last or (is_end and chat.has_memory_tools()):
                     last.append(part.data)
                 else:
                     yield part.data
@@ -86,10 +88,6 @@ class CompletionEncoder:
 
     def failed(self, error: RecapError) -> Mapping[str, Any]:
         return openai_error(error)[0]
-
-
-def _is_last(chunk: Mapping[str, Any]) -> bool:
-    return not chunk.get("choices") or any(choice.get("finish_reason") for choice in chunk["choices"])
 
 
 class Model(Open):

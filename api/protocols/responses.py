@@ -12,39 +12,31 @@ from functools import partial
 from itertools import dropwhile
 from typing import Any
 
-from flask import Response, jsonify, request
-from marshmallow import EXCLUDE, ValidationError, post_load, validates_schema
+from flask import Response, request
+from marshmallow import ValidationError, post_load, validates_schema
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.identity import client_caller
 from api.protocols import client_requests as chat
 from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.protocols.conversations import (
     CONVERSATION,
     REASONING,
-    ConversationItems,
-    DeletedObject,
     conversation_in,
     find_conversation,
-    item_list,
-    items_of,
     message_item,
     messages_of,
 )
 from api.protocols.openai import STREAM, OpenRequest, openai_error
-from api.streaming import event_stream, line_of
-from memory.erasing.message import erase_message
 from memory.errors import NotFound, RecapError
 from memory.json_values import object_in
 from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.transcript import INSTRUCTING
 from memory.turn import turns
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted, TurnUsage
-from models.keys import CHAT
 from models.turns import CUT_OFF, INTERRUPTED
 from schemas import fields
-from schemas.fields import INT32_MAX, PARTS_MAX
-from schemas.shapes import Input, Open
+from schemas.fields import PARTS_MAX
+from schemas.shapes import Open
 
 _REPLY_ID = "msg_resp_"  # begins the id of a reply, which goes on with that of its turn
 _STREAMED = {  # of an item, by its type: the field with its text, the event of a piece, and that of the part around it
@@ -456,70 +448,3 @@ def create_response(body: ResponseBody) -> Response:
         turn = replace(turn, transcript=turn.transcript and replace(turn.transcript, bypass=True))
     encoder = partial(ResponseEncoder, repeated=body.repeated, custom=body.custom, shows_thoughts=body.shows_thoughts)
     return chat.answer(turn, encoder)
-
-
-# -- responses that were stored: a response is a turn
-
-stored_blueprint = ApiBlueprint("stored responses", "OpenAI's Responses that were stored.", prefix="/v1/responses")
-
-
-class ResponseQuery(Input):
-    """Form of a stored response."""
-
-    class Meta:
-        unknown = EXCLUDE  # `include` asks for what no response has
-
-    stream = fields.Boolean(load_default=False, about="Send its events, with all words in one piece.")
-    starting_after = fields.number(
-        -1, INT32_MAX, load_default=-1, about="With `stream`: the `sequence_number` of the last event that arrived."
-    )
-
-
-@stored_blueprint.get("/<response_id>", query=ResponseQuery, returns=ResponseObject)
-def get_response(query: dict[str, Any], response_id: str) -> Response:
-    """Read a response that was stored
-
-    Of the fields of its request, those that were not stored have their defaults.
-    """
-    finished = find_answer(client_caller({}), response_id)
-    encoder = ResponseEncoder(finished.started, UNSET)
-    if not query["stream"]:
-        return jsonify(encoder.encode(finished))
-    words = [TextDelta(finished.reply)] if finished.reply else []
-    *events, last = filter(None, encoder.events(iter([*words, finished])))
-    unseen = [event for event in events if event["sequence_number"] > query["starting_after"]]
-    return event_stream(line_of(event, encoder) for event in [*unseen, last])
-
-
-@stored_blueprint.get("/<response_id>/input_items", returns=ConversationItems)
-def list_input_items(response_id: str) -> Response:
-    """List the items that a response answers: those after the response before, oldest first"""
-    whom = client_caller({})
-    find_answer(whom, response_id)
-    return item_list(list(items_of(turns.get_input(current_engine(), whom, *chat.turn_named(response_id)))))
-
-
-@stored_blueprint.delete("/<response_id>", returns=DeletedObject, slow=True)
-def delete_response(response_id: str) -> dict[str, Any]:
-    """Erase a response and what it answers, for good, as single messages are erased"""
-    whom = client_caller({})
-    reply_id, (session_id, message_id) = find_answer(whom, response_id).reply_message_id, chat.turn_named(response_id)
-    asked = turns.get_input(current_engine(), whom, session_id, message_id)
-    for id in (reply_id, *(message.id for message in asked)):
-        if id is not None:
-            erase_message(current_engine(), whom, session_id, id)
-    return {"id": response_id, "object": "response", "deleted": True}
-
-
-class InputTokens(Open):
-    object = fields.Constant("response.input_tokens")
-    input_tokens = fields.Integer()
-
-
-@stored_blueprint.post("/input_tokens", body=ResponseRequest, returns=InputTokens, scope=CHAT)
-def count_input_tokens(body: ResponseBody) -> dict[str, Any]:
-    """Estimate the tokens of a request
-
-    The memory that a prompt shows beside the request is not counted. Nothing is stored.
-    """
-    return {"object": "response.input_tokens", "input_tokens": chat.estimate_tokens(body.parameters)}

@@ -29,7 +29,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from config import ApiKey, Settings, SettingsError
 from config.parsers import TENANT
-from memory.errors import Forbidden, InvalidRequest, NotFound, space_not_found
+from memory.errors import Forbidden, InvalidRequest, NotFound, owner_not_found
 from models import Database, GrantRow, KeyRow, Transaction, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
 from schemas.fields import ID, USER_ID, USER_ID_RULE
@@ -86,7 +86,7 @@ class Principal:
         """Raise NotFound where the key does not open the space, Forbidden where it may only read there."""
         found = WRITE if self.is_whole_tenant else (self.spaces or {}).get(space)
         if found is None or not ID.fullmatch(space):
-            raise space_not_found(space)
+            raise owner_not_found(space=space)
         if right == WRITE != found:
             raise Forbidden(
                 "space_read_only",

@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, selec
 from sqlalchemy.orm import contains_eager
 
 from config import Settings
-from memory.errors import InvalidRequest, NotFound, space_not_found, user_not_found
+from memory.errors import InvalidRequest, NotFound, owner_not_found
 from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
 
@@ -70,7 +70,7 @@ def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
     """Return the owner row of the caller's user or space. Raises NotFound when nothing is stored, or all was erased."""
     owner = find_owner(tx, caller)
     if owner is None or caller.owner is None:
-        raise space_not_found(caller.space) if caller.space is not None else user_not_found(caller.user_id)
+        raise owner_not_found(caller.user_id, caller.space)
     return owner
 
 

@@ -13,7 +13,6 @@ Invariants:
 """
 
 from collections import Counter
-from datetime import datetime
 
 from sqlalchemy import or_, select, update
 
@@ -75,22 +74,17 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
         row.tokens -= message.tokens
         row.head_tokens -= message.tokens if message.position <= row.head_through else 0
     with summarised_without(engine, tx, row, exchange) as summaries:
-        _empty(message, now)
+        message.erased_at = now
+        for column, value in ERASED.items():
+            setattr(message, column, value)
+        message.external_id = tombstone(message.external_id) if message.external_id else None
+        message.indexed_in = REVISED  # until it is taken out of the index
         if replies := exchange[1:]:
             keep_out(row, replies, now)
     erased["summaries"] = len(summaries)
     erased["edited_summaries"] = sum(version.author == "person" for version in summaries)
     tx.execute(update(JobRow).where(JobRow.session_id == row.id).values(error=None))  # an error may quote the message
     return erased
-
-
-def _empty(message: MessageRow, now: datetime) -> None:
-    """Leave only the place of the message."""
-    message.erased_at = now
-    for column, value in ERASED.items():
-        setattr(message, column, value)
-    message.external_id = tombstone(message.external_id) if message.external_id else None
-    message.indexed_in = REVISED  # until it is taken out of the index
 
 
 def _empty_turn(tx: Transaction, message: MessageRow) -> int:

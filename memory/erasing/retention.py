@@ -53,7 +53,6 @@ _NEWEST_FIRST = func.row_number().over(
 
 
 def get_policy(engine: Engine, caller: Caller) -> Policy:
-    """Return the policy of the caller's tenant."""
     with engine.database.read() as tx:
         owner = find_owner(tx, Caller(caller.tenant))
         return _policy(engine, tx, owner.id if owner is not None else None)
@@ -170,7 +169,6 @@ def restore_archive(engine: Engine, caller: Caller, archive_id: int) -> Import:
 
 
 def erase_archive(engine: Engine, caller: Caller, archive_id: int) -> Receipt:
-    """Erase an archive. Raises NotFound."""
     with engine.database.write() as tx:
         row, owner = _get_archive(tx, caller, archive_id)
         tx.execute(delete(ArchiveRow).where(ArchiveRow.id == row.id))

@@ -100,7 +100,9 @@ def require_message_size(content: str, param: str) -> None:
 
 def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now: datetime) -> list[Message]:
     """Store the next messages of a session.  Its figures count them from now on."""
-    new, keeps_out = [], bool(drafts) and drafts[0].role != "user" and _is_last_kept_out(tx, row)
+    last = _M.session_id == row.id, _M.position == row.message_count, _M.branch == 0
+    is_reply = bool(drafts) and drafts[0].role != "user"
+    new, keeps_out = [], is_reply and is_kept_out(tx.scalar(select(_M.extra).where(*last)))
     for draft in drafts:
         keeps_out = keeps_out and draft.role != "user"  # with a message that is kept out goes the reply to it
         values = message_values(draft.kept_out() if keeps_out else draft, now)
@@ -120,11 +122,6 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
 def message_of(id: int, session_id: str, values: Mapping[str, Any]) -> Message:
     """Return the message whose row has these `values`, its `position` among them.  id: 0 if it is not stored."""
     return Message(id, session_id, **{name: values[name] for name in Message._fields[2:]})
-
-
-def _is_last_kept_out(tx: Transaction, row: SessionRow) -> bool:
-    last = (_M.session_id == row.id, _M.position == row.message_count, _M.branch == 0)
-    return is_kept_out(tx.scalar(select(_M.extra).where(*last)))
 
 
 def find(tx: Transaction | Connection, message_id: int) -> Message | None:

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from sqlalchemy import ColumnDefault, Connection, or_, select
 
@@ -67,17 +67,6 @@ class SessionInfo:
     imported_at: datetime | None
     client_metadata: dict[str, Any] | None
     busy: bool
-
-
-class SessionFilters(TypedDict, total=False):
-    """Which sessions to list: with `q` in their titles, `after` <= updated_at < `before`; None: any."""
-
-    q: str | None
-    pinned: bool | None
-    archived: bool | None
-    before: datetime | None
-    after: datetime | None
-    except_user_id: str | None
 
 
 @dataclass(frozen=True)
@@ -139,10 +128,11 @@ class Sessions:
         with self.database.read() as tx:
             return tx.scalar(query.order_by(SessionRow.id.desc()).limit(1))
 
-    def page(
-        self, caller: Caller, *, cursor: str | None = None, limit: int = 20, **filters: Unpack[SessionFilters]
-    ) -> Page[SessionInfo]:
-        """List the caller's sessions, newest first."""
+    def page(self, caller: Caller, *, cursor: str | None = None, limit: int = 20, **filters: Any) -> Page[SessionInfo]:
+        """List the caller's sessions, newest first.
+
+        filters: see `conditions`; of times, `after` <= updated_at < `before`. None: any.
+        """
         query, updated_at = visible_to(select(SessionRow).join(OwnerRow), caller), SessionRow.updated_at
         conditions = {
             "q": lambda text: SessionRow.title.icontains(text, autoescape=True),
@@ -239,7 +229,11 @@ class Sessions:
             return self._append(tx, row, drafts)
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
-        existing = _known_ids(tx, row, [draft.external_id for draft in drafts if draft.external_id])
+        ids = [draft.external_id for draft in drafts if draft.external_id]
+        names = {form: name for name in ids for form in (name, tombstone(name))}  # erased messages are known, too
+        query = select(MessageRow.external_id, MessageRow.id).where(MessageRow.session_id == row.id)
+        rows = tx.execute(query.where(MessageRow.external_id.in_(names)))
+        existing: dict[str | int | None, int] = {names[key]: message_id for key, message_id in rows if key}
         new: dict[str | int, MessageDraft] = {}
         for place, draft in enumerate(drafts):
             if draft.external_id not in existing:
@@ -248,8 +242,8 @@ class Sessions:
         stored = append(tx, row, fresh, self.now())
         if new:
             self.enqueue_follow_ups(tx, row, index_delay=0.0)
-        ids = existing | {key: message.id for key, message in zip(new, stored, strict=True)}
-        message_ids = tuple(ids[draft.external_id or place] for place, draft in enumerate(drafts))
+        by_key = existing | {key: message.id for key, message in zip(new, stored, strict=True)}
+        message_ids = tuple(by_key[draft.external_id or place] for place, draft in enumerate(drafts))
         return Appended(self.info(row), message_ids, created=len(new))
 
     def info(self, row: SessionRow) -> SessionInfo:
@@ -278,7 +272,6 @@ class Sessions:
         self.job_queue.enqueue(tx, *jobs, due=due)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
-        """Store the row of a new session."""
         row = self.unstored(tx, caller, session_id)
         tx.add(row)
         tx.flush()
@@ -299,12 +292,3 @@ class Sessions:
             if isinstance(column.default, ColumnDefault):  # else set when the row is stored, as this one may never be
                 setattr(row, column.name, column.default.arg)
         return row
-
-
-def _known_ids(tx: Transaction, row: SessionRow, external_ids: Sequence[str]) -> dict[str | int | None, int]:
-    """Find the ids of the session's messages with these external ids, erased messages included."""
-    names = {form: name for name in external_ids for form in (name, tombstone(name))}
-    query = select(MessageRow.external_id, MessageRow.id).where(
-        MessageRow.session_id == row.id, MessageRow.external_id.in_(names)
-    )
-    return {names[key]: message_id for key, message_id in tx.execute(query) if key}

@@ -144,7 +144,10 @@ def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mappi
         pairs = zip((None, *raw), raw, strict=False)
         return [
             None
-            if place < summary or _is_agents(message) or (place == summary and _is_labelled(message))
+            if place < summary
+            or _begins(message, "assistant", _ANSWERS)
+            or _begins(message, message.get("role"), _CONTEXT)
+            or (place == summary and _is_labelled(message))
             else _by_role(before, message)
             for place, (before, message) in enumerate(pairs)
         ]
@@ -156,10 +159,6 @@ def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mappi
         words = _RULES.split(content)[0] if message.get("role") == "user" and isinstance(content, str) else content
         persons.append(None if is_aiders else {**message, "content": words})
     return persons
-
-
-def _is_agents(message: Mapping[str, Any]) -> bool:
-    return _begins(message, "assistant", _ANSWERS) or _begins(message, message.get("role"), _CONTEXT)
 
 
 def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Mapping[str, Any]:

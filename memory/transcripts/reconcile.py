@@ -234,7 +234,6 @@ def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retr
 
 
 def _ends_with(line: Sequence[MessageKey], end: int, sent: Sequence[MessageKey]) -> bool:
-    """Return whether `line[:end]` ends with the list."""
     first = end - len(sent)
     if first < 0 or line[end - 1].erased:
         return False

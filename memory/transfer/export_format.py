@@ -80,8 +80,6 @@ class ExportedCost(_Record):
 
 
 class ExportedSummary(_Record):
-    """Version of a summary."""
-
     value = partial(SummaryVersionValue, replaced=False)
 
     version = fields.integer(1, INT32_MAX, required=True)
@@ -141,8 +139,6 @@ class ExportedSession(_Record):
 
 
 class ExportedRevision(_Record):
-    """Fact as it was after a change."""
-
     value = partial(FactRevisionValue, fact_id=0)
 
     action = fields.text(1, 16, required=True)
@@ -155,8 +151,6 @@ class ExportedRevision(_Record):
 
 
 class ExportedLink(_Record):
-    """Relation of a fact."""
-
     value = Relation
 
     subject = fields.Text(required=True, validate=_NAMED)
@@ -172,8 +166,6 @@ class ExportedLink(_Record):
 
 
 class ExportedFact(_Record):
-    """Fact, with its earlier forms."""
-
     value = FactRecord
 
     id = fields.integer(1, required=True)
@@ -218,8 +210,6 @@ class ExportedSource(_Record):
 
 
 class ExportedItem(_Record):
-    """Item of the store, with its earlier values."""
-
     value = partial(ItemRecord, id=0)
 
     namespace = Namespace(required=True)
@@ -237,8 +227,6 @@ class ExportedItem(_Record):
 
 
 class ExportedPassage(_Record):
-    """Part of a document."""
-
     value = Passage
 
     text = fields.Text(required=True)
@@ -293,7 +281,6 @@ _head = ExportDocument(exclude=tuple(LISTS))
 
 
 def to_json(export: Export) -> Iterator[str]:
-    """Yield the JSON document in pieces."""
     yield json.dumps(_head.dump(export), ensure_ascii=False).removesuffix("}")
     for name, schema in LISTS.items():
         yield f', "{name}": ['
@@ -304,7 +291,6 @@ def to_json(export: Export) -> Iterator[str]:
 
 
 def to_markdown(export: Export) -> Iterator[str]:
-    """Yield the Markdown document in pieces."""
     yield f"# What Recap has of {one_line(export.name)}\n\n"
     yield f"As of {format_time(export.exported_at)}, with times in UTC.\n"
     yield from _listed("Profile", _profile(export))

@@ -291,7 +291,6 @@ class Import:
 
 
 def _without_thoughts(draft: MessageDraft) -> MessageDraft:
-    """Return a message without a model's thoughts."""
     content = without_thoughts(draft.content) if draft.role == "assistant" else draft.content
     return draft if content == draft.content else replace(draft, content=content or NOTHING_ELSE)
 

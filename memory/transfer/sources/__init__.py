@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory.transfer.sources import chatgpt, chats, claude, deepseek, gemini, langgraph, memories, text_files
+from memory.transfer.sources import chatgpt, chats, claude, gemini, langgraph, memories, text_files
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record
 
@@ -27,7 +27,9 @@ class Source:
 
 
 SOURCES = (
-    Source("DeepSeek", deepseek.recognises, deepseek.records),  # before ChatGPT's, which also has a `mapping`
+    Source(
+        "DeepSeek", chatgpt.recognises_deepseek, chatgpt.of_deepseek
+    ),  # before ChatGPT's, which also has a `mapping`
     Source("ChatGPT", chatgpt.recognises, chatgpt.records),
     Source("Claude", claude.recognises, claude.records),
     Source("Gemini", gemini.recognises, gemini.records),

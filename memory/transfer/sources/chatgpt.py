@@ -1,8 +1,11 @@
-"""ChatGPT's `conversations.json`, or `conversations-000.json` and so on: conversations, each a tree of messages.
+"""ChatGPT's `conversations.json`, or `conversations-000.json` and so on, and DeepSeek's: each is a tree of messages.
 
 Of each conversation, the branch that the person saw last is imported: from `current_node` up through the parents. An
 image, a recording or a file becomes a placeholder such as `[image]`. Calls of tools and thoughts are left out. Custom
 instructions go to the profile.
+
+DeepSeek does not say which branch was seen last, so the one with the newest message is. Its messages are in fragments,
+of which those with thoughts and searches are left out.
 """
 
 import re
@@ -18,6 +21,7 @@ from models.messages import MessageDraft
 _CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _SPEAKERS = ("user", "assistant")
+_FRAGMENTS = {"REQUEST": "user", "RESPONSE": "assistant"}  # of DeepSeek's
 _CUSTOM = {  # the profile's names for instructions, and ChatGPT's two
     "about": ("about_user_message", "user_profile"),
     "wishes": ("about_model_message", "user_instructions"),
@@ -26,7 +30,6 @@ _FENCED = re.compile(r".*?```(.*)```.*", re.DOTALL)  # the person's own words, i
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
-    """Return whether this is a conversation of ChatGPT's."""
     return isinstance(item.get("mapping"), Mapping)
 
 
@@ -36,7 +39,13 @@ def records(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
     began = times.read(conversation.get("create_time"))
     ids = conversation.get("conversation_id"), conversation.get("id"), f"chatgpt-{digest(*nodes)}"
     updated = times.read(conversation.get("update_time"))
-    yield chat("chatgpt", ids, conversation.get("title"), _messages(conversation, nodes, began, times), began, updated)
+    messages = (
+        draft
+        for key, message, at in _branch(nodes, "create_time", began, times, conversation.get("current_node"))
+        if _is_shown(message)
+        for draft in drafts(message["author"]["role"], _words(message), at, text(key))
+    )
+    yield chat("chatgpt", ids, conversation.get("title"), messages, began, updated)
     for node in nodes.values():
         message = dict_in(node.get("message"))
         custom = dict_in(dict_in(message.get("metadata")).get("user_context_message_data"))
@@ -48,17 +57,38 @@ def records(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
             )
 
 
-def _messages(
-    conversation: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]], began: datetime | None, times: Times
-) -> Iterator[MessageDraft]:
-    messages = {key: dict_in(node.get("message")) for key, node in nodes.items()}
-    parents = {key: node.get("parent") for key, node in nodes.items()}
-    at_of = {key: times.read(message.get("create_time")) for key, message in messages.items()}
+def recognises_deepseek(item: Mapping[str, Any]) -> bool:
+    return recognises(item) and "inserted_at" in item
+
+
+def of_deepseek(conversation: Mapping[str, Any], times: Times) -> Iterator[Record]:
+    began, updated = times.read(conversation.get("inserted_at")), times.read(conversation.get("updated_at"))
+    branch = _branch(conversation["mapping"], "inserted_at", began, times)
+    messages = (draft for key, message, at in branch for draft in _of_fragments(message, at, key))
+    yield chat("deepseek", [conversation.get("id")], conversation.get("title"), messages, began, updated)
+
+
+def _of_fragments(message: Mapping[str, Any], at: datetime | None, key: str) -> Iterator[MessageDraft]:
+    names = (text(file.get("file_name")) for file in dicts_in(message.get("files")))
+    files = [f"[file: {name}]" if name else "[file]" for name in names]
+    for kind, role in _FRAGMENTS.items():
+        fragments = dicts_in(message.get("fragments"))
+        words = [text(fragment.get("content")) for fragment in fragments if fragment.get("type") == kind]
+        if words:
+            yield from drafts(role, "\n".join([*words, *(files if role == "user" else ())]), at, f"{key}-{role}")
+
+
+def _branch(
+    nodes: Mapping[str, Any], time: str, began: datetime | None, times: Times, tip: Any = None
+) -> Iterator[tuple[str, Mapping[str, Any], datetime | None]]:
+    """Yield the ids, messages and times of the branch that ends with `tip`. time: the name of a message's time."""
+    messages = {key: dict_in(dict_in(node).get("message")) for key, node in nodes.items()}
+    parents = {key: dict_in(node).get("parent") for key, node in nodes.items()}
+    at_of = {key: times.read(message.get(time)) for key, message in messages.items()}
     at = began
-    for key in branch(parents, at_of, conversation.get("current_node")):
+    for key in branch(parents, at_of, tip):
         at = at_of[key] or at
-        if _is_shown(messages[key]):
-            yield from drafts(messages[key]["author"]["role"], _words(messages[key]), at, text(key))
+        yield key, messages[key], at
 
 
 def _is_shown(message: Mapping[str, Any]) -> bool:

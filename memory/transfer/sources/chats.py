@@ -27,7 +27,6 @@ _NO_PARENT = "00000000-0000-0000-0000-000000000000"
 
 
 def recognises(item: Mapping[str, Any]) -> bool:
-    """Return whether this is a chat, or a message of one."""
     item = _unwrapped(item)
     has_speaker = _role(item) is not None or not item.keys().isdisjoint(_IS_PERSON)
     return _listed(item) is not None or (has_speaker and not item.keys().isdisjoint(_WORDS))

@@ -32,7 +32,6 @@ _TITLE = re.compile(r"# +(?P<title>.+)")
 
 
 def is_markdown(file: IO[bytes]) -> bool:
-    """Return whether a file begins as Markdown does."""
     return first_byte(file) in (b"#", b"*", b"-")
 
 
@@ -62,7 +61,6 @@ def markdown_chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _message(line: str) -> dict[str, Any] | None:
-    """Return the message that a line begins."""
     speaker = next((match for pattern in _SPEAKERS if (match := pattern.fullmatch(line))), None)
     if speaker is None or not (role_of(speaker["name"]) or speaker["name"].lower() in _OTHER_HEADINGS):
         return None

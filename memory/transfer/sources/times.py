@@ -106,7 +106,9 @@ def _day(words: str) -> datetime | None:
     """Return the day that the words name with one or two numbers and a month, or with three numbers."""
     written = re.findall(r"\d+", words)
     numbers = [int(number) for number in written]
-    months = [month for word in re.findall(r"[^\W\d_]{3,}", words) if (month := _month(word))]
+    beginnings = [word.lower() for word in re.findall(r"[^\W\d_]{3,}", words)]
+    found = (next((month for name, month in _MONTHS.items() if name.startswith(word)), None) for word in beginnings)
+    months = list(filter(None, found))
     if len(numbers) != (2 if months else 3) or len(written[0 if numbers[0] > 31 else -1]) not in (2, 4):
         return None
     year, *others = numbers if numbers[0] > 31 else numbers[::-1]
@@ -127,8 +129,3 @@ def _is_day(year: int, month: int, day: int) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _month(word: str) -> int | None:
-    """Return the number of a month by its name, or the beginning of it."""
-    return next((number for name, number in _MONTHS.items() if name.startswith(word.lower())), None)
