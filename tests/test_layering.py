@@ -54,8 +54,6 @@ SHORT = {
         "api/feedback.py",
         "api/graph.py",
         "api/jobs.py",
-        "api/spaces.py",
-        "api/turns.py",
         "cli/index.py",
         "cli/logs.py",
         "cli/serve.py",
