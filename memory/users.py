@@ -18,9 +18,8 @@ from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from memory.access.budgets import spent_today
 from memory.access.keys import Principal
-from memory.access.owners import find_or_make_owner, find_owner, get_user
+from memory.access.owners import find_or_make_owner, get_user
 from memory.engine import Engine
-from memory.errors import Forbidden
 from memory.events import count_forgotten
 from memory.knowledge.fact_reads import valid_at
 from memory.paging import Page, read_page
@@ -93,18 +92,6 @@ def get_user_info(engine: Engine, caller: Caller) -> dict[str, Any]:
             "facts_forgotten": forgotten,
             "last_forgotten_at": last_forgotten_at,
         }
-
-
-def require_memory(engine: Engine, caller: Caller) -> None:
-    """Raise Forbidden when the caller's user has turned their memory off."""
-    with engine.database.read() as tx:
-        owner = find_owner(tx, caller)
-    if owner is not None and not owner.remember:
-        raise Forbidden(
-            "memory_off",
-            "The person has turned their memory off, so nothing was read or stored. Go on without it; they turn it on "
-            "again in the settings of Recap.",
-        )
 
 
 def change_user(engine: Engine, caller: Caller, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,11 +29,11 @@ from api.current_request import current_engine
 from api.identity import caller
 from api.protocols.mcp_tools import TOOLS, session_uri
 from memory.access.keys import Principal
+from memory.access.owners import require_memory
 from memory.engine import Engine
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from memory.knowledge import profile, summaries
 from memory.quoting import normalize
-from memory.users import require_memory
 from models.keys import READ, WRITE
 from models.owners import Caller
 from schemas.fields import USER_ID, USER_ID_RULE
@@ -171,7 +171,8 @@ class McpServer:
                 "?user_id=NAME to the address or send the header X-User-Id, or use a key of one person. A space is "
                 "named with ?space=NAME.",
             )
-        require_memory(self.engine, self.person)
+        with self.engine.database.read() as tx:
+            require_memory(tx, self.person)
         return self.person
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import BigInteger, ColumnElement, Select, and_, bindparam, selec
 from sqlalchemy.orm import contains_eager
 
 from config import Settings
-from memory.errors import InvalidRequest, NotFound, owner_not_found
+from memory.errors import Forbidden, InvalidRequest, NotFound, owner_not_found
 from models import OwnerRow, SessionRow, Transaction, Upsert, for_update
 from models.owners import Caller
 
@@ -64,6 +64,17 @@ def _name(caller: Caller) -> dict[str, Any]:
 def lock_owner(tx: Transaction, owner_id: int | None) -> OwnerRow | None:
     """Lock the owner row of this id; return None when it was erased."""
     return tx.scalar(for_update(tx, _OWNERS.where(OwnerRow.id == owner_id), OwnerRow))
+
+
+def require_memory(tx: Transaction, caller: Caller) -> None:
+    """Raise Forbidden when the caller's user has turned their memory off."""
+    owner = find_owner(tx, caller)
+    if owner is not None and not owner.remember:
+        raise Forbidden(
+            "memory_off",
+            "The person has turned their memory off, so nothing was read or stored. Go on without it; they turn it on "
+            "again in the settings of Recap.",
+        )
 
 
 def get_user(tx: Transaction, caller: Caller) -> OwnerRow:
