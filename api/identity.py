@@ -145,6 +145,7 @@ def idempotency_key(caller: Caller) -> str | None:
 
 
 PERSON_HEADERS = ("X-OpenWebUI-User-Id", "x-litellm-end-user-id")
+NOBODY = ("", "user")  # some programs send the role, for everybody
 
 
 def client_caller(parameters: Mapping[str, Any], user_id: Any = None) -> Caller:
@@ -154,7 +155,7 @@ def client_caller(parameters: Mapping[str, Any], user_id: Any = None) -> Caller:
     them: many programs send a name of their own.
     """
     in_body = map(text_of_name, (parameters.get("safety_identifier"), parameters.get("user"), user_id))
-    person = g.principal.user_id or person_in_headers() or next(filter(None, in_body), "")
+    person = g.principal.user_id or person_in_headers() or next((name for name in in_body if name not in NOBODY), "")
     fits = g.principal.user_id is not None or USER_ID.fullmatch(person) is not None
     return caller(storable(person, fits=fits) if person else None, space_in_header())
 

@@ -31,9 +31,12 @@ def test_the_session_is_named_by_headers_in_their_order_then_by_metadata(client)
         named = {name: f"by-{name}" for name in SESSION_HEADERS[place:]}
         answer = post(client, talk(f"Hello {place}"), None, named, metadata=metadata)
         assert answer.headers["X-Memory-Session-Id"] == f"by-{header}"
-    answer = post(client, talk("Hello"), None, {"X-Session-Id": " "}, metadata=metadata)
+    call = {"id": "by-call", "type": "inboundPhoneCall"}
+    answer = post(client, talk("Hello"), None, {"X-Session-Id": " "}, metadata=metadata, call=call)
     assert answer.headers["X-Memory-Session-Id"] == "meta"
-    assert {session["id"] for session in sessions(client)} == {*(f"by-{name}" for name in SESSION_HEADERS), "meta"}
+    assert post(client, talk("Hello"), None, call=call).headers["X-Memory-Session-Id"] == "by-call"
+    names = {*(f"by-{name}" for name in SESSION_HEADERS), "meta", "by-call"}
+    assert {session["id"] for session in sessions(client)} == names
 
 
 def test_the_person_is_named_by_headers_then_by_the_body(client):
@@ -46,12 +49,15 @@ def test_the_person_is_named_by_headers_then_by_the_body(client):
         ({}, {"user_id": "id", "metadata": {"user_id": "meta"}}),
         ({}, {"metadata": {"user_id": 7}}),
         ({"X-OpenWebUI-User-Id": "Zoë".encode().decode("latin-1")}, {}),
+        ({}, {"customer": {"number": "+372 5555", "name": "Ada"}}),
+        ({}, {"user": "user", "user_id": "user", "customer": "Ada"}),
         ({}, {}),
     ]
     for place, (headers, body) in enumerate(named):
         complete(client, talk("Hello"), f"s{place}", headers=headers, **body)
     found = {session["id"]: session["user_id"] for session in sessions(client)}
-    assert [found[f"s{place}"] for place in range(8)] == ["web", "lite", "safe", "u", "id", "7", "Zoë", None]
+    expected = ["web", "lite", "safe", "u", "id", "7", "Zoë", "+372 5555", None, None]
+    assert [found[f"s{place}"] for place in range(10)] == expected
 
 
 def test_names_that_cannot_be_stored_stand_for_themselves_all_the_same(client):

@@ -205,17 +205,18 @@ ERRORS = {
 def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str = "") -> TurnRequest:
     """Return the turn of the current request, whose body has these `parameters` of a chat completion.
 
-    A header that names the session counts before the body, that before its `metadata`, and that before `agent_session`:
-    the session of an agent, which may have several conversations. Without a name the session is found by the
-    conversation, which such a client sends whole, as do those of WHOLE_HEADER and THREAD_HEADER. The same body again is
-    a retry.
+    A header that names the session counts before the body, that before its `metadata`, that before `agent_session`: the
+    session of an agent, which may have several conversations, and that before the id of a phone `call`. Without a name
+    the session is found by the conversation, which such a client sends whole, as do those of WHOLE_HEADER and
+    THREAD_HEADER. The person may be the `customer` who calls. The same body again is a retry.
     """
     if parameters.get("model") == MAIN:
         del parameters["model"]
     continues = parameters.get("continue_final_message") is True  # of vLLM and SGLang
     conversation = Transcript.read(parameters.pop("messages"), continues=continues)
     stream = bool(parameters.pop("stream"))
-    in_metadata = metadata if isinstance(metadata, Mapping) else {}
+    named = (metadata, parameters.get("call"), parameters.get("customer"))
+    in_metadata, call, customer = (part if isinstance(part, Mapping) else {} for part in named)
     user_id, session = (parameters.pop(name, None) or in_metadata.get(name) for name in NAMES)
     session = text_of_name(session)
     if isinstance(theirs := parameters.get("metadata"), Mapping) and not theirs.keys().isdisjoint(NAMES):
@@ -223,9 +224,9 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         if not parameters["metadata"]:
             del parameters["metadata"]  # it was for Recap alone, and some servers refuse any
     session_header = next(filter(header, SESSION_HEADERS), None)
-    session = header(session_header) if session_header else session or agent_session
+    session = header(session_header) if session_header else session or agent_session or text_of_name(call.get("id"))
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
-    owner = client_caller(parameters, user_id)
+    owner = client_caller(parameters, user_id or customer.get("number"))
     fingerprint = hashlib.sha256(
         f"{owner.user_id}\0{session_id}\0{owner.space or ''}".encode("utf-8", "replace") + request.get_data()
     )

@@ -105,10 +105,10 @@ blueprint = ApiBlueprint("openai", "The OpenAI protocol, with memory.", prefix="
 def complete(body: dict[str, Any]) -> Response:
     """Chat as with OpenAI, and be remembered
 
-    The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id, session_id or
-    metadata.session_id; without any of them it is found by the conversation's first messages. The person is named by
-    X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id or metadata.user_id. A message that is
-    sent again is stored once.
+    The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id, session_id,
+    metadata.session_id or call.id; without any of them it is found by the conversation's first messages. The person is
+    named by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id, metadata.user_id or
+    customer.number. A message that is sent again is stored once.
     The X-Memory-* headers of the reply give the model that answers, the session, the number of recalled messages and
     the saved tokens. With `X-Memory-Tools: on` the model also gets tools of the memory, which Recap runs; if it wrote
     facts with them, the answer's `memory` lists these. If the memory fails, the model gets the request unchanged, and

@@ -2617,14 +2617,15 @@ class Operations(ABC):
     ) -> types.Completion:
         """Chat as with OpenAI, and be remembered.
 
-        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id, session_id
-        or metadata.session_id; without any of them it is found by the conversation's first messages. The person is
-        named by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id or metadata.user_id. A
-        message that is sent again is stored once. The X-Memory-* headers of the reply give the model that answers,
-        the session, the number of recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also
-        gets tools of the memory, which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If
-        the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap` names the main
-        model of any server, which also answers if the server does not have the model that is named.
+        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id,
+        session_id, metadata.session_id or call.id; without any of them it is found by the conversation's first
+        messages. The person is named by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id,
+        metadata.user_id or customer.number. A message that is sent again is stored once. The X-Memory-* headers of
+        the reply give the model that answers, the session, the number of recalled messages and the saved tokens. With
+        `X-Memory-Tools: on` the model also gets tools of the memory, which Recap runs; if it wrote facts with them,
+        the answer's `memory` lists these. If the memory fails, the model gets the request unchanged, and X-Memory-
+        Error says why. `recap` names the main model of any server, which also answers if the server does not have the
+        model that is named.
 
         model: Passed on. Without it, and with the built-in model, the main model answers.
         user: The person, unless a header or `safety_identifier` names one.
@@ -5547,14 +5548,15 @@ class AsyncOperations(ABC):
     ) -> types.Completion:
         """Chat as with OpenAI, and be remembered.
 
-        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id, session_id
-        or metadata.session_id; without any of them it is found by the conversation's first messages. The person is
-        named by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id or metadata.user_id. A
-        message that is sent again is stored once. The X-Memory-* headers of the reply give the model that answers,
-        the session, the number of recalled messages and the saved tokens. With `X-Memory-Tools: on` the model also
-        gets tools of the memory, which Recap runs; if it wrote facts with them, the answer's `memory` lists these. If
-        the memory fails, the model gets the request unchanged, and X-Memory-Error says why. `recap` names the main
-        model of any server, which also answers if the server does not have the model that is named.
+        The session is named by X-Session-Id, X-Conversation-Id, X-OpenWebUI-Chat-Id, x-litellm-session-id,
+        session_id, metadata.session_id or call.id; without any of them it is found by the conversation's first
+        messages. The person is named by X-OpenWebUI-User-Id, x-litellm-end-user-id, safety_identifier, user, user_id,
+        metadata.user_id or customer.number. A message that is sent again is stored once. The X-Memory-* headers of
+        the reply give the model that answers, the session, the number of recalled messages and the saved tokens. With
+        `X-Memory-Tools: on` the model also gets tools of the memory, which Recap runs; if it wrote facts with them,
+        the answer's `memory` lists these. If the memory fails, the model gets the request unchanged, and X-Memory-
+        Error says why. `recap` names the main model of any server, which also answers if the server does not have the
+        model that is named.
         """
         return await self.send(
             Call(
