@@ -16,63 +16,75 @@ from tests.builtin import ADA, MODEL, MOVE, chat_of, digest, fact, message, prom
 
 # -- facts
 
+SPOKEN = """
+My name is Ada and I live in Tallinn. | Name: Ada | Lives in Tallinn
+I live in Bristol, at 17 Marlow Road. | Lives in Bristol, at 17 Marlow Road
+We moved to Bergen, Strandgaten 5, in May | Moved to Bergen, Strandgaten 5
+actually the delivery got moved to March 19 | Delivery: March 19
+Hi, I'm Ada, I'm 34 and I'm from Portland, Oregon. | Name: Ada | 34 years old | From Portland, Oregon
+I’m allergic to nuts, shellfish and eggs. | Allergic to nuts | Allergic to shellfish | Allergic to eggs
+I have two kids and a cat named Fig. | Has two kids and a cat named Fig
+My wife's name is Mia. | Wife's name: Mia
+We land in Tokyo on 3 April | Lands in Tokyo on 3 April
+I have an exam in Lyon next month - so nervous!
+I decided to sell the boat. | Decided to sell the boat
+I decided to sell the boat, which was hard.
+We'll use oak instead of pine. | Use oak instead of pine
+I love making him happy
+I'm a bit tired of it all
+I teach maths at St Mary's. Well, I did until Easter.
+We've got two rabbits, although one is technically my sister's
+my dog is called Biscuit hes a staffy, 3 yrs old
+The landlord wants to put the rent up to 1150 in march
+I love the cello, just not at 2 am
+Bob says I live in Rome.
+Maybe I live in the wrong place
+She said: "Hello. I live in Paris. My name is Eve."
+Translate this into French: I live in Rome.
+```	I live in code	```	> My name is Bob
+Where do I live?
+I'm allergic to peanuts, can I eat sushi? | Allergic to peanuts
+I'm a nurse in Leeds and I love jazz - what should I read? | Works as a nurse in Leeds | Loves jazz
+I hate cilantro so what can I use instead? | Dislikes cilantro
+Vivo en Sevilla, ¿dónde puedo nadar? | Vive en Sevilla
+If I were vegan, what could I eat?
+Do I live in Rome, or was it Milan?
+I just started a new job as a nurse | Works as a nurse
+I drive a 2015 Honda Civic | Drives a 2015 Honda Civic
+I drive my kids to school
+我叫小明，住在上海，对花生过敏。 | 叫小明 | 住在上海 | 对花生过敏
+如果我住在北京，我会很开心。
+我昨天看了一部老电影，叫《城南旧事》。
+我不喜欢咖啡 | 不喜欢咖啡
+Hallo, ich heiße Jens und wohne in Bremen | Name: Jens | Wohnt in Bremen
+j suis végane et j'habite à Lille | Végane | Habite à Lille
+me llamo Inés y vivo en Vigo | Nombre: Inés | Vive en Vigo
+sono allergico alle noci | Allergia: noci
+moro no Porto, sou enfermeira | Mora no Porto | Profissão: enfermeira
+ik woon in Gent en eet geen vlees | Woont in Gent | Eet geen vlees
+mam na imię Ola, mieszkam w Gdyni | Imię: Ola | Mieszka w Gdyni
+меня зовут Олег | Имя: Олег
+ich bin stark gegen Bienenstiche allergisch | Allergisch gegen Bienenstiche
+Wir sind umgezogen: ich wohne jetzt in Linz | Wohnt in Linz
+er schrieb mir: ich wohne in Rom
+she wrote: I live in Rome
+We are renovating our kitchen, the budget is 14,000 euros. | Budget: 14,000 euros
+Wir renovieren das Bad, das Budget ist 8000 Euro. | Budget: 8000 Euro
+Nous refaisons la cuisine, le budget est de 9000 euros. | Budget : 9000 euros
+Estamos reformando la cocina, el presupuesto es de 9000 euros. | Presupuesto: 9000 euros
+Rifacciamo il bagno, il budget è di 7000 euro. | Budget: 7000 euro
+We verbouwen de keuken, het budget is 9000 euro. | Budget: 9000 euro
+Vamos reformar a cozinha, o orçamento é de 9000 euros. | Orçamento: 9000 euros
+im vegan btw and allergic to nuts | Vegan | Allergic to nuts
+wenn ich in Rom wohnen würde, wäre ich froh
+Write a story: I live on Mars and my name is Zog.
+From: Kim Vale <kim@vale.example>\tSubject: rent\t\tHi, I live in Cork.\t\tWhat should I answer?
+"""
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("My name is Ada and I live in Tallinn.", ["Name: Ada", "Lives in Tallinn"]),
-        ("I live in Bristol, at 17 Marlow Road.", ["Lives in Bristol, at 17 Marlow Road"]),
-        ("We moved to Bergen, Strandgaten 5, in May", ["Moved to Bergen, Strandgaten 5"]),
-        ("actually the delivery got moved to March 19", ["Delivery: March 19"]),
-        ("The flight has been moved to May 3.", ["Flight: May 3"]),
-        ("Hi, I'm Ada, I'm 34 and I'm from Portland, Oregon.", ["Name: Ada", "34 years old", "From Portland, Oregon"]),
-        (
-            "I’m allergic to nuts, shellfish and eggs.",
-            ["Allergic to nuts", "Allergic to shellfish", "Allergic to eggs"],
-        ),
-        ("I have two kids and a cat named Fig.", ["Has two kids and a cat named Fig"]),
-        ("My wife's name is Mia.", ["Wife's name: Mia"]),
-        ("We land in Tokyo on 3 April", ["Lands in Tokyo on 3 April"]),
-        ("I have an exam in Lyon next month - so nervous!", []),
-        ("I decided to sell the boat.", ["Decided to sell the boat"]),
-        ("I decided to sell the boat, which was hard.", []),
-        ("We'll use oak instead of pine.", ["Use oak instead of pine"]),
-        ("I love making him happy", []),
-        ("I love to read, especially", []),
-        ("I really love the idea of it!", []),
-        ("I love this, and I like your taste", []),
-        ("I'm a bit tired of it all", []),
-        ("I teach maths at St Mary's. Well, I did until Easter.", []),
-        ("We've got two rabbits, although one is technically my sister's", []),
-        ("my dog is called Biscuit hes a staffy, 3 yrs old", []),
-        ("The landlord wants to put the rent up to 1150 in march", []),
-        ("I love the cello, just not at 2 am", []),
-        ("I love paint and I might sell the bike", []),
-        ("If I lived in Paris, I'd eat croissants.", []),
-        ("Bob says I live in Rome.", []),
-        ("Maybe I live in the wrong place", []),
-        ('She said: "Hello. I live in Paris. My name is Eve."', []),
-        ("Translate this into French: I live in Rome.", []),
-        ("```\nI live in code\n```\n> My name is Bob", []),
-        ("Where do I live?", []),
-        ("He lives in Rome. They moved to Lyon.", []),
-        ("I'm allergic to peanuts, can I eat sushi?", ["Allergic to peanuts"]),
-        ("I'm a nurse in Leeds and I love jazz - what should I read?", ["Works as a nurse in Leeds", "Loves jazz"]),
-        ("I hate cilantro so what can I use instead?", ["Dislikes cilantro"]),
-        ("Ich bin Vegetarier, was kann ich kochen?", ["Vegetarier"]),
-        ("Vivo en Sevilla, ¿dónde puedo nadar?", ["Vive en Sevilla"]),
-        ("If I were vegan, what could I eat?", []),
-        ("Do I live in Rome, or was it Milan?", []),
-        ("I just started a new job as a nurse", ["Works as a nurse"]),
-        ("I drive a 2015 Honda Civic", ["Drives a 2015 Honda Civic"]),
-        ("I drive my kids to school", []),
-        ("我叫小明，住在上海，对花生过敏。", ["叫小明", "住在上海", "对花生过敏"]),
-        ("如果我住在北京，我会很开心。", []),
-        ("我昨天看了一部老电影，叫《城南旧事》。", []),
-        ("我不喜欢咖啡", ["不喜欢咖啡"]),
-    ],
-)
-def test_takes_few_facts_and_complete_ones(said, expected):
+
+@pytest.mark.parametrize("row", SPOKEN.strip().splitlines())
+def test_takes_few_facts_and_complete_ones_and_none_of_text_to_work_on(row):
+    said, *expected = row.replace("\t", "\n").split(" | ")
     assert sorted(texts(digest([said])[1])) == sorted(expected)
 
 
@@ -131,39 +143,6 @@ def test_each_clause_goes_to_its_section():
     assert summary.data == ("It took 3 hours to find a jazz trio.",)
     assert summary.open_questions == ("What does a caterer cost?",)
     assert {one["scope"] for one in facts} == {"session"}
-
-
-SPOKEN = """
-Hallo, ich heiße Jens und wohne in Bremen | Name: Jens | Wohnt in Bremen
-j suis végane et j'habite à Lille | Végane | Habite à Lille
-me llamo Inés y vivo en Vigo | Nombre: Inés | Vive en Vigo
-sono allergico alle noci | Allergia: noci
-moro no Porto, sou enfermeira | Mora no Porto | Profissão: enfermeira
-ik woon in Gent en eet geen vlees | Woont in Gent | Eet geen vlees
-mam na imię Ola, mieszkam w Gdyni | Imię: Ola | Mieszka w Gdyni
-меня зовут Олег | Имя: Олег
-ich bin stark gegen Bienenstiche allergisch | Allergisch gegen Bienenstiche
-Wir sind umgezogen: ich wohne jetzt in Linz | Wohnt in Linz
-er schrieb mir: ich wohne in Rom
-she wrote: I live in Rome
-We are renovating our kitchen, the budget is 14,000 euros. | Budget: 14,000 euros
-Wir renovieren das Bad, das Budget ist 8000 Euro. | Budget: 8000 Euro
-Nous refaisons la cuisine, le budget est de 9000 euros. | Budget : 9000 euros
-Estamos reformando la cocina, el presupuesto es de 9000 euros. | Presupuesto: 9000 euros
-Rifacciamo il bagno, il budget è di 7000 euro. | Budget: 7000 euro
-We verbouwen de keuken, het budget is 9000 euro. | Budget: 9000 euro
-Vamos reformar a cozinha, o orçamento é de 9000 euros. | Orçamento: 9000 euros
-im vegan btw and allergic to nuts | Vegan | Allergic to nuts
-wenn ich in Rom wohnen würde, wäre ich froh
-Write a story: I live on Mars and my name is Zog.
-From: Kim Vale <kim@vale.example>\tSubject: rent\t\tHi, I live in Cork.\t\tWhat should I answer?
-"""
-
-
-@pytest.mark.parametrize("row", SPOKEN.strip().splitlines())
-def test_statements_of_other_languages_are_facts_and_text_to_work_on_is_not(row):
-    said, *texts = row.replace("\t", "\n").split(" | ")
-    assert {one["text"] for one in digest([said])[1]} == set(texts)
 
 
 def test_options_are_ruled_out_and_put_back():
@@ -263,20 +242,21 @@ def test_every_message_is_digested_and_answered(drawn, items, known, question):
     assert answered and complete(MODEL, replace(asked, stream=True))[0] == answered
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ("My sister Ida lives in Porto.", ["user sister Ida", "Ida lives in Porto"]),
-        ("My brother's name is Tom.", ["user brother Tom"]),
-        ("I have a younger sister called Una.", ["user younger sister Una"]),
-        ("My boss lives in Lyon.", ["user's boss lives in Lyon"]),
-        ("I live in Tallinn and I work at Acme.", ["user lives in Tallinn", "user works at Acme"]),
-        ("I live in Bristol, at 17 Marlow Road.", ["user lives in Bristol"]),
-        ("I'm originally from Bergen.", ["user comes from Bergen"]),
-        ("我姐姐叫小红。我住在上海。", ["user 姐姐 小红", "user 住在 上海"]),
-        ("I like tea. My sister is a doctor.", []),
-    ],
-)
-def test_ties_people_and_places_together(said, expected):
+TIES = """
+My sister Ida lives in Porto. | user sister Ida | Ida lives in Porto
+My brother's name is Tom. | user brother Tom
+I have a younger sister called Una. | user younger sister Una
+My boss lives in Lyon. | user's boss lives in Lyon
+I live in Tallinn and I work at Acme. | user lives in Tallinn | user works at Acme
+I live in Bristol, at 17 Marlow Road. | user lives in Bristol
+I'm originally from Bergen. | user comes from Bergen
+我姐姐叫小红。我住在上海。 | user 姐姐 小红 | user 住在 上海
+I like tea. My sister is a doctor.
+"""
+
+
+@pytest.mark.parametrize("row", TIES.strip().splitlines())
+def test_ties_people_and_places_together(row):
+    said, *expected = row.split(" | ")
     found = [one for drafted in digest([said])[1] for one in drafted["links"]]
     assert [f"{one['subject']} {one['relation']} {one['object']}" for one in found] == expected
