@@ -248,9 +248,9 @@ def shared(shared_app):
 
 
 @pytest.fixture
-def app(make_app):
-    """An application that answers with the built-in model."""
-    return make_app()
+def app(make_app, request):
+    """An application that answers with the built-in model; in a module marked `scripted` it is `model_app`."""
+    return request.getfixturevalue("model_app") if request.node.get_closest_marker("scripted") else make_app()
 
 
 @pytest.fixture

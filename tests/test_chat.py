@@ -10,10 +10,7 @@ from app import engine_of
 from tests.http import ask, chat, failed, history, sessions, stored, summary
 from tests.model_server import Status, Text, at, prompts, question
 
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
+pytestmark = pytest.mark.scripted
 
 
 def test_message_may_be_a_string_or_an_object(client, model_server):

@@ -13,10 +13,7 @@ from tests.http import ask, chat, events, failed, history, jobs, stored, stream,
 from tests.http import summary as summary_of
 from tests.model_server import CutStream, Dictation, Status, Text, at, prompts
 
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
+pytestmark = pytest.mark.scripted
 
 
 def test_the_memory_comes_first_then_pieces_then_usage_then_done(client, model_server):

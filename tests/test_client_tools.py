@@ -13,6 +13,8 @@ from tests.model_server import Status, Text, ToolCalls
 from tests.openai import ADDRESS, BODIES, sent, user
 from tests.openai import stream as openai_stream
 
+pytestmark = pytest.mark.scripted
+
 OURS = ["conversation_search", "recent_chats", "remember", "correct", "forget"]
 BEES = ("remember", {"text": "I keep bees", "quote": "I keep bees"})
 WEATHER = ("weather", {"city": "Lyon"})
@@ -99,11 +101,6 @@ each_protocol = pytest.mark.parametrize(
     ("protocol", "streamed"), [("completions", False), ("messages", True), ("responses", True)]
 )
 one_protocol = pytest.mark.parametrize(("protocol", "streamed"), [("completions", True)])
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 @pytest.fixture(params=PROTOCOLS)

@@ -18,16 +18,13 @@ from tests.model_server import CutStream, ToolCalls
 from tests.openai import sent, user
 from tests.test_auth import with_key
 
+pytestmark = pytest.mark.scripted
+
 DEVICE, ACCOUNT = "408ddab0" * 8, "1b6b4ea3-6d3c-4a0e-9a0e-5c4f9f0c8c55"
 SESSIONS = ("511e0f0c-9a03-4234-ba6c-d7c4842102b0", "a01f3a6c-a25f-4ede-b8fe-e15bfae43b73")
 REMINDER = "<system-reminder>\nToday's date is 2026-11-28.\n</system-reminder>\n\n"
 BASH = {"name": "Bash", "description": "Run it.", "input_schema": {"type": "object", "properties": {"command": {}}}}
 RUN = ToolCalls((("Bash", {"command": "pytest -q tests/test_cats.py"}),))
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 def claude_code(client: FlaskClient, *messages: Any, session: str = SESSIONS[0], **more: Any) -> Any:

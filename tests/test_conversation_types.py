@@ -12,13 +12,10 @@ from tests.knowledge import digest_of
 from tests.model_server import ModelServer, at, prompts
 from tests.traces import traces
 
+pytestmark = pytest.mark.scripted
+
 ADA = {"user_id": "ada"}
 URL = "/api/conversation-types"
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 def put(client: FlaskClient, name: str, **does: Any) -> Body:

@@ -22,6 +22,8 @@ from tests.knowledge import digest_of, fact, link
 from tests.model_server import Delay, ModelServer, Status, prompts
 from tests.traces import SENTINEL, traces_of
 
+pytestmark = pytest.mark.scripted
+
 SECRET = f"{SENTINEL} is my secret."
 NONE = dict.fromkeys(erasing.RECEIPT, 0)
 
@@ -30,11 +32,6 @@ NONE = dict.fromkeys(erasing.RECEIPT, 0)
 def at_once(monkeypatch):
     """What gathers for some seconds is due now; tests run the jobs when they want them done."""
     monkeypatch.setattr(erasing, "GATHER_SECONDS", 0.0)
-
-
-@pytest.fixture
-def app(model_app):
-    return model_app
 
 
 def traces(client: FlaskClient, word: str = SENTINEL) -> dict[str, int]:

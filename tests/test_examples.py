@@ -12,12 +12,9 @@ from tests.http import Body, chat, error, good, read_all, said, stored
 from tests.model_server import at, prompts
 from tests.traces import traces
 
+pytestmark = pytest.mark.scripted
+
 HAIKU = "Write a haiku about the sea"
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 def add(client: FlaskClient, asked: str, answered: str, **more: Any) -> Body:

@@ -10,14 +10,11 @@ from tests.http import append, ask, chat, find, good, read_all, said, stored, st
 from tests.jobs import jobs_done
 from tests.model_server import Body, ModelServer, Text, ToolCalls, at
 
+pytestmark = pytest.mark.scripted
+
 ADA = {"user_id": "ada"}
 ASKED = {"session_id": "s", "recall": "tools", **ADA}
 REMEMBER, CORRECT, FORGET = "remember", "correct", "forget"
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 def remember(text: str, quote: str | None = None, **more: Any) -> tuple[str, Body]:

@@ -11,6 +11,8 @@ from tests.http import history, sessions
 from tests.model_server import prompts
 from tests.openai import assistant, complete, post, talk, user
 
+pytestmark = pytest.mark.scripted
+
 ASKED = "Where does my boat lie? I forgot.\nIt is blue."
 FORM = "Respond with the corresponding output fields, starting with the field `[[ ## answer ## ]]`."
 FILLED_IN = {
@@ -50,11 +52,6 @@ OWN = (
     "1 validation error: what does it mean?",
     "Validation feedback: the form takes no umlauts.",
 )
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 @pytest.mark.parametrize("form", FILLED_IN.values(), ids=FILLED_IN)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
@@ -14,12 +13,9 @@ from tests.http import ask, chat, failed, good
 from tests.model_server import ModelServer, Status, at, echo
 from tests.openai import talk
 
+pytestmark = pytest.mark.scripted
+
 OFFERED = {"main": "main-model", "items": ["main-model", "gpt-4o", "gpt-4o-mini"]}
-
-
-@pytest.fixture
-def client(model_app: Flask) -> FlaskClient:
-    return model_app.test_client()
 
 
 def asked(server: ModelServer) -> list[str]:

@@ -10,6 +10,8 @@ from tests.llm import chunk, data
 from tests.model_server import CutStream, Json, Raw, SseError, Status, Text, at
 from tests.openai import ADDRESS, assistant, complete, failed, post, sent, stream, talk, user
 
+pytestmark = pytest.mark.scripted
+
 PARAMETERS: dict[str, Any] = {
     "temperature": 0.25,
     "max_completion_tokens": 50,
@@ -22,11 +24,6 @@ PARAMETERS: dict[str, Any] = {
     "user": "ada",
     "of_another_server": {"nested": [1, None, {"deep": True}]},
 }
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 def test_what_memory_has_nothing_to_add_to_reaches_the_model_untouched(client, model_server):
@@ -280,8 +277,8 @@ def test_models_are_listed_in_the_form_that_an_anthropic_client_reads(client, mo
     assert good(client.get("/v1/models/recap"))["object"] == "model"
 
 
-def test_the_built_in_model_speaks_openai_too(app):
-    client = app.test_client()
+def test_the_built_in_model_speaks_openai_too(make_app):
+    client = make_app().test_client()
     assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["recap", "recap-extractive"]
     complete(client, talk("My name is Ada and I live in Lyon."))
     answer = post(client, talk("Where do I live?")).json

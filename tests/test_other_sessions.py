@@ -12,17 +12,14 @@ from tests.knowledge import summarise
 from tests.model_server import ModelServer, at
 from tests.recall import last, recalled, words
 
+pytestmark = pytest.mark.scripted
+
 ADA = {"user_id": "ada"}
 REFERENCES = (
     "Where were we?",
     "Is there anything new on our project?",
     "继续上次的话题",
 )
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 def talked(client: FlaskClient, session: str, *texts: str, day: int = 10, **who: Any) -> None:

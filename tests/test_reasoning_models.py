@@ -12,14 +12,11 @@ from tests.model_server import Delay, Json, ModelServer, Text, ToolCalls, at
 from tests.openai import BODIES, assistant, complete, post, sent, talk, user
 from tests.openai import stream as stream_completion
 
+pytestmark = pytest.mark.scripted
+
 THOUGHT = "The person wants a zebrafish"
 TAGGED = f"<think>\n{THOUGHT}.\n</think>\n\nA green one."
 UNOPENED = f"{THOUGHT}.\n</think>\n\nA green one."
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 def heard(parts: list[Any]) -> tuple[str, str]:

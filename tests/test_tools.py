@@ -12,13 +12,10 @@ from tests.http import append, ask, chat, failed, history, stream, streamed_text
 from tests.http import said as words
 from tests.model_server import Body, CutStream, ModelServer, Status, Text, ToolCalls, at, prompts
 
+pytestmark = pytest.mark.scripted
+
 SEARCH, RECENT = "conversation_search", "recent_chats"
 WRITES = ["remember", "correct", "forget"]  # see test_fact_tools
-
-
-@pytest.fixture
-def client(model_app):
-    return model_app.test_client()
 
 
 both = pytest.mark.parametrize("tell", [chat, lambda *a, **k: stream(*a, **k)[-2]], ids=["plain", "stream"])
@@ -341,8 +338,8 @@ def test_a_server_that_refuses_tools_is_asked_without_and_recap_looks_itself(cli
     assert "7319" in prompts(model_server)[-1][-1]["content"] and memory["excerpts"]
 
 
-def test_the_built_in_model_has_recap_look_for_it(client, app):
-    builtin = app.test_client()
+def test_the_built_in_model_has_recap_look_for_it(make_app):
+    builtin = make_app().test_client()
     remember(builtin, "My locker code is 7319.")
     answer = chat(builtin, "What is my locker code?", user_id="ann", recall="tools")
     assert "7319" in answer["reply"] and answer["memory"]["excerpts"]

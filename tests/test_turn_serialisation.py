@@ -18,6 +18,8 @@ from tests.http import answering, ask, chat, failed, good, history, jobs, meanwh
 from tests.model_server import Body, Status, at, prompts, question
 from tests.traces import traces
 
+pytestmark = pytest.mark.scripted
+
 
 def set_lease(app: Flask, token: str | None, seconds: float) -> None:
     """Leave a holder's lease in the only session there is."""
@@ -85,10 +87,10 @@ def test_a_retry_with_the_key_waits_and_gets_the_same_answer(apps, model_server)
     assert streamed_text(parts[0]) == "Answer to one" and len(prompts(model_server)) == 1
 
 
-def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(model_app, model_server):
+def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(app, client, model_server):
     """Turns, an append and an erasure: whichever comes last."""
-    client, over = model_app.test_client(), queue.SimpleQueue[TestResponse]()
-    with ThreadPoolExecutor(4) as pool, answering(model_server, model_app, "one", session_id="s") as release:
+    over = queue.SimpleQueue[TestResponse]()
+    with ThreadPoolExecutor(4) as pool, answering(model_server, app, "one", session_id="s") as release:
         (one,) = stored(client, "s")
         body = {"messages": [{"role": "user", "content": "later"}]}
         calls: list[Callable[[FlaskClient], TestResponse]] = [
@@ -98,7 +100,7 @@ def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(mod
             lambda client: client.delete(f"/api/sessions/s/messages/{one['id']}"),
         ]
         for call in calls:
-            pool.submit(call, model_app.test_client()).add_done_callback(lambda done: over.put(done.result()))
+            pool.submit(call, app.test_client()).add_done_callback(lambda done: over.put(done.result()))
         refused = over.get(timeout=20.0)
         failed(refused, 409, "session_busy")
         assert int(refused.headers["Retry-After"]) > 0
@@ -109,11 +111,10 @@ def test_three_requests_wait_for_a_session_and_the_fourth_is_refused_at_once(mod
     chat(client, "four", session_id="s")
 
 
-def test_a_turn_that_does_not_end_is_reported_as_busy(model_app, model_server, monkeypatch):
+def test_a_turn_that_does_not_end_is_reported_as_busy(app, client, model_server, monkeypatch):
     monkeypatch.setattr("memory.leases.WAIT_SECONDS", 0.3)
-    client = model_app.test_client()
     assert client.post("/api/sessions", json={"session_id": "s"}).status_code == 201
-    set_lease(model_app, "somebody who works on", 60)
+    set_lease(app, "somebody who works on", 60)
     response = ask(client, "Hello", session_id="s", key="k")
     error = failed(response, 409, "session_busy")
     assert error["type"] == "conflict_error" and "not stored" in error["message"]
@@ -124,11 +125,10 @@ def test_a_turn_that_does_not_end_is_reported_as_busy(model_app, model_server, m
 
 
 @pytest.mark.parametrize("seconds", [-0.001, 0.3])
-def test_a_holder_that_died_does_not_block_for_ever(model_app, model_server, seconds):
-    client = model_app.test_client()
+def test_a_holder_that_died_does_not_block_for_ever(app, client, model_server, seconds):
     model_server.main.queue(Status(401))
     failed(ask(client, "Hello", session_id="s"), 502, "model_key_refused")
-    set_lease(model_app, "somebody who died", seconds)
+    set_lease(app, "somebody who died", seconds)
     chat(client, "Hello", session_id="s")
     assert [role for role, _ in history(client, "s")] == ["user", "assistant"]
 
@@ -155,8 +155,7 @@ def test_a_lost_lease_overwrites_nothing(make_app, model_server, streaming):
 
 
 @pytest.mark.parametrize("erased", ["session", "session, made again", "person"])
-def test_what_is_erased_during_a_turn_stays_erased(model_app, model_server, erased):
-    app, client = model_app, model_app.test_client()
+def test_what_is_erased_during_a_turn_stays_erased(app, client, model_server, erased):
     chat(client, "one", session_id="s", user_id="ada")
 
     def erase(body: Body) -> str:
@@ -177,8 +176,7 @@ def test_what_is_erased_during_a_turn_stays_erased(model_app, model_server, eras
         assert traces(engine_of(app).settings.data_dir, "Xylozarquon") == {}
 
 
-def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(model_app, model_server):
-    app, client = model_app, model_app.test_client()
+def test_a_summary_leaves_a_turn_that_is_being_taken_for_later(app, client, model_server):
     chat(client, "one", session_id="s")
     with answering(model_server, app, "two", session_id="s"):
         engine_of(app).job_queue.run_due(["summary"])

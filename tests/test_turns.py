@@ -15,12 +15,9 @@ from tests.http import said as words
 from tests.model_server import Dictation, Status, at
 from tests.processes import eventually
 
+pytestmark = pytest.mark.scripted
+
 TURNS = "/api/sessions/s/turns"
-
-
-@pytest.fixture
-def app(model_app):
-    return model_app
 
 
 def test_what_is_said_so_far_can_be_read_while_a_reply_is_written(make_app, model_server):
