@@ -18,7 +18,6 @@ from app import engine_of
 from memory.events import BATCH, COUNTED, KEPT, read_events
 from models import EventRow, JobRow, MessageRow, OwnerRow
 from models.events import Position
-from tests.application import statements
 from tests.http import append, chat, error, good, said
 from tests.model_server import Status
 from tests.processes import Api, Server, eventually, migrated_server
@@ -156,24 +155,6 @@ def test_many_events_come_in_batches_without_gap_or_repetition(client):
     for cut in (0, 1, BATCH - 1, BATCH, 2 * BATCH + 7, 3 * BATCH):  # the place behind any event goes on after it
         assert read(client, everything[cut]["at"]) == everything[cut + 1 :]
     assert [event["data"]["session_id"] for event in read(client, user_id="u1")] == ["s1"] * BATCH
-
-
-def test_a_turn_costs_no_statement_more_whoever_listens(app, client):
-    engine = engine_of(app)
-
-    def turn(number: int) -> list[str]:
-        with statements(engine.database) as sent:
-            chat(client, f"What did I say about the bakery {number}?", session_id="s", **ADA)
-        return sent
-
-    for number in range(3):
-        turn(number)
-    before = turn(3)
-    here(client)
-    good(client.post("/api/webhooks", json={"url": "https://example.com/"}))
-    with engine.database.read() as tx:
-        assert tx.scalar(select(OwnerRow.listened_at).where(OwnerRow.kind == "tenant")) is not None
-    assert len(turn(4)) == len(before)
 
 
 def test_a_row_that_is_committed_late_is_not_passed_over(nodes):
