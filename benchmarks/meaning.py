@@ -134,7 +134,7 @@ class Person:
         key = self.scope.owner_key
         plan = recall.prepare_recall(self.engine, text, key, self.now, UTC, mode="auto", budget=budget)
         with self.engine.database.connect() as tx:
-            found = recall.search_in_snapshot(self.engine, tx, self.scope, plan)
+            found = recall.search_in_snapshot(self.engine, tx, self.scope, plan, ())
         return recall.choose_excerpts(self.engine, found).excerpts
 
 

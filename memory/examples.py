@@ -147,7 +147,7 @@ def drop(tx: Transaction, exchange: Exchange, now: datetime) -> None:
     item_rows.remove(tx, [item.id] if item is not None else [])
 
 
-def shown(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
+def read_examples(tx: Transaction, ids: Iterable[int]) -> tuple[Example, ...]:
     """Return the examples that still exist, in this order."""
     listed = list(ids)
     if not listed:

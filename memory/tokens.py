@@ -22,15 +22,12 @@ def estimate_message(content: str) -> int:
 
 
 def fit_budget(budget: int, texts: Iterable[str]) -> tuple[list[str], int]:
-    """Return the texts up to the first that does not fit into `budget` tokens, and what is left of the budget.
-
-    Where a text does not fit, what is left is below zero.
-    """
+    """Return the texts before the first that does not fit into `budget` tokens, and what they leave of the budget."""
     kept: list[str] = []
     for text in texts:
-        budget -= estimate(text)
-        if budget < 0:
+        if (size := estimate(text)) > budget:
             break
+        budget -= size
         kept.append(text)
     return kept, budget
 

@@ -175,6 +175,7 @@ class Memory(Schema):
     examples = fields.List(fields.Nested(Example))
     others = fields.List(
         fields.Nested(OtherMemory),
+        attribute="other_memories",
         about="What was shown of other memories that the turn reads. Only in the answer to the turn itself: others may "
         "read the session.",
     )

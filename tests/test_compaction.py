@@ -15,7 +15,7 @@ from memory import tokens
 from tests.http import append, ask, chat, failed, history, jobs, sessions, stored, summary
 from tests.http import said as words
 from tests.knowledge import digest_of
-from tests.model_server import Body, Prompt, Status, at, prompts, question
+from tests.model_server import Body, Json, Prompt, Status, at, prompts, question
 
 
 def covering(body: Body) -> Any:
@@ -156,6 +156,21 @@ def test_the_context_is_never_exceeded_while_the_mini_model_is_down(make_app, mo
     engine_of(app).job_queue.run_due(["summary"])
     assert chat(client, "And now?", session_id="s", user_id="ann")["memory"]["tail"]["dropped"] == 0
     assert covered(prompts(model_server)[-1]) == 32
+
+
+def test_a_prompt_that_the_model_refuses_after_a_compaction_keeps_the_summary_when_it_is_shortened(
+    make_app, model_server
+):
+    limits = {"context_tokens": 3000, "tail_messages_min": 8, "tail_messages_max": 100, "tail_tokens_max": 50_000}
+    client = make_app(**at(model_server, summary_mode="inline", **limits)).test_client()
+    model_server.mini.default = covering
+    append(client, "s", [{"role": "user", "content": f"m{n} " + "word " * 150} for n in range(30)])
+    chat(client, "Hello", session_id="s")
+    model_server.main.queue(Json({"error": {"message": "maximum context length is 1200 tokens", "code": 400}}))
+    chat(client, "And now?", session_id="s")
+    refused, sent = prompts(model_server)[-2:]
+    assert covered(refused) == covered(sent) > 0
+    assert len(sent) < len(refused)
 
 
 @pytest.mark.parametrize("spare", [400, 800])

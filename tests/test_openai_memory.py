@@ -649,6 +649,19 @@ def test_memory_stands_in_the_question_when_a_request_ends_with_results(client, 
     assert turn["finish_reason"] == "tool_calls"
 
 
+def test_a_turn_that_goes_on_tells_the_part_of_a_long_message_that_its_prompts_show(client, model_server):
+    told = f"My notes: {'The river runs on. ' * 90}The heron nests at mile 7. {'The river runs on. ' * 90}"
+    complete(client, talk(told), "old", user="ada")
+    model_server.main.queue(ToolCalls((("f", {"n": 1}),)))
+    messages = talk("Where does the heron nest, by my notes?")
+    calling = answered(client, messages, "new", user="ada")
+    complete(client, [*messages, calling, result(calling["tool_calls"][0], "Done.")], "new", user="ada")
+    for turn in client.get("/api/sessions/new/turns", query_string={"user_id": "ada"}).json["items"]:
+        place = f"/api/sessions/new/turns/{turn['user_message_id']}"
+        memory = client.get(place, query_string={"user_id": "ada"}).json["memory"]
+        assert "The heron nests at mile 7." in str(memory["excerpts"])
+
+
 def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client, model_server):
     model_server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
     calling = answered(client, talk("Look it up."))

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.tokens import estimate, truncate
+from memory.tokens import estimate, fit_budget, truncate
 
 words = st.text(st.characters(exclude_categories=["Cc", "Zs", "Zl", "Zp"]), max_size=60)  # without spaces
 
@@ -34,3 +34,10 @@ def test_a_text_is_cut_at_a_words_end():
         ("", 0, ""),
     ]:
         assert truncate(text, budget) == clipped
+
+
+@given(st.lists(st.text(max_size=40), max_size=8), st.integers(0, 60))
+def test_texts_fit_a_budget_up_to_the_first_that_does_not_which_takes_nothing_of_it(texts, budget):
+    kept, left = fit_budget(budget, texts)
+    assert kept == texts[: len(kept)] and left == budget - sum(map(estimate, kept)) >= 0
+    assert len(kept) == len(texts) or estimate(texts[len(kept)]) > left

@@ -332,6 +332,11 @@ def test_every_keyword_stands_in_the_text_and_in_the_index(text):
     assert len({word.casefold() for word in found}) == len(found)
 
 
+def test_a_question_for_a_list_of_a_time_is_one():
+    plan = plan_of("List everything I said yesterday.")
+    assert plan.times_first and plan.is_list_question
+
+
 def test_whose_words_answer_a_question():
     for question in (
         "Where does my sister live?",

@@ -27,7 +27,7 @@ from search_index.analysis import DEFAULT_ANALYSIS, Analysis
 
 HIT_TOKENS, NEIGHBOUR_TOKENS = 200, 80  # of one message in an excerpt; replies can be long
 EVEN_TOKENS_MIN = 20  # of one message beside many; less says too little
-LINE_TOKENS = 8  # of its time, speaker and line ends
+AROUND_TEXT_TOKENS = 8  # of a line: its time, speaker and line ends
 LENGTH_POWER = 0.1  # of its tokens, by which a hit's score is divided: twice as long is worth a 15th less
 TITLE_TOKENS, URI_CHARS_SHOWN = 20, 200  # of a document, with each excerpt
 NAMED_DAY = "2024-03-01 "  # as it stands in a line
@@ -137,7 +137,7 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
     seen, starts = set(exclude), dict[int, int]()
 
     def worth(message_id: int) -> float:
-        size = LINE_TOKENS + min(window[message_id].message.tokens, most or HIT_TOKENS)
+        size = AROUND_TEXT_TOKENS + min(window[message_id].message.tokens, most or HIT_TOKENS)
         return best[message_id].score / size**LENGTH_POWER
 
     for around in windows(window, sorted(best, key=worth, reverse=True), window_size).values():
@@ -145,9 +145,9 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
             if near.message.id in seen:
                 continue
             if min(near.message.tokens, most or NEIGHBOUR_TOKENS, NEIGHBOUR_TOKENS) > budget:
-                break  # a line has at least the tokens of its text
-            is_found, size = near.message.id in best, min(most or HIT_TOKENS, HIT_TOKENS)
-            start = _start_of(near.message.content, size, terms, analysis) if is_found and terms else 0
+                break  # a line has at least the tokens of its text: it need not be made
+            is_found = near.message.id in best
+            start = _start_of(near.message.content, most or HIT_TOKENS, terms, analysis) if is_found and terms else 0
             message = truncate_message(near.message, found=is_found, most=most, start=start)
             line = message_line(message)
             day, on = message.created_at.date(), days.setdefault(near.session_id, set())
@@ -165,10 +165,17 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
         ids = {message.id for message in messages}
         if shown_hits := [hit for message_id, hit in best.items() if message_id in ids]:
             hit_ids = tuple(hit.message_id for hit in shown_hits)
-            session, title = messages[0].session_id, located[0].title
-            parts, of_these = (shown_hits[0].score, shown_hits[0].why), {id: starts[id] for id in ids & starts.keys()}
-            shown = Excerpt(session, title, tuple(messages), hit_ids, *parts, message_tokens=most, starts=of_these)
-            excerpts.append(shown)
+            excerpt = Excerpt(
+                session_id=messages[0].session_id,
+                title=located[0].title,
+                messages=tuple(messages),
+                hits=hit_ids,
+                score=shown_hits[0].score,
+                why=shown_hits[0].why,
+                message_tokens=most,
+                starts={id: starts[id] for id in ids & starts.keys()},
+            )
+            excerpts.append(excerpt)
     return tuple(sorted(excerpts, key=lambda excerpt: -excerpt.score))
 
 
@@ -244,16 +251,16 @@ def excerpt_blocks(excerpts: Iterable[Excerpt], room: int, zone: tzinfo, page: s
     The oldest comes first, since a model reads that the later of two statements holds.
     zone, page: see `excerpt_block`.
     """
-    kept = [(excerpt.updated_at, excerpt_block(excerpt, page, zone)) for excerpt in excerpts]
+    kept = [(excerpt.updated_at, excerpt_block(excerpt, zone, page)) for excerpt in excerpts]
     blocks, room = tokens.fit_budget(room, (text for _, text in kept))
     return [text for _, text in sorted(kept[: len(blocks)], key=itemgetter(0))], room
 
 
-def excerpt_block(excerpt: Excerpt, page: str = "", zone: tzinfo = UTC) -> str:
+def excerpt_block(excerpt: Excerpt, zone: tzinfo = UTC, page: str = "") -> str:
     """Return an excerpt as a block that names the day of what it shows, and where it stands.
 
     A document stands where it is from; without that, or where that is very long, at its address in Recap.
-    page: the address of Recap's page; with it the block also links to the message there. zone: of its times.
+    zone: of its times. page: the address of Recap's page; with it the block also links to the message there.
     """
     messages, gist = in_zone(excerpt.messages, zone), excerpt.gist
     updated = excerpt.updated_at.astimezone(zone).date()

@@ -241,7 +241,7 @@ def _within(excerpts: Sequence[Excerpt], budget: int, page: str) -> tuple[Excerp
     """Return the first excerpts that fit `budget`.  The oldest messages are left out first, then whole excerpts."""
     kept = []
     for excerpt in excerpts:
-        while (cost := tokens.estimate(excerpt_block(excerpt, page))) > budget and excerpt.messages:
+        while (cost := tokens.estimate(excerpt_block(excerpt, page=page))) > budget and excerpt.messages:
             excerpt = replace(excerpt, messages=excerpt.messages[1:])
         if cost > budget or not (excerpt.messages or excerpt.gist):
             break

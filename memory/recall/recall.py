@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import compress
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -31,7 +31,6 @@ from models.facts import Fact
 from models.messages import Excerpt, is_kept_out
 from search_index import Hit, PreparedQuery, Query
 
-QUERY_CHARS = 2000  # of a message that make its query; text that somebody pastes after that is not a question
 AROUND_CHARS_MAX = 1_000  # of a message that is searched whole beside the part that asks
 UNHELPFUL = 0.5  # factor for the score of a hit that did not help with a similar question
 WORDS_ALONE = "words alone were compared, since the embedding server failed"
@@ -62,23 +61,27 @@ class PreparedRecall:
 
     `search_in_snapshot` plans the search, when it knows what the prompt shows beside the message.
 
-    mode: in force. mode_reason: why it is not that of the request or the settings. budget: the most tokens of all
-    excerpts.
+    mode: in force. budget: the most tokens of all excerpts.
     """
 
     mode: str
     reading: MessageReading
     budget: int = 0
     query: PreparedQuery | None = None
-    mode_reason: str = ""
+
+    @property
+    def shows_nearest(self) -> bool:
+        """Return whether the best hits are shown however near they are, as in mode `always`; else a gate decides."""
+        return self.mode == "always"
 
 
 class Findings(NamedTuple):
     """Rows of one snapshot that a turn may show, and the plan they were found by.
 
-    scope: where they were searched. budget: the most tokens of all excerpts. query: of the search; None: none was made.
-    gated: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`), or
-    the mini model says that one helps. None: the best hits are shown, as in mode `always`.
+    scope: where they were searched. budget: the most tokens of all excerpts.
+    gate_kind: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`),
+    or the mini model says that one helps. None: the best hits are shown.
+    query: of the search; None: none was made, so the hits are those of a time.
     marks: marks of unhelpful excerpts that have some of the hits.
     corrections: facts that hold in place of what messages of the window say, and the summaries shown in full.
     """
@@ -86,11 +89,11 @@ class Findings(NamedTuple):
     plan: SearchPlan
     scope: SearchScope
     budget: int = 0
-    gated: str | None = None
+    gate_kind: str | None = None
     query: PreparedQuery | None = None
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
-    others: OtherSessions = OtherSessions()
+    other_sessions: OtherSessions = OtherSessions()
     corrections: Corrections = Corrections()
 
 
@@ -113,47 +116,50 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     Call it with no transaction open.
     """
     settings = engine.settings
-    analysis = analysis_in(settings.search_language)
-    reading = MessageReading(text[:QUERY_CHARS], now, zone, analysis, has_attachments=has_attachments)
+    reading = MessageReading(text, now, zone, analysis_in(settings.search_language), has_attachments=has_attachments)
     if mode in ("off", "tools") or not settings.recall_limit or not budget:
         return PreparedRecall(mode, reading)
-    is_wanted, query = mode == "always", None
-    plan = reading.plan((), always=is_wanted)  # as if nothing were visible: no other text is searched
-    if plan.budget_share and plan.text:
-        about = triggers.role_meant(plan.text)
-        wanted = Query(plan.text, settings.recall_limit, about=about, nearest=is_wanted)
-        # "I'm getting a new laptop. What should I know before buying one?"
-        is_part = plan.text == reading.search_text != reading.content and len(reading.content) <= AROUND_CHARS_MAX
-        query = engine.index.prepare(wanted, owner_key, around=reading.content if is_part else "")
-    return PreparedRecall(mode, reading, budget, query)
+    prepared = PreparedRecall(mode, reading, budget)
+    plan = reading.plan((), always=prepared.shows_nearest)  # as if nothing were visible: no other text is searched
+    if not (plan.budget_share and plan.text):
+        return prepared
+    about = triggers.role_meant(plan.text)
+    wanted = Query(plan.text, settings.recall_limit, about=about, nearest=prepared.shows_nearest)
+    # "I'm getting a new laptop. What should I know before buying one?"
+    is_part = plan.text == reading.search_text != reading.content and len(reading.content) <= AROUND_CHARS_MAX
+    query = engine.index.prepare(wanted, owner_key, around=reading.content if is_part else "")
+    return replace(prepared, query=query)
 
 
-def search_in_snapshot(engine: Engine, tx: Connection, scope: SearchScope, recall: PreparedRecall) -> Findings:
-    """Plan the search, and find messages, summaries and endings, in the snapshot of `tx`."""
+def search_in_snapshot(
+    engine: Engine, tx: Connection, scope: SearchScope, recall: PreparedRecall, visible_texts: Sequence[str]
+) -> Findings:
+    """Plan the search, and find messages, summaries and endings, in the snapshot of `tx`.
+
+    visible_texts: of the messages that the prompt shows before the new one, the newest last.
+    """
     if not recall.budget:
         return Findings(SearchPlan("off", "recall is off"), scope)
     limit, by_session = engine.settings.recall_limit, engine.settings.recall_scope == "session"
     if by_session and scope.session_row_id is None:
         off = SearchPlan("session_only", "recall keeps to the session, and this turn is in none")
         return Findings(off, scope)
-    is_wanted = recall.mode == "always"
-    final = recall.reading.plan(scope.visible_texts, always=is_wanted)
-    if not final.budget_share:
-        return Findings(final, scope)
-    gated = None if is_wanted else relevance.VAGUE if final.latest else final.kind
-    findings = Findings(final, scope, int(recall.budget * final.budget_share), gated)
-    if final.times_first and final.times:
-        findings = findings._replace(matches=_find_latest(engine, tx, scope, final.times, limit))
-    if final.text and recall.query is not None and not findings.matches.hits:
-        prepared = recall.query._replace(query=replace(recall.query.query, times=final.times))
-        findings = _search(engine, tx, findings, prepared)
-    others = _find_others(engine, tx, findings, by_session=by_session)
-    findings, window = findings._replace(others=others), findings.matches.window
+    plan = recall.reading.plan(visible_texts, always=recall.shows_nearest)
+    if not plan.budget_share:
+        return Findings(plan, scope)
+    gate_kind = None if recall.shows_nearest else relevance.VAGUE if plan.latest else plan.kind
+    found = Findings(plan, scope, int(recall.budget * plan.budget_share), gate_kind)
+    if plan.times_first and plan.times:
+        found = found._replace(matches=_find_latest(engine, tx, scope, plan.times, limit))
+    if plan.text and recall.query is not None and not found.matches.hits:
+        query = recall.query._replace(query=replace(recall.query.query, times=plan.times))
+        found = found._replace(query=query, **_search(engine, tx, scope, query, gate_kind))
+    others = _find_others(engine, tx, found, by_session=by_session)
+    corrections, window = Corrections(), found.matches.window
     if scope.flags.corrected and (window or others.in_full):
         messages = messages_of(window)
         corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=others.in_full)
-        findings = findings._replace(corrections=corrections)
-    return findings
+    return found._replace(other_sessions=others, corrections=corrections)
 
 
 def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
@@ -167,10 +173,10 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
     excerpts = _select_excerpts(engine, findings)
     if plan.latest and not any(map(_tells_of_oneself, excerpts)):
         excerpts = ()
-    if findings.others.summaries:
-        excerpts += other_sessions.nearest_summary(findings.others.summaries, excerpts, findings.budget)
-    if not excerpts and findings.others.endings:
-        excerpts, reason = findings.others.endings, f"{reason}, so the latest conversations are shown"
+    if findings.other_sessions.summaries:
+        excerpts += other_sessions.nearest_summary(findings.other_sessions.summaries, excerpts, findings.budget)
+    if not excerpts and findings.other_sessions.endings:
+        excerpts, reason = findings.other_sessions.endings, f"{reason}, so the latest conversations are shown"
         kind = kind if plan.is_list_question else LATEST
     elif not excerpts and plan.dangling:
         reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
@@ -195,7 +201,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     findings = Findings(SearchPlan("asked", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
-            findings = _search(engine, tx, findings, prepared)
+            findings = findings._replace(query=prepared, **_search(engine, tx, scope, prepared, None))
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
@@ -217,11 +223,13 @@ def _corrections_of(excerpts: Sequence[Excerpt], corrections: Corrections) -> tu
     return tuple(facts.values())
 
 
-def _search(engine: Engine, tx: Connection, findings: Findings, prepared: PreparedQuery) -> Findings:
-    """Search, and add the hits with their windows and marks; load nothing if no hit can be near enough."""
-    gate, scope = None, findings.scope
-    if findings.gated is not None and engine.reranker is None:
-        gate = relevance.widest_gate(findings.gated, is_foreign=prepared.is_foreign)
+def _search(
+    engine: Engine, tx: Connection, scope: SearchScope, prepared: PreparedQuery, gate_kind: str | None
+) -> dict[str, Any]:
+    """Search; return the matches and marks of `Findings`.  Load nothing if no hit can be near enough."""
+    gate = None
+    if gate_kind is not None and engine.reranker is None:
+        gate = relevance.widest_gate(gate_kind, is_foreign=prepared.is_foreign)
     spare = SPARE * (1 + scope.flags.unhelpful)
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)
     query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope))
@@ -235,7 +243,7 @@ def _search(engine: Engine, tx: Connection, findings: Findings, prepared: Prepar
     )
     hit_ids = [hit.message_id for hit in matches.hits]
     marks = marks_on(tx, scope.owner_id, hit_ids) if scope.flags.unhelpful and hit_ids else ()
-    return findings._replace(query=prepared, matches=matches, marks=marks)
+    return {"matches": matches, "marks": marks}
 
 
 def _find_others(engine: Engine, tx: Connection, findings: Findings, *, by_session: bool) -> OtherSessions:
@@ -285,14 +293,14 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
     if findings.query is not None:
         hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
         hits = relevance.without_bare_replies(hits, window)
-        if findings.gated != "reference":  # "what did I ask you?"
+        if findings.gate_kind != "reference":  # "what did I ask you?"
             hits = relevance.without_questions(hits, window)
         hits = _near_enough(engine, findings, hits, window)
         if findings.marks:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
         hits = relevance.relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
     window_size, exclude = engine.settings.recall_window, scope.exclude | empty
-    of_hits, budget = findings.others.of_hits, findings.budget
+    of_hits, budget = findings.other_sessions.of_hits, findings.budget
     summaries, budget = other_sessions.summaries_of_hits(of_hits, hits, budget) if of_hits else ([], budget)
     excerpts = make_excerpts(
         window,
@@ -311,19 +319,19 @@ def _near_enough(
     engine: Engine, findings: Findings, hits: list[Hit], window: Mapping[int, LocatedMessage]
 ) -> list[Hit]:
     """Return the hits, re-ranked by the mini model if it does that; none if none is near enough."""
-    prepared, gated = findings.query, findings.gated
+    prepared, gate_kind = findings.query, findings.gate_kind
     assert prepared is not None
-    if engine.reranker is not None and len(hits) > 1 and (gated is None or relevance.JUDGED.is_open(hits)):
+    if engine.reranker is not None and len(hits) > 1 and (gate_kind is None or relevance.JUDGED.is_open(hits)):
         judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, window)
-        if judged is not None and gated is not None:
+        if judged is not None and gate_kind is not None:
             return judged
         hits = judged or hits  # what is asked for is shown, whatever the model says
-    if gated is None or not hits:
+    if gate_kind is None or not hits:
         return hits
     gate = relevance.gate_for(
         hits,
         prepared.query,
-        gated,
+        gate_kind,
         is_question=findings.plan.budget_share > UNASKED,
         is_passage=window[hits[0].message_id].message.is_passage,
         is_foreign=prepared.is_foreign,

@@ -77,7 +77,7 @@ JUDGED = Gate(0.5, 0.7)
 def gate_for(
     hits: Sequence[Hit],
     query: Query,
-    gated: str = "",
+    gate_kind: str = "",
     *,
     is_question: bool = True,
     is_passage: bool = False,
@@ -85,7 +85,7 @@ def gate_for(
 ) -> Gate:
     """Return the gate of a message, for whose query these were found.
 
-    The first row that fits decides:
+    The first row that fits decides; one without a gate for the language of the message fits no message in it:
 
         message                                     gate          in another language than the search
         of generic words (VAGUE)                    BY_MEANING    BY_MEANING
@@ -95,16 +95,16 @@ def gate_for(
         about the person or somebody who spoke      PERSONAL      FOREIGN_PERSONAL
         any other                                   OTHER         FOREIGN_QUESTION
 
-    gated: the kind of the message, or VAGUE.
+    gate_kind: the kind of the message, or VAGUE.
     is_question: the message asks for something; else it opens no gate by a time that it names.
     """
-    if gated == VAGUE:
+    if gate_kind == VAGUE:
         return BY_MEANING
-    if query.about is not None:  # it speaks of the person or the model (`role_meant`)
+    if query.about is not None:  # the person speaks of themselves (`role_meant`)
         is_personal = _HOW_TO.search(asking(query.text) or query.text) is None
-    else:  # in a message about the person, the part `speaker` is of that person or the model, not of who is named
+    else:  # the part `speaker` is of somebody who is named
         is_personal = any(hit.why.get("speaker") for hit in hits)
-    points_back = gated in POINTING
+    points_back = gate_kind in POINTING
     if is_passage:
         gate = FOREIGN_PASSAGE if is_foreign else PERSONAL
     elif is_foreign:
@@ -114,9 +114,9 @@ def gate_for(
     return gate._replace(dated=points_back or is_question)  # "I was in Oslo yesterday" asks for nothing of that day
 
 
-def widest_gate(gated: str, *, is_foreign: bool) -> Gate:
+def widest_gate(gate_kind: str, *, is_foreign: bool) -> Gate:
     """Return a gate that is open for all hits for which `gate_for` gives an open one."""
-    return BY_MEANING if gated == VAGUE else FOREIGN_WIDEST if is_foreign else REFERRING
+    return BY_MEANING if gate_kind == VAGUE else FOREIGN_WIDEST if is_foreign else REFERRING
 
 
 def relevant(hits: Sequence[Hit], *, is_foreign: bool = False) -> list[Hit]:

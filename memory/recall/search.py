@@ -110,7 +110,6 @@ class SearchScope:
     the index. unindexed: the messages that this generation does not have; None: not read yet.
     flags: which kinds of rows there may be.
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
-    visible_texts: of the messages that the prompt shows before the new one, the newest last.
     analysed_max: how many unindexed messages a search analyses, the newest; the others that no search has analysed yet
     are left out. None: it analyses all.
     """
@@ -122,7 +121,6 @@ class SearchScope:
     flags: SearchFlags = SearchFlags()
     session_row_id: int | None = None
     exclude: frozenset[int] = frozenset()
-    visible_texts: Sequence[str] = ()
     analysed_max: int | None = None
 
 
@@ -196,14 +194,16 @@ def find_matches(
     if scope.flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared._replace(query=replace(prepared.query, linked=linked))
-    try:
+
+    def search(generation: str, unindexed: UnindexedMessages) -> tuple[list[Hit], int]:
         unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
-        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
+        return index.search(owner_key, prepared, generation, unindexed, connection=tx), left_out
+
+    try:
+        hits, left_out = search(generation, unindexed)
     except IndexLost:
         index_lost = True
-        waiting = find_unindexed(tx, owner_id, NO_INDEX)
-        unindexed, left_out = index.analysable(owner_key, waiting, scope.analysed_max)
-        hits = index.search(owner_key, prepared, NO_INDEX, unindexed)
+        hits, left_out = search(NO_INDEX, find_unindexed(tx, owner_id, NO_INDEX))
     if not may_fit(hits):
         return Matches((), {}, index_lost, left_out)
     window = load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size)
@@ -262,12 +262,18 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     for hit in matches.hits:
         if located := around.get(hit.message_id):
             message = located[0].message
-            beside = sorted((near.message for near in located), key=lambda near: near.position) if window else []
-            highlights = engine.index.highlights(prepared, message.content)
-            session_id, kind = (None, "document") if message.is_passage else (message.session_id, "message")
-            places = session_id, located[0].title, kind, None
-            corrected = corrections.of(near.message.id for near in located)
-            results.append(SearchResult(message, hit.fit, hit.why, highlights, beside, *places, corrected))
+            result = SearchResult(
+                message=message,
+                score=hit.fit,
+                why=hit.why,
+                highlights=engine.index.highlights(prepared, message.content),
+                window=sorted((near.message for near in located), key=lambda near: near.position) if window else [],
+                session_id=None if message.is_passage else message.session_id,
+                title=located[0].title,
+                kind="document" if message.is_passage else "message",
+                corrections=corrections.of(near.message.id for near in located),
+            )
+            results.append(result)
     return results
 
 
@@ -306,12 +312,20 @@ def _find_derived(
     results = []
     for derived, hit, ids in zip(best_texts, hits, source_ids, strict=True):
         messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
-        best = messages[0] if messages else None
-        highlights = engine.index.highlights(prepared, derived.text)
-        places = derived.session_id, derived.title, kind, derived.text
-        corrected = corrections.of((message.id for message in messages), derived.session_row_id)
-        fact_id = derived.id if kind == "fact" else None
-        results.append(SearchResult(best, hit.score, hit.why, highlights, messages, *places, corrected, fact_id))
+        result = SearchResult(
+            message=messages[0] if messages else None,
+            score=hit.score,
+            why=hit.why,
+            highlights=engine.index.highlights(prepared, derived.text),
+            window=messages,
+            session_id=derived.session_id,
+            title=derived.title,
+            kind=kind,
+            text=derived.text,
+            corrections=corrections.of((message.id for message in messages), derived.session_row_id),
+            fact_id=derived.id if kind == "fact" else None,
+        )
+        results.append(result)
     return results
 
 

@@ -22,7 +22,7 @@ from memory.languages import ENGLISH, LANGUAGES, TextPattern, table
 from memory.languages.language import Language, Times
 from search_index.han import SIMPLIFIED, in_both_scripts
 
-READ_CHARS = 2000  # of a text
+READ_CHARS = 2000  # of a message; text that somebody pastes after that is not a question
 _BEFORE = 32  # characters before a name in which "since" or "every" may stand
 _CLAUSE = 80  # characters on either side in which the verb is looked for
 

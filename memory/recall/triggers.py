@@ -1,4 +1,4 @@
-"""Decide from the words of a message alone whether to search earlier messages, for what, and with how many tokens.
+"""Decide from a message and the texts visible before it whether to search, for what, and with how many tokens.
 
 A search costs time and tokens, so there is none for small talk, and none for a message without keywords.  There is one
 for every other message: it refers to the past ("what did we discuss"), or a word points at something not visible ("she"
@@ -94,6 +94,11 @@ class Trigger(NamedTuple):
     def looks_back(self) -> bool:
         return self.kind not in ("small_talk", "nothing")
 
+    @property
+    def points_back(self) -> bool:
+        """Return whether the message points at earlier ones."""
+        return self.kind in POINTING
+
 
 class SearchPlan(NamedTuple):
     """Search to make, and why: for `text` if there is any, else for messages of the `times` that a message names.
@@ -103,8 +108,8 @@ class SearchPlan(NamedTuple):
     budget_share: of the budget that the excerpts may take; 0 for a message that does not look back.
     dangling: the message refers to something that no visible text shows.
     is_list_question: the message asks for many messages at once, such as their order, number or sum.
-    latest: it also has no content, so it means a conversation unless `text` finds something. The place of that
-        conversation, counted from the newest; 0 for none.
+    latest: the place, counted from the newest, of the conversation that a message without content means unless `text`
+        finds something. 0: the message means none.
     """
 
     kind: Kind
@@ -124,9 +129,17 @@ class SearchPlan(NamedTuple):
 
 
 class MessageReading:
-    """Message that was read once, with its keywords, the times that it names, and how it points at the past.
+    """Message that was read once.
 
-    trigger_alone: how it points there by itself. pronouns: what it points at if no visible text explains them.
+    message: its first READ_CHARS.
+    content: the message without the fixed words of a question for a list or of how things stand. What a question is
+        made of is no word to search for: each that nobody used makes all hits seem far off.
+    keywords: of the content. asking: the sentences that ask for something.
+    search_text: the asking sentences of the content, if they can be understood alone; else all of it.
+    times: those that the message names, as far as it means the past or the person's own plans.
+    names_oneself: it says "I" or "my". is_elsewhere: it speaks of another conversation.
+    trigger_alone: how it points at the past by itself.
+    pronouns: what it points at if no visible text explains them, each with a function that tells whether a text does.
     """
 
     def __init__(
@@ -140,41 +153,37 @@ class MessageReading:
         self.now = now
         self.analysis = analysis
         text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
-        how_things_stand, content = _HOW_THINGS_STAND.search(text), message
-        self.asks_how_things_stand = how_things_stand is not None
-        in_lists = [asking[0] for asking in _LIST_QUESTION.finditer(text)]
-        self.is_list_question = bool(in_lists)
-        # What a question is made of is no word to search for: each that nobody used makes all hits seem far off.
-        if fixed := [how_things_stand[0], *in_lists] if how_things_stand else in_lists:
-            content = text
-            for words in fixed:
-                content = content.replace(words, " ")
-        self.content = content
+        how_things_stand = _HOW_THINGS_STAND.search(text)
+        of_lists = [match[0] for match in _LIST_QUESTION.finditer(text)]
+        fixed = [how_things_stand[0], *of_lists] if how_things_stand else of_lists
+        self.asks_how_things_stand, self.is_list_question = how_things_stand is not None, bool(of_lists)
+        self.content = content = _without(text, fixed) if fixed else message
         self.keywords = list(each_keyword(analysis.asked(content), analysis))
         self.names_oneself = _OWN.search(message) is not None
-        is_small_talk, is_answer = _is_small_talk(text, analysis), _ANSWER.fullmatch(text) is not None
+        self.is_elsewhere = _ELSEWHERE.search(message) is not None
         self.pronouns: Sequence[tuple[str, Callable[[str], bool]]] = ()
         if reference := _REFERENCE.search(text) or how_things_stand:
             self.trigger_alone = Trigger("reference", f'refers to the past ("{reference[0].strip(" ,.?!")}")')
         elif pointer := _POINTER.search(text):
             self.trigger_alone = Trigger("implicit", f'points at what was said before ("{pointer[0]}")')
         else:
+            is_small_talk = _is_small_talk(text, analysis)
             if not has_attachments:
                 self.pronouns = tuple(_pronouns(text, analysis, is_small_talk=is_small_talk))
-            words = f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}"
-            has_words = self.keywords and not is_answer
-            plain = Trigger("plain", words) if has_words else Trigger("nothing", "has no words to look for")
-            self.trigger_alone = Trigger("small_talk", "small talk") if is_small_talk else plain
+            self.trigger_alone = Trigger("small_talk", "small talk") if is_small_talk else self._plain_trigger(text)
         # "What's the weather today?" asks about the world.
-        points_back = self.trigger_alone.kind in POINTING
-        self.times = [
-            time for time in time_ranges(message, now, zone) if time.before <= now or self.names_oneself or points_back
-        ]
-        self.is_elsewhere = _ELSEWHERE.search(message) is not None
+        is_own = self.names_oneself or self.trigger_alone.points_back
+        self.times = [time for time in time_ranges(message, now, zone) if time.before <= now or is_own]
         asked = asking(content)
         self.asking = asking(message) if fixed else asked
         self.asks_of_change = _CHANGES.search(self.asking.translate(_APOSTROPHES)) is not None
         self.search_text = asked if len(asked) < len(content) and stands_alone(asked, analysis) else content
+
+    def _plain_trigger(self, text: str) -> Trigger:
+        """Return the trigger of a message that points at nothing: by whether it has words to look for."""
+        if not self.keywords or _ANSWER.fullmatch(text):
+            return Trigger("nothing", "has no words to look for")
+        return Trigger("plain", f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}")
 
     def trigger(self, visible_texts: Sequence[str]) -> Trigger:
         """Return how the message points at the past.
@@ -200,10 +209,9 @@ class MessageReading:
             return SearchPlan(trigger.kind, reason)
         kind = trigger.kind if trigger.looks_back else "time" if times else "always"
         spans = [(time.after, time.before) for time in times if time.after <= self.now]
-        points_back = trigger.kind in POINTING
-        empty = not times and self._has_no_content(points_back=points_back)
-        dangling = (empty or points_back) and not (
-            not self.is_elsewhere and _shows_a_topic(visible_texts, self.analysis)
+        empty = not times and self._has_no_content(points_back=trigger.points_back)
+        dangling = (empty or trigger.points_back) and (
+            self.is_elsewhere or not _shows_a_topic(visible_texts, self.analysis)
         )
         if empty and dangling:
             place = 1 if self._place is None else _PLACES[self._place[0].lower()]
@@ -214,12 +222,13 @@ class MessageReading:
             # "Where are we going in April?" may have been said long before.
             phrases = [time.phrase for time in times if trigger.kind != "reference"]
             named = [phrase for phrase in phrases if any(word.strip(".,") in MONTHS for word in phrase.lower().split())]
-            return SearchPlan(kind, reason, ALL, " ".join(named), spans, dangling, times_first=True)
+            text, is_list = " ".join(named), self.is_list_question
+            return SearchPlan(kind, reason, ALL, text, spans, dangling, times_first=True, is_list_question=is_list)
         asked, message = self.asking, self.message
         of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
         share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
-        text, is_list_question = self.search_text, self.is_list_question
-        return SearchPlan(kind, reason, share, text, spans, dangling, is_list_question=is_list_question)
+        text, is_list = self.search_text, self.is_list_question
+        return SearchPlan(kind, reason, share, text, spans, dangling, is_list_question=is_list)
 
     def _has_no_content(self, *, points_back: bool) -> bool:
         """Return whether the message refers to something that none of its words names: "What did we decide?"
@@ -279,6 +288,12 @@ def stands_alone(question: str, analysis: Analysis) -> bool:
         return False
     pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
     return all(has_keyword(question[: pronoun.start()], analysis) for pronoun in pronouns)
+
+
+def _without(text: str, phrases: Sequence[str]) -> str:
+    for phrase in phrases:
+        text = text.replace(phrase, " ")
+    return text
 
 
 def _shows_a_topic(visible_texts: Sequence[str], analysis: Analysis) -> bool:

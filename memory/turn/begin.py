@@ -235,8 +235,9 @@ def _begin_in(
         turn = turn._replace(session=compacted)
     turn = turn._replace(turn_id=turns.store_start(tx, turn, engine.now(), keyed))
     is_large = turn.new_messages[-1].tokens > SURE_TO_FIT * engine.settings.context_tokens
+    # What `record` could not take back is checked here: read_session raises TooLarge, which rolls the transaction back.
     if is_large or request.sent is not None or request.replaces is not None:
-        read_session(tx, engine, turn, window)  # raises TooLarge, which rolls the transaction back
+        read_session(tx, engine, turn, window)
     return turn
 
 
@@ -294,7 +295,7 @@ def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: i
             "replace the message it answers. Nothing was stored.",
             param="replaces",
         )
-    if repeated is not None and replaced.position == session.message_count:
+    if repeated is not None and replaced.position == session.message_count:  # it was replaced, and the turn broke off
         return taken.turn(repeated)
     if replaced.branch:
         raise InvalidRequest(

@@ -20,7 +20,7 @@ from memory.knowledge.supersession import former_facts
 from memory.llm import LanguageModel
 from memory.quoting import fit_facts, to_prompt_message
 from memory.recall import recall
-from memory.recall.recall import MISSING, QUERY_CHARS, Findings, PreparedRecall, RecallResult
+from memory.recall.recall import MISSING, Findings, PreparedRecall, RecallResult
 from memory.recall.search import SearchScope
 from memory.sessions.messages import RECENT_MESSAGES, UNSHOWN
 from memory.turn.memory_report import MemoryReport, OtherMemory
@@ -48,9 +48,9 @@ class Context(NamedTuple):
     recent: the recent messages that fit. dropped: how many older ones do not fit.
     tokens: the estimated size of prefix, recent and new messages. full_history_tokens: of a prompt with all messages
     but the `unshown`. unshown: ids of hidden and refused messages.
-    scope, others: where to search for earlier messages: in the memory of the session's owner, and of other owners.
+    scope, other_owners: where to search for earlier messages: in the memory of the session's owner, and of others.
     former: facts in whose place others were put, read for a question of change.
-    facts, recalled, examples: chosen for the message. found_elsewhere: chosen from the memory of other owners.
+    facts, recalled, examples: chosen for the message. other_memories: chosen from the memory of other owners.
     """
 
     prefix: Prefix
@@ -61,43 +61,49 @@ class Context(NamedTuple):
     full_history_tokens: int
     unshown: frozenset[int]
     scope: SearchScope
-    others: Sequence[OtherOwner] = ()
+    other_owners: Sequence[OtherOwner] = ()
     former: Sequence[Fact] = ()
     facts: tuple[Fact, ...] = ()
     recalled: RecallResult = RecallResult()
     examples: tuple[Example, ...] = ()
-    found_elsewhere: tuple[OtherMemory, ...] = ()
+    other_memories: tuple[OtherMemory, ...] = ()
+
+    @property
+    def visible_texts(self) -> list[str]:
+        """Return the texts just before the new message, the newest last."""
+        return [message.content for message in self.recent[-VISIBLE_BEFORE:]]
 
 
-def read_context(
-    engine: Engine, turn: Turn, model: LanguageModel | None = None, settings: Settings | None = None
-) -> Context:
-    """Read what the prompt may show, in one snapshot, and select from it for the message.  Raises TooLarge.
-
-    settings: to plan the search by. The session's type may change them; then everything is read again with those.
-    """
+def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None) -> Context:
+    """Read what the prompt may show, in one snapshot, and select from it for the message.  Raises TooLarge."""
     assert turn.session is not None
-    planned = settings or engine.settings
-    prepared = _prepare_for_turn(engine, turn, model, planned)
-    others = find_others(engine, turn.request) if turn.request.also and turn.continued_turn is None else ()
-    generation = engine.index.generation(turn.session.index_key)  # before the rows, so that no message is missed
-    with engine.database.connect() as tx:
-        context = read_session(tx, engine, turn, model.window if model is not None else None, generation)
-        settings = context.settings
-        is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
-        if is_planned := is_same_mode and bool(planned.recall_tokens) == bool(settings.recall_tokens):
+    window = model.window if model is not None else None
+    if turn.continued_turn is not None:
+        with engine.database.connect() as tx:
+            return _as_before(read_session(tx, engine, turn, window), turn.continued_turn.memory)
+    others = find_others(engine, turn.request) if turn.request.also else ()
+    planned = engine.settings
+    while True:  # twice at most: the session's type may have other settings than the search was planned by
+        prepared, mode_reason = _prepare_for_turn(engine, turn, model, planned)
+        generation = engine.index.generation(turn.session.index_key)  # before the rows, so that no message is missed
+        with engine.database.connect() as tx:
+            context = read_session(tx, engine, turn, window, generation)
+            settings = context.settings
+            is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
+            if not is_same_mode or bool(planned.recall_tokens) != bool(settings.recall_tokens):
+                planned = settings
+                continue
             prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
-            findings = recall.search_in_snapshot(engine, tx, context.scope, prepared)
-            elsewhere = read_others(tx, engine, others, context.scope, prepared) if others else ()
+            findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, context.visible_texts)
+            elsewhere = read_others(tx, engine, others, context.visible_texts, prepared) if others else ()
             reads_former = prepared.reading.asks_of_change and context.scope.flags.corrected and turn.request.remember
             former = former_facts(tx, turn.session.owner_id, turn.session.id) if reads_former else ()
-    if not is_planned:
-        return read_context(engine, turn, model, settings)
-    if turn.continued_turn is not None:
-        return _as_before(context, turn.continued_turn.memory)
-    return _choose_for_message(
-        engine, turn, context._replace(others=others, former=former), prepared, findings, elsewhere
-    )
+        context = context._replace(other_owners=others, former=former)
+        context = _choose_for_message(engine, turn, context, prepared, findings, elsewhere)
+        if not mode_reason:
+            return context
+        reason = f"{mode_reason}: {context.recalled.reason}"
+        return context._replace(recalled=replace(context.recalled, reason=reason))
 
 
 def read_session(
@@ -124,7 +130,7 @@ def read_session(
     attached = request.attached_tokens if request.sent is not None else 0
     kept, size = _fit_recent(prefix.text, recent, turn, settings, attached, client_tokens)
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
-    unshown = {message_id: size for message_id, size in rows if message_id not in new_ids}
+    unshown = {message_id: count for message_id, count in rows if message_id not in new_ids}
     unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + attached
     instruction_tokens = prefix.instruction_tokens if client_tokens is None else client_tokens
     return Context(
@@ -143,7 +149,6 @@ def read_session(
             flags=prefix.flags,
             session_row_id=session.id or None,
             exclude=frozenset([*unshown, *(message.id for message in (*kept, *new))]),
-            visible_texts=[message.content for message in kept[-VISIBLE_BEFORE:]],
             analysed_max=ANALYSED_MAX,
         ),
     )
@@ -196,9 +201,12 @@ def _size(message: Message, turn: Turn) -> int:
 # -- recall
 
 
-def _prepare_for_turn(engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings) -> PreparedRecall:
+def _prepare_for_turn(
+    engine: Engine, turn: Turn, model: LanguageModel | None, settings: Settings
+) -> tuple[PreparedRecall, str]:
     """Prepare recall in the mode in force, which stays "tools" if the model will search by itself.
 
+    Return also why the mode is not that of the request or the settings; "": it is.
     Call it with no transaction open.
     """
     assert turn.session is not None
@@ -218,11 +226,11 @@ def _prepare_for_turn(engine: Engine, turn: Turn, model: LanguageModel | None, s
         turn.session.index_key,
         engine.now(),
         turn.zone(settings),
-        mode="off" if turn.continued_turn is not None else mode,
+        mode=mode,
         budget=settings.recall_tokens,
         has_attachments=bool((turn.new_messages[0].extra or {}).get("attachments")),
     )
-    return replace(prepared, mode_reason=reason) if reason else prepared
+    return prepared, reason
 
 
 def _choose_for_message(
@@ -238,27 +246,26 @@ def _choose_for_message(
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
     question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    reading, mode, reason = prepared.reading, turn.request.recall or settings.recall, prepared.mode_reason
+    reading, mode = prepared.reading, turn.request.recall or settings.recall
     if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
-        recalled = recall.choose_excerpts(engine, findings)
-        recalled = replace(recalled, mode=mode, reason=f"{reason}: {recalled.reason}" if reason else recalled.reason)
-    found_elsewhere: tuple[OtherMemory, ...] = ()
+        recalled = replace(recall.choose_excerpts(engine, findings), mode=mode)
+    other_memories: tuple[OtherMemory, ...] = ()
     if elsewhere:
         is_personal = reading.is_personal
-        found_elsewhere = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
+        other_memories = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
     facts = _choose_facts(engine, question, context, prepared, findings, recalled)
     shown, keywords = (*prefix.facts, *facts), " ".join(reading.keywords)
     is_told = bool(shown) and reading.asks_how_things_stand  # "What's left before we ship?"
-    if not recalled.excerpts and any(other.excerpts for other in found_elsewhere):
+    if not recalled.excerpts and any(other.excerpts for other in other_memories):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
     elif recalled.kind == MISSING and (is_told or Ranking.of(engine).share_words(shown, keywords)):
         recalled = replace(recalled, kind=findings.plan.kind, reason=f"{findings.plan.reason}, but only facts fit")
     examples: tuple[Example, ...] = ()
-    if settings.example_tokens and prefix.has_examples and reading.trigger(context.scope.visible_texts).looks_back:
-        examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, question[:QUERY_CHARS])
-    return context._replace(facts=facts, recalled=recalled, examples=examples, found_elsewhere=found_elsewhere)
+    if settings.example_tokens and prefix.has_examples and reading.trigger(context.visible_texts).looks_back:
+        examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, reading.message)
+    return context._replace(facts=facts, recalled=recalled, examples=examples, other_memories=other_memories)
 
 
 def _choose_facts(
@@ -277,7 +284,8 @@ def _choose_facts(
     ranking, prefix, now = Ranking.of(engine), context.prefix, engine.now()
     fact_tokens = context.settings.fact_tokens
     superseded = ranking.by_relevance(ranking.scored(context.former, question, now)) if context.former else ()
-    former, left = fit_facts([fact for fact in superseded if ranking.is_used(fact.score)], fact_tokens // 4)
+    quarter = fact_tokens // 4
+    former, left = fit_facts([fact for fact in superseded if ranking.is_used(fact.score)], quarter)
     in_prefix = {fact.id for fact in prefix.facts}
     corrections = {
         fact.id: fact
@@ -291,7 +299,7 @@ def _choose_facts(
     if not unseen:
         return former
     first = corrections.keys() | {fact.superseded_by or 0 for fact in former}
-    budget = ranking.message_budget(question, fact_tokens) - (fact_tokens // 4 - max(left, 0))
+    budget = ranking.message_budget(question, fact_tokens) - (quarter - left)
     if findings.plan.points_back and not recalled.excerpts:
         # "Write the release note from what we decided": no message is near enough, but facts may tell it.
         budget += findings.budget
@@ -306,5 +314,5 @@ def _as_before(context: Context, shown: MemoryReport) -> Context:
         facts=tuple(fact for fact in shown.facts if fact.id not in in_prefix),
         recalled=shown.recalled,
         examples=shown.examples,
-        found_elsewhere=shown.others,
+        other_memories=shown.other_memories,
     )

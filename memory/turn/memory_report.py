@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from sqlalchemy import case, or_, select
 
-from memory.examples import Example, shown
+from memory.examples import Example, read_examples
 from memory.knowledge.fact_reads import FACTS
 from memory.knowledge.overview import OverviewBlock
 from memory.knowledge.profile import ProfileBlock
@@ -75,7 +75,7 @@ class WrittenFact:
 
 @dataclass(frozen=True)
 class ShownText:
-    """Text of a document that a prompt showed. kind: `instruction`, or `type` of the conversation."""
+    """Text of an item that a prompt showed. kind: `instruction`, or `type` of the conversation."""
 
     item_id: int
     version: int
@@ -110,7 +110,7 @@ class MemoryReport:
     excerpts, and why these.
     tail_messages: how many recent messages the prompt has. tail_dropped: how many did not fit CONTEXT_TOKENS.
     calls: of Recap's tools by the model; their words are not stored. written: facts that the model wrote with them.
-    others: shown from the memory of other owners; all else is of the session and its owner.
+    other_memories: shown from the memory of other owners; all else is of the session and its owner.
     """
 
     summary_version: int = 0
@@ -127,7 +127,7 @@ class MemoryReport:
     tail_dropped: int = 0
     calls: tuple[RecallToolCall, ...] = ()
     written: tuple[WrittenFact, ...] = ()
-    others: tuple[OtherMemory, ...] = ()
+    other_memories: tuple[OtherMemory, ...] = ()
 
     @property
     def has_forgotten(self) -> bool:
@@ -136,21 +136,21 @@ class MemoryReport:
 
     def with_found(self, owner_id: int, found: Iterable[OtherMemory]) -> Self:
         """Return the report with the facts that searches found, each once. owner_id: of the session."""
-        own, others = OtherMemory(owner_id, None, self.facts), {other.owner_id: other for other in self.others}
+        own, others = OtherMemory(owner_id, None, self.facts), {other.owner_id: other for other in self.other_memories}
         by_owner = {owner_id: own, **others}
         for memory in found:
             before = by_owner.get(memory.owner_id, replace(memory, facts=()))
             known = {fact.id for fact in before.facts}
             new = [fact for fact in memory.facts if fact.id not in known]
             by_owner[memory.owner_id] = replace(before, facts=(*before.facts, *new))
-        return replace(self, facts=by_owner.pop(owner_id).facts, others=tuple(by_owner.values()))
+        return replace(self, facts=by_owner.pop(owner_id).facts, other_memories=tuple(by_owner.values()))
 
 
 def stored_report(report: MemoryReport) -> dict[str, Any]:
     """Return the report as JSON's types, without any remembered words."""
     others = [
         {"owner": other.owner_id, "facts": _stored_facts(other.facts), "excerpts": _stored_excerpts(other.excerpts)}
-        for other in report.others
+        for other in report.other_memories
     ]
     return {
         **{name: getattr(report, name) for name in _SAME},
@@ -202,7 +202,7 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         for call in stored.get("calls", ())
     ]
     same: dict[str, Any] = {name: stored.get(name) for name in _SAME}
-    profile, overview, texts = _documents(tx, stored)
+    profile, overview, texts = _items(tx, stored)
     return MemoryReport(
         **same,
         profile=profile,
@@ -212,10 +212,10 @@ def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
         recalled=RecallResult(
             _excerpts(tx, stored["excerpts"]), stored["mode"], stored["reason"], stored.get("kind", "")
         ),
-        examples=shown(tx, stored.get("examples", ())),
+        examples=read_examples(tx, stored.get("examples", ())),
         calls=tuple(RecallToolCall(**call) for call in calls),
         written=_written(tx, stored.get("written", ())),
-        others=_others(tx, stored.get("others", ())),
+        other_memories=_others(tx, stored.get("others", ())),
     )
 
 
@@ -230,7 +230,7 @@ def _others(tx: Transaction, stored: Sequence[Mapping[str, Any]]) -> tuple[Other
     )
 
 
-def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock, OverviewBlock, tuple[ShownText, ...]]:
+def _items(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock, OverviewBlock, tuple[ShownText, ...]]:
     """Return the profile, the overview and the texts of a stored report, as far as those versions still exist."""
     of_profile, of_overview = stored.get("profile", [0, 0]), stored.get("overview", [0, 0])
     of_texts = stored.get("texts", ())
@@ -243,9 +243,9 @@ def _documents(tx: Transaction, stored: Mapping[str, Any]) -> tuple[ProfileBlock
         if (row := there.get((item_id, version)))
     ]
     profile = there.get(tuple(of_profile))
-    shown = ProfileBlock.of(profile.item_id, profile.version, profile.value) if profile else ProfileBlock()
+    person = ProfileBlock.of(profile.item_id, profile.version, profile.value) if profile else ProfileBlock()
     overview = there.get(tuple(of_overview))
-    return shown, OverviewBlock.of(overview) if overview else OverviewBlock(), tuple(texts)
+    return person, OverviewBlock.of(overview) if overview else OverviewBlock(), tuple(texts)
 
 
 def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
@@ -286,5 +286,6 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
                 truncate_message(message, found=message.id in hits, most=most, start=starts.get(message.id, 0))
                 for message, _ in shown
             )
-            excerpts.append(Excerpt(session_id, title, messages, hits, item["score"], item["why"], gist, most))
+            score, why = item["score"], item["why"]
+            excerpts.append(Excerpt(session_id, title, messages, hits, score, why, gist, most, starts))
     return tuple(excerpts)

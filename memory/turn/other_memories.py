@@ -65,14 +65,14 @@ def find_others(engine: Engine, request: TurnRequest) -> list[OtherOwner]:
 
 
 def read_others(
-    tx: Connection, engine: Engine, others: Sequence[OtherOwner], own: SearchScope, prepared: PreparedRecall
+    tx: Connection, engine: Engine, others: Sequence[OtherOwner], visible_texts: Sequence[str], prepared: PreparedRecall
 ) -> list[OtherFindings]:
-    """Read what the others may show, in the snapshot of `tx`. own: the scope of the session."""
+    """Read what the others may show, in the snapshot of `tx`. visible_texts: before the new message."""
     prepared, found = replace(prepared, budget=prepared.budget // len(others)), list[OtherFindings]()
     for other in others:
-        scope = replace(other.scope, visible_texts=own.visible_texts)
-        facts = current_facts(engine, tx, scope.owner_id, 0, other.facts_revision)
-        found.append((other, facts, recall.search_in_snapshot(engine, tx, scope, prepared)))
+        facts = current_facts(engine, tx, other.scope.owner_id, 0, other.facts_revision)
+        findings = recall.search_in_snapshot(engine, tx, other.scope, prepared, visible_texts)
+        found.append((other, facts, findings))
     return found
 
 

@@ -110,17 +110,19 @@ def read_prefix(
     types = items[_TYPES]
     stored_types = {name: row.value for name, row in types.items()}
     of_type = engine.types.settings_for(session, stored_types, messages, choosing=is_choosing)
-    shown = [(row, "instruction") for row in items[_INSTRUCTIONS].values()]
-    shown += [(types[of_type.prompt_type], "type")] if of_type.prompt else []
-    texts = tuple(ShownText.of(row, kind, of_tenant=row.owner_id != session.owner_id) for row, kind in shown)
+    kinds = [(row, "instruction") for row in items[_INSTRUCTIONS].values()]
+    kinds += [(types[of_type.prompt_type], "type")] if of_type.prompt else []
+    texts = tuple(ShownText.of(row, kind, of_tenant=row.owner_id != session.owner_id) for row, kind in kinds)
     system, is_explained = _system_prompt(engine, turn, first.system_text)
-    instructions = _paragraphs(system, *(text.text for text in texts))
+    instructed = _paragraphs(system, *(text.text for text in texts))
 
-    person, current = ProfileBlock(), OverviewBlock()
-    for row in items[_PROFILE].values() if remember and engine.settings.profile_mode.mode != "off" else ():
-        person = ProfileBlock.of(row.item_id, row.version, row.value)
-    for row in items[_OVERVIEW].values() if remember and engine.settings.overview.mode != "off" else ():
-        current = OverviewBlock.of(row)
+    person, overview_block = ProfileBlock(), OverviewBlock()
+    if remember and engine.settings.profile_mode.mode != "off":
+        for row in items[_PROFILE].values():  # one at most
+            person = ProfileBlock.of(row.item_id, row.version, row.value)
+    if remember and engine.settings.overview.mode != "off":
+        for row in items[_OVERVIEW].values():
+            overview_block = OverviewBlock.of(row)
     valid: Sequence[Fact] = ()
     if first.facts and remember:
         valid = current_facts(engine, tx, session.owner_id, session.id, first.facts_revision or 0)
@@ -135,8 +137,8 @@ def read_prefix(
     remembered = _paragraphs(
         (PROFILE if turn.request.caller.space is None else SPACE_PROFILE) if person.lines else "",
         block("profile", person.lines),
-        OVERVIEW if current.lines else "",
-        block("overview", current.lines),
+        OVERVIEW if overview_block.lines else "",
+        block("overview", overview_block.lines),
         summary_block(session.id, first.sections, of_type.emphasis) if first.sections else "",
         facts_block(facts, turn.zone(engine.settings)),
     )
@@ -145,8 +147,8 @@ def read_prefix(
             note = engine.prompts.find(orm, turn.request.caller, "memory").render()
         remembered, is_explained = _paragraphs(note, remembered), True
     return Prefix(
-        text=_paragraphs(instructions, remembered),
-        instruction_tokens=tokens.estimate_message(instructions),
+        text=_paragraphs(instructed, remembered),
+        instruction_tokens=tokens.estimate_message(instructed),
         is_explained=is_explained,
         facts=facts,
         other_facts=tuple(others.values()),
@@ -155,7 +157,7 @@ def read_prefix(
             summary_version=session.summary_version,
             head_version=session.head_version,
             profile=person,
-            overview=current,
+            overview=overview_block,
             texts=texts,
             type=of_type.type,
             state=summary_state(session, first.state),
@@ -200,7 +202,7 @@ _VERSION = (
     .where(or_(_LATER.c.created_at <= bindparam("head_at"), _LATER.c.author != MODEL))
 )
 _NAMESPACES = union_all(*(select(literal(name)) for name in (_INSTRUCTIONS, _PROFILE, _OVERVIEW, _TYPES)))
-_DOCUMENTS = (
+_ITEMS = (
     select(_I.id.label("item_id"), _I.owner_id, _I.namespace, _I.key, _V.c.version, _V.c.value)
     .add_columns(_V.c.created_at.label("written_at"))
     .join(_V, _V.c.item_id == _I.id)
@@ -215,7 +217,7 @@ _OTHER_SUMMARIES = select(SessionRow.id).where(
 )
 _UNINDEXED = UNINDEXED.subquery()  # one row, however many there are
 _PREFIX = (
-    select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _DOCUMENTS, _UNINDEXED)
+    select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _ITEMS, _UNINDEXED)
     .add_columns(
         exists(select(FactRow.id).where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))).label(
             "facts"
@@ -234,7 +236,7 @@ _PREFIX = (
     .select_from(select(literal(1)).subquery())  # at least one row
     .outerjoin(SummaryRow, and_(_S.session_id == bindparam("session"), _S.version == bindparam("version")))
     .outerjoin(JobRow, and_(_J.kind == "summary", _J.key == bindparam("key")))
-    .outerjoin(_DOCUMENTS, true())
+    .outerjoin(_ITEMS, true())
     .join(_UNINDEXED, true())
-    .order_by(_DOCUMENTS.c.key, _DOCUMENTS.c.owner_id == bindparam("owner"))  # a person's own after the tenant's
+    .order_by(_ITEMS.c.key, _ITEMS.c.owner_id == bindparam("owner"))  # a person's own after the tenant's
 )

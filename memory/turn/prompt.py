@@ -1,6 +1,6 @@
 """Build the messages to send to the model, from the context that was read.
 
-    [prefix][recent messages, word for word][facts, excerpts and examples that fit, and the new message]
+    [prefix][recent messages, word for word][excerpts, facts and examples that fit, and the new message]
 
 Invariants:
 - By our estimate a prompt is never larger than CONTEXT_TOKENS, and the new message is never cut; only a client's new
@@ -93,8 +93,17 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
         cache_key=turn.session_id,
     )
     tools = RecallTools(engine, turn, context, model_request) if shown.recalled.kind == MODEL_SEARCHES else None
-    size = context.tokens + tokens.estimate(quoted)
-    return Prompt(model_request, shown, now, size, context.full_history_tokens, context, quoted, problem, tools)
+    return Prompt(
+        request=model_request,
+        shown=shown,
+        now=now,
+        tokens=context.tokens + tokens.estimate(quoted),
+        full_history_tokens=context.full_history_tokens,
+        context=context,
+        quoted=quoted,
+        problem=problem,
+        tools=tools,
+    )
 
 
 def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context: Context | None = None) -> Prompt:
@@ -105,7 +114,8 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
     size = sum(tokens.estimate_message(message.draft.content) for message in conversation.messages)
     size += conversation.instruction_tokens
     shown = MemoryReport(recalled=RecallResult((), "off", PASSED_ON))
-    if context is not None and turn.session is not None:
+    if context is not None:
+        assert turn.session is not None  # of which the context was read
         size = context.full_history_tokens
         left_out = [message for message_id, message in turn.as_sent.items() if message_id in context.unshown]
         version, state = turn.session.summary_version, context.prefix.shown.state
@@ -122,7 +132,7 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
 def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, always: bool) -> tuple[str, MemoryReport]:
     """Return the block before the new message, and the report of the memory that the prompt shows.
 
-    Facts come first, then excerpts, other owners' memory and examples, each as far as they fit.
+    The room is given to facts first, then to excerpts, other owners' memory and examples, to each as far as they fit.
     always: return a block even if it shows nothing.
     """
     prefix, settings, recalled = context.prefix, context.settings, context.recalled
@@ -132,9 +142,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     facts, room = fit_facts(context.facts, room)
     zone = turn.zone(settings)
     excerpt_texts, room = excerpt_blocks(recalled.excerpts, room, zone, settings.public_url)
-    other_blocks, others, room = (
-        quote_others(context.found_elsewhere, room, zone) if context.found_elsewhere else ([], (), room)
-    )
+    other_blocks, other_memories, room = quote_others(context.other_memories, room, zone)
     answers = {example: example_lines(example.lines()) for example in context.examples}
     room = min(room, settings.example_tokens)
     fitting = [example for example, text in answers.items() if tokens.estimate(text) <= room]
@@ -143,7 +151,9 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     examples = tuple(fitting[: len(example_texts)])
 
     notes = [NOTES.get(recalled.kind, "") if excerpts or (recalled.kind == MISSING and always) else ""]
-    if any(excerpt.is_document for shown in (excerpts, *(other.excerpts for other in others)) for excerpt in shown):
+    if any(
+        excerpt.is_document for excerpt in (*excerpts, *(found for other in other_memories for found in other.excerpts))
+    ):
         notes.append(DOCUMENTS)
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
     example_block = block("examples", [manner, *example_texts]) if examples else ""
@@ -162,7 +172,7 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
         examples=examples,
         tail_messages=len(context.recent),
         tail_dropped=context.dropped,
-        others=others,
+        other_memories=other_memories,
     )
 
 

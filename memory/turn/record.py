@@ -61,7 +61,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
     with engine.database.begin(request.lock_timeout) as tx:
         opening = request.opening(draft, finished.finish_reason) if request.is_client else None
-        row = tx.execute(_END_TURN, {**params, "fingerprint": opening}).first()
+        row = tx.execute(_END_TURN, {**params, "new_opening": opening}).first()
         if row is None:
             raise Conflict(
                 "turn_lost",
@@ -98,7 +98,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
 
 
 def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseException) -> RecapError | None:
-    """Add to an error what became of the message; return another error to raise in its place, or None.
+    """Store what a failed turn leaves of its message, and say so in the error; return one to raise instead, or None.
 
     A message that fits no prompt is deleted, and one that a model server refused is marked. Any other is kept.
     """
@@ -122,8 +122,9 @@ def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseExceptio
 @retry_on_conflict
 def _withdraw(engine: Engine, turn: Turn) -> None:
     """Delete the message that this turn stored: it fits no prompt, and the error says that nothing was stored."""
-    if turn.lease is None or turn.session is None or not turn.is_appended:
+    if not turn.is_appended:
         return
+    assert turn.lease is not None
     (message,) = turn.new_messages
     holding = _S.c.id == turn.lease.row_id, _S.c.lease_token == turn.lease.token
     with engine.database.begin(turn.request.lock_timeout) as tx:
@@ -189,7 +190,7 @@ _END_TURN = (
         message_count=_S.c.message_count + 1,
         tokens=_S.c.tokens + bindparam("size"),
         updated_at=case((_S.c.updated_at < bindparam("now"), bindparam("now")), else_=_S.c.updated_at),
-        opening=func.coalesce(bindparam("fingerprint"), _S.c.opening),
+        opening=func.coalesce(bindparam("new_opening"), _S.c.opening),
         lease_token=None,
         lease_until=None,
         stop_token=None,

@@ -24,8 +24,8 @@ from memory.engine import Engine
 from memory.llm import ChatMessage, ModelRequest, ToolCall, estimate_prompt
 from memory.quoting import block, escape, facts_block, fit_facts, normalize, one_line, owner_block
 from memory.recall.excerpts import excerpt_blocks
-from memory.recall.recall import QUERY_CHARS, search_now
-from memory.recall.times import time_ranges
+from memory.recall.recall import search_now
+from memory.recall.times import READ_CHARS, time_ranges
 from memory.transcripts.transcript import tool_names
 from memory.turn import fact_tools
 from memory.turn.context import Context
@@ -58,7 +58,7 @@ class RecallTools:
         may_write = turn.lease is not None and turn.request.remember and not turn.keeps_out
         self.facts = FactTools(engine, turn, (*context.recent, *turn.new_messages)) if may_write else None
         self._engine = engine
-        self._scope, self._others = context.scope, context.others
+        self._scope, self._others = context.scope, context.other_owners
         self._settings = settings
         self._zone = zone = turn.zone(settings)
         # A conversation's type may show less unasked; what the model looks for it needs whole.
@@ -218,7 +218,7 @@ def _in_utc(bound: str, value: object, info: ValidationInfo) -> datetime | None:
 
 
 def _words(value: str) -> str:
-    query = normalize(value).strip()[:QUERY_CHARS]
+    query = normalize(value).strip()[:READ_CHARS]
     if not query:
         raise ValueError(f"name some words to look for, or call {RECENT}")
     return query

@@ -60,7 +60,7 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     error: BaseException | None = None
     try:
         begun, problem = fail_open(request, lambda: begin_turn(engine, request, model.window))
-        if begun is None:  # it bypasses memory, which failed as `problem` says, or has no use for it
+        if begun is None:  # a client's request that has no use for memory, or memory failed as `problem` says
             engine.budgets.check_caller(request.caller, request.session_id)
         turn = begun or turn
         if turn.earlier_answer is not None:
@@ -70,10 +70,10 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         watch.mark("admit")
         if turn.lease is not None:
             engine.leases.hold(turn.lease, request.cancel.cancel, lambda tx: turns.save_partial(tx, turn, reply.text))
-        prompt = None
+        prepared = None
         if turn.session is not None:
-            prompt, problem = fail_open(request, partial(prepare_prompt, engine, turn, model, watch))
-        prompt = prompt or passthrough_prompt(engine, turn, problem)
+            prepared, problem = fail_open(request, partial(prepare_prompt, engine, turn, model, watch))
+        turn, prompt = prepared or (turn, passthrough_prompt(engine, turn, problem))
         watch.mark("compose")
         prompt, events = start_reply(engine, turn, model, prompt, reply)
         yield _started(turn, prompt, reply)
@@ -97,13 +97,13 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     yield finished
 
 
-def prepare_prompt(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> Prompt:
-    """Return the prompt with its memory.  Compact the session first if its recent messages do not fit."""
+def prepare_prompt(engine: Engine, turn: Turn, model: LanguageModel, watch: Stopwatch) -> tuple[Turn, Prompt]:
+    """Return the turn and its prompt with memory.  Compact the session first if its recent messages do not fit."""
     context = read_context(engine, turn, model)
     if context.dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
         turn, context = compacted, read_context(engine, compacted, model)
     watch.mark("recall")
-    return build_prompt(engine, turn, context)
+    return turn, build_prompt(engine, turn, context)
 
 
 def start_reply(
@@ -164,9 +164,10 @@ def fail_open(request: TurnRequest, step: Callable[[], Result]) -> tuple[Result 
 
 def run_inline_jobs(engine: Engine, turn: Turn, finished: TurnFinished, watch: Stopwatch) -> None:
     """Update the summary and the profile before the turn ends, if SUMMARY_MODE or PROFILE_MODE is `inline`."""
-    has_profile = engine.settings.profile_mode.mode == "inline"
-    if turn.session is None or turn.lease is None or finished.reply_message_id is None:
+    if finished.reply_message_id is None:
         return
+    assert turn.session is not None  # which has the reply
+    has_profile = engine.settings.profile_mode.mode == "inline"
     if has_profile or engine.settings.summary_mode == "inline":
         engine.job_queue.run_now("summary", turn.session.id, WAIT_SECONDS)
         if has_profile:

@@ -108,8 +108,8 @@ def find_started(tx: Transaction, message: Message) -> TurnStarted | None:
     turn = tx.scalar(select(TurnRow).where(TurnRow.user_message_id == message.id))
     if turn is None or turn.memory is None:
         return None
-    chosen = {**turn.memory, "profile": [0, 0], "texts": []}  # the prefix is read as it is now
-    return _started(turn, message.session_id, report_of(tx, chosen))
+    beside_prefix = {**turn.memory, "profile": [0, 0], "overview": [0, 0], "texts": []}  # the prefix is read anew
+    return _started(turn, message.session_id, report_of(tx, beside_prefix))
 
 
 def _started(turn: TurnRow, session_id: str, memory: MemoryReport) -> TurnStarted:
