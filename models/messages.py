@@ -64,7 +64,8 @@ class Message(NamedTuple):
 
     `extra` is what it carries beside its words, as JSON's types: calls of tools, the call it answers, what stood for
     an image, or that it is not `remembered`.  One that was hidden at `hidden_at` is in no prompt of its session, and
-    one that a model server `refused` is in no prompt at all, unless it is sent again.
+    one that a model server `refused` is in no prompt at all, unless it is sent again.  `thumbs` are what the person
+    thinks of a reply, `up` or `down`; only lists of messages read them.
     """
 
     id: int
@@ -79,6 +80,7 @@ class Message(NamedTuple):
     extra: Mapping[str, Any] | None = None
     hidden_at: datetime | None = None
     refused: Refusal | None = None
+    thumbs: str | None = None
 
     @classmethod
     def of_person(cls, content: str, at: datetime) -> Self:
@@ -94,17 +96,6 @@ class Message(NamedTuple):
     def is_passage(self) -> bool:
         """Return whether nobody said it: it is of a document."""
         return self.role == PASSAGE
-
-
-@dataclass(frozen=True)
-class ListedMessage:
-    """Message in a list, with what the person thinks of it where it is a reply: thumbs `up`, `down`, or None."""
-
-    message: Message
-    thumbs: str | None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.message, name)
 
 
 def is_kept_out(extra: Mapping[str, Any] | None) -> bool:

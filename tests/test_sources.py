@@ -18,7 +18,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from app import engine_of
 from benchmarks.serving import ROOT
 from memory.transfer.export import SessionRecord
-from memory.transfer.sources import PROGRAMS, SOURCES, archive
+from memory.transfer.sources import PROGRAMS, SOURCES, files
 from memory.transfer.sources.times import Times
 from tests.application import rows_of, run_command
 from tests.http import Body, error, good, read_all
@@ -474,10 +474,10 @@ def test_a_zip_is_refused_that_would_fill_the_memory(client, tmp_path, monkeypat
     small = zipped(**{"conversations.json": [tea()]})
     flags = small.index(b"PK\x01\x02") + 8
     assert error(bring_in(client, small[:flags] + b"\x01" + small[flags + 1 :]), 422)["code"] == "bad_zip"  # encrypted
-    monkeypatch.setattr(archive, "DIRECTORY_BYTES_MAX", 2_000)
+    monkeypatch.setattr(files, "DIRECTORY_BYTES_MAX", 2_000)
     many = zipped(**{f"{number}.txt": b"" for number in range(100)}, **{"conversations.json": [tea()]})
     assert error(bring_in(client, many), 422)["code"] == "bad_zip"
-    monkeypatch.setattr(archive, "UNPACKED_BYTES_MAX", 1_000_000)
+    monkeypatch.setattr(files, "UNPACKED_BYTES_MAX", 1_000_000)
     bomb = zipped(**{"conversations.json": b"[" + b" " * 1_000_000 + b"]"})
     assert len(bomb) < 2_000 and error(bring_in(client, bomb), 422)["code"] == "zip_too_large"
     part = zipped(**{"conversations.json": b"[" + b" " * 300_000 + b"]"})

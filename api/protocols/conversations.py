@@ -26,7 +26,7 @@ from memory.paging import encode_cursor
 from memory.transcripts.matching import new_drafts
 from memory.transcripts.transcript import INSTRUCTING, answered, calls_of
 from models.keys import CHAT
-from models.messages import ListedMessage, Message
+from models.messages import Message
 from schemas import fields
 from schemas.messages import APPENDED_MESSAGES_MAX
 from schemas.shapes import Input, Open
@@ -157,7 +157,7 @@ class ConversationItems(Open):
     has_more = fields.Boolean()
 
 
-def items_of(messages: Iterable[Message | ListedMessage]) -> Iterator[dict[str, Any]]:
+def items_of(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
     """Yield stored messages as items."""
     for message in messages:
         place = f"{message.id}_{message.session_id}"
@@ -313,7 +313,7 @@ def delete_item_of_conversation(conversation_id: str, item_id: str) -> Any:
     return conversation
 
 
-def _message_of_item(whom: Caller, conversation_id: str, item_id: str) -> ListedMessage:
+def _message_of_item(whom: Caller, conversation_id: str, item_id: str) -> Message:
     """Return the message of an item. Raises NotFound."""
     session_id, message_id = chat.turn_named(item_id)
     if session_id == conversation_id:
@@ -324,7 +324,7 @@ def _message_of_item(whom: Caller, conversation_id: str, item_id: str) -> Listed
     raise NotFound("item_not_found", f"There is no item {item_id!r} in the conversation.", param="item_id")
 
 
-def append_items(whom: Caller, id: str, raw: Sequence[dict[str, Any]]) -> Sequence[ListedMessage]:
+def append_items(whom: Caller, id: str, raw: Sequence[dict[str, Any]]) -> Sequence[Message]:
     """Store messages of items. A reply that the session ends with, and what comes before, is there."""
     sessions = current_engine().sessions
     last = sessions.messages(whom, id, limit=max(1, len(raw)), newest_first=True).items[::-1]

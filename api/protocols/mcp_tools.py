@@ -377,8 +377,7 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
         messages = engine.sessions.messages_around(caller, session_id, around, limit)
     else:
         messages = engine.sessions.messages(caller, session_id, cursor=cursor, limit=limit)
-    shown = [listed.message for listed in messages.items]
-    corrections = corrections_beside(engine, caller, session_id, shown)
+    corrections = corrections_beside(engine, caller, session_id, messages.items)
     return {"id": params["id"], "title": title, "url": url, "page": messages, "corrections": corrections}
 
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, exists, func, insert, or_, select
+from sqlalchemy import Connection, bindparam, exists, func, insert, null, or_, select
 
 from memory import tokens
 from memory.access.owners import get_session
@@ -19,15 +19,14 @@ from memory.errors import InvalidRequest, NotFound, TooLarge
 from memory.sessions.memory_requests import asks_to_keep_out
 from memory.store.item_rows import join_namespace
 from models import ItemRow, ItemSourceRow, MessageRow, SessionRow, Transaction, TurnRow
-from models.messages import KEPT_OUT, UNREMEMBERED, ListedMessage, Message, MessageDraft, is_kept_out
+from models.messages import KEPT_OUT, UNREMEMBERED, Message, MessageDraft, is_kept_out
 from models.owners import Caller
 from models.store import FEEDBACK
 from schemas.fields import MESSAGE_CHARS_MAX
 
 _M, _S = MessageRow.__table__.c, SessionRow.__table__.c
 INSERT_MESSAGE = insert(MessageRow.__table__).returning(_M.id, sort_by_parameter_order=True)
-COLUMNS = tuple(_S.public_id if name == "session_id" else _M[name] for name in Message._fields)
-"""The fields of a `Message`, in their order, from messages joined with their sessions."""
+_STORED = tuple(_S.public_id if name == "session_id" else _M[name] for name in Message._fields[:-1])  # without thumbs
 
 CURRENT = _M.branch == 0, _M.erased_at.is_(None)
 """True of messages that are neither replaced nor erased."""
@@ -58,11 +57,11 @@ UNSHOWN = select(_M.id, _M.tokens).where(
 )
 """The ids of a session's hidden and refused messages, and their tokens."""
 
-MESSAGES = select(*COLUMNS).join(SessionRow.__table__, _S.id == _M.session_id)
+MESSAGES = select(*_STORED, null().label("thumbs")).join(SessionRow.__table__, _S.id == _M.session_id)
 """Messages with the fields of a `Message`: `Message._make` takes each row, less the columns that a query adds."""
 
-LISTED = MESSAGES.add_columns(_THUMBS)
-"""The same with what the person thinks of a reply: `as_listed` reads them."""
+LISTED = MESSAGES.with_only_columns(*_STORED, _THUMBS)
+"""The same with what the person thinks of a reply."""
 
 RECENT_MESSAGES = MESSAGES.where(
     _M.session_id == bindparam("session"), _M.position > bindparam("after"), *VISIBLE
@@ -121,18 +120,13 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
 
 def message_of(id: int, session_id: str, values: Mapping[str, Any]) -> Message:
     """Return the message whose row has these `values`, its `position` among them.  id: 0 if it is not stored."""
-    return Message(id, session_id, **{name: values[name] for name in Message._fields[2:]})
+    return Message(id, session_id, **{name: values[name] for name in Message._fields[2:-1]})
 
 
 def find(tx: Transaction | Connection, message_id: int) -> Message | None:
     """Find the message of this id, unless it was replaced or erased."""
     row = tx.execute(MESSAGES.where(_M.id == message_id, *CURRENT)).first()
     return None if row is None else Message._make(row)
-
-
-def as_listed(row: Sequence[Any]) -> ListedMessage:
-    """Return the message of a row that begins with the columns of LISTED."""
-    return ListedMessage(Message._make(row[: len(COLUMNS)]), row[len(COLUMNS)])
 
 
 def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:

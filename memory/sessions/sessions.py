@@ -29,10 +29,10 @@ from memory.jobs import NOT_KNOWN, JobQueue
 from memory.leases import Leases
 from memory.paging import Page, encode_cursor, read_page
 from memory.sessions.compaction import summary_request
-from memory.sessions.messages import CURRENT, LISTED, append, as_listed, require_message_size, tombstone
+from memory.sessions.messages import CURRENT, LISTED, append, require_message_size, tombstone
 from models import Database, MessageRow, OwnerRow, SessionRow, Transaction, as_value, for_update, retry_on_conflict
 from models.jobs import JobRequest
-from models.messages import ListedMessage, MessageDraft
+from models.messages import Message, MessageDraft
 from models.owners import Caller
 from models.sessions import SessionState
 
@@ -170,7 +170,7 @@ class Sessions:
         limit: int = 50,
         newest_first: bool = False,
         branch: int = 0,
-    ) -> Page[ListedMessage]:
+    ) -> Page[Message]:
         """List a session's messages, oldest or newest first; with `branch` those that were replaced together.
 
         Raises NotFound.
@@ -181,9 +181,9 @@ class Sessions:
                 MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
             )
             page = read_page(tx, query, cursor, limit, MessageRow.position, newest_first=newest_first)
-            return page.map(as_listed)
+            return page.map(lambda row: Message._make(row[:-1]))
 
-    def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[ListedMessage]:
+    def messages_around(self, caller: Caller, session_id: str, message_id: int, limit: int = 50) -> Page[Message]:
         """List the messages around one, oldest first, with cursors for `messages` to go on either way.
 
         Raises NotFound, also for a message that was replaced or erased.
@@ -204,7 +204,7 @@ class Sessions:
             first = max(1, min(middle - (limit - 1) // 2, row.message_count - limit + 1))
             last = first + limit - 1
             near = LISTED.where(MessageRow.session_id == row.id, *CURRENT, MessageRow.position.between(first, last))
-            items = tuple(map(as_listed, tx.execute(near.order_by(MessageRow.position))))
+            items = tuple(map(Message._make, tx.execute(near.order_by(MessageRow.position))))
         return Page(
             items,
             next_cursor=encode_cursor(last) if last < row.message_count else None,

@@ -29,7 +29,7 @@ from memory.transcripts.transcript import (
     text_of,
 )
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
-from models.messages import ListedMessage, Message, MessageDraft
+from models.messages import Message, MessageDraft
 from models.owners import Caller
 from models.turns import INTERRUPTED
 
@@ -288,7 +288,7 @@ def sync_transcript(
 
 
 def new_drafts(
-    stored: Sequence[ListedMessage], raw: Sequence[Mapping[str, Any]]
+    stored: Sequence[Message], raw: Sequence[Mapping[str, Any]]
 ) -> tuple[list[MessageDraft], list[MessageDraft]]:
     """Return the messages of a client's list as they are stored, and those of them that come after the last ones.
 

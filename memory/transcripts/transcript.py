@@ -31,7 +31,7 @@ from memory.llm.thoughts import without_thoughts
 from memory.quoting import quoted, strip_markup, tagged, to_prompt_message
 from memory.transcripts.persons_words import find_summary, split_speaker, texts_in, without_agents, words_of_person
 from memory.transcripts.reconcile import MessageKey
-from models.messages import ListedMessage, Message, MessageDraft
+from models.messages import Message, MessageDraft
 from schemas.fields import MESSAGE_CHARS_MAX
 
 Raw = Mapping[str, Any]
@@ -170,7 +170,7 @@ def _is_prefill(last: TranscriptMessage, *, continues: bool) -> bool:
 
 
 def message_key(
-    message: MessageDraft | ListedMessage | Row[Any],
+    message: MessageDraft | Message | Row[Any],
     *,
     is_reply: bool = False,
     cut: bool = False,

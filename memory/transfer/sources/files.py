@@ -1,13 +1,19 @@
 """Files of other programs: JSON, JSON Lines, Markdown, a CSV of Copilot, a database of LangGraph, or a .zip.
 
-Invariant: memory holds one chat at a time (test_sources).
+Invariants:
+- Memory holds one chat at a time (test_sources).
+- A .zip is read in place: nothing is written to disk, and one with too many files or too much text is refused
+  (test_sources).
 """
 
 import codecs
 import io
 import json
+import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby, islice
@@ -18,7 +24,6 @@ from memory.json_values import dict_in
 from memory.transfer.export import SessionRecord
 from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import FORMATS, OTHER_FORMS, SOURCES, Source
-from memory.transfer.sources.archive import Archive, is_zip
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record, digest, refused, text
 
@@ -33,6 +38,11 @@ _PARTS: Parts = {
     None: {"mapping": "start_map", **dict.fromkeys(("chat_messages", "messages", "docs", *_LISTS), "start_array")}
 }
 _AS_JSON = "Chats with Gemini are in My Activity/Gemini Apps of Google Takeout, as MyActivity.json or MyActivity.html"
+UNPACKED_BYTES_MAX = 1 << 31  # of its text
+DIRECTORY_BYTES_MAX = 1 << 23  # of its list of files, which is read at once
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
+_TEXT_FILE = re.compile(r"\.(json|jsonl|ndjson|md|html)$", re.IGNORECASE)
+_IN_ZIP = re.compile(r"(.*?\.zip)//(.*)", re.IGNORECASE)
 
 
 class ThirdPartyExport:
@@ -205,3 +215,75 @@ def _join(parts: list[SessionRecord]) -> SessionRecord:
     if len(parts) > 1 and all(draft.created_at for draft in drafts):
         drafts.sort(key=lambda draft: draft.created_at or datetime.min)
     return replace(parts[0], messages=tuple(drafts))
+
+
+# -- a .zip
+
+
+def is_zip(file: IO[bytes]) -> bool:
+    file.seek(0)
+    return file.read(4) == b"PK\x03\x04"
+
+
+class Archive:
+    """Files of a .zip; where it has no text, those of each .zip in it.
+
+    Raises InvalidRequest for a damaged one, now or while it is read.
+    """
+
+    def __init__(self, file: IO[bytes], *, is_inner: bool = False) -> None:
+        with _errors():
+            self._zip = zipfile.ZipFile(_Bounded(file))
+        files = self._zip.infolist()
+        sizes = {file.filename: file.file_size for file in files if _TEXT_FILE.search(file.filename)}
+        self.size = sum(sizes.values())
+        self.names: list[str] = sorted(sizes)
+        self.begins = ", ".join(file.filename[:60] for file in files[:3])
+        for inner in files if not (is_inner or sizes) else ():
+            is_zip_file = inner.filename.lower().endswith(".zip")
+            self.size += inner.file_size if is_zip_file else 0
+            if is_zip_file and self.size <= UNPACKED_BYTES_MAX:
+                with self.open(inner.filename) as part:
+                    archive = Archive(part, is_inner=True)
+                # To read one of its files, what is before it in the outer one is unpacked too.
+                self.size += archive.size + inner.file_size * len(archive.names)
+                self.names += [f"{inner.filename}//{name}" for name in archive.names]
+        if self.size > UNPACKED_BYTES_MAX:
+            raise refused("zip_too_large", "This .zip holds too much to read at once. Unpack it, and import each file")
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        if inner := _IN_ZIP.fullmatch(name):
+            with self.open(inner[1]) as part, Archive(part, is_inner=True).open(inner[2]) as file:
+                yield file
+            return
+        with _errors((*_DAMAGED, RuntimeError)):  # a password, or a compression that Python does not know
+            part = self._zip.open(name)
+        with _errors(), part:
+            yield part
+
+
+class _Bounded:
+    """File of a .zip, with reads below DIRECTORY_BYTES_MAX: a .zip declares the size of its list."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(DIRECTORY_BYTES_MAX if size < 0 else min(size, DIRECTORY_BYTES_MAX))
+        if len(data) == DIRECTORY_BYTES_MAX:
+            raise zipfile.BadZipFile
+        return data
+
+
+@contextmanager
+def _errors(kinds: tuple[type[Exception], ...] = _DAMAGED) -> Iterator[None]:
+    try:
+        yield
+    except kinds:
+        problem = (
+            "This .zip can't be read: it is damaged, cut off, has a password, or lists too many files. Download it "
+            "again, or unpack it and import each file"
+        )
+        raise refused("bad_zip", problem) from None
