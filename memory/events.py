@@ -13,8 +13,8 @@ Invariants:
 
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import islice
@@ -203,19 +203,12 @@ def read_events(
     which: condition for the owners' rows. types: empty for all. words: with what people and models said.
     """
     after = Position(*map(min, after, upto))  # rows at its end were erased, or the database is a restored one
-    by_kind: dict[int, list[Any]] = defaultdict(list)
-    if kinds := _kinds(after, upto, types):
-        between = (_between(kind, which, after, upto, types).limit(BATCH).subquery() for kind in kinds)
-        for row in tx.execute(union_all(*map(select, between))):
-            by_kind[row.kind].append(row)
-    chosen = list(islice(merge(*by_kind.values(), key=lambda row: row.at), BATCH))
-    described = {kind: _describe(tx, kind, [row.id for row in chosen if row.kind == kind], words) for kind in by_kind}
-    events, position = list[Event](), after
-    for kind, row_id, at in chosen:
-        position = position._replace(**{Position._fields[kind]: row_id})
-        name, data = described[kind][row_id]
-        events.append(Event(f"{_SOURCES[kind].mark}{row_id}", name, at, data, position))
-    return events, position if len(chosen) == BATCH else upto
+    kinds, events, position = _kinds(after, upto, types), list[Event](), after
+    by_kind = (_read(tx, kind, _between(kind, which, after, upto, types), words=words) for kind in kinds)
+    for event in islice(merge(*by_kind, key=lambda event: event.timestamp), BATCH):
+        position = Position(*map(max, position, event.position))
+        events.append(replace(event, position=position))
+    return events, position if len(events) == BATCH else upto
 
 
 def find_owners(
@@ -243,30 +236,29 @@ def _kinds(after: Position, upto: Position, types: Collection[str]) -> list[int]
 def _between(
     kind: int, which: ColumnElement[bool], after: Position, upto: Position, types: Collection[str]
 ) -> Select[Any]:
-    """Return a query for the rows of a kind: its number, the row's id and time. It reads no rows before `after`."""
+    """Return a query for the rows of a kind, in order. It reads no rows before `after`."""
     source, columns = _SOURCES[kind], _SOURCES[kind].columns
     owned = select(_O.id).where(_O.id == columns.owner_id, which).exists()  # no join: it would begin at the owner
-    rows = source.rows.with_only_columns(literal(kind).label("kind"), columns.id, columns.at)
-    rows = rows.where(columns.id > after[kind], columns.id <= upto[kind], owned).order_by(columns.id)
+    rows = source.rows.where(columns.id > after[kind], columns.id <= upto[kind], owned).order_by(columns.id)
     return rows.where(columns.type.in_(types)) if types and len(source.types) > 1 else rows
 
 
-def _describe(tx: Transaction, kind: int, ids: Sequence[int], words: bool) -> dict[int, tuple[str, dict[str, Any]]]:  # noqa: FBT001
-    """Return the type and the data of events by the ids of their rows."""
+def _read(tx: Transaction, kind: int, rows: Select[Any], *, words: bool) -> list[Event]:
+    """Return the first events of a kind, BATCH at most. The position of each says its own row alone."""
     source, columns = _SOURCES[kind], _SOURCES[kind].columns
     parts = {**source.data, **(source.words if words else {})}
     labelled = (part.label(f"data_{name}") for name, part in parts.items())
-    query = source.rows.with_only_columns(columns.id, columns.type, _O.kind, _O.name, *labelled)
-    rows = tx.execute(query.join(OwnerRow, _O.id == columns.owner_id).where(columns.id.in_(ids)))
-    described = {}
-    for row_id, type_name, owner_kind, name, *values in rows:
+    owner = (select(name).where(_O.id == columns.owner_id).scalar_subquery() for name in (_O.kind, _O.name))
+    events, query = [], rows.with_only_columns(columns.id, columns.at, columns.type, *owner, *labelled).limit(BATCH)
+    for row_id, at, event_type, owner_kind, name, *values in tx.execute(query):
         data = dict(zip(parts, values, strict=True))
         if "document" in data:
-            data[type_name.removesuffix(".updated")] = data.pop("document")
+            data[event_type.removesuffix(".updated")] = data.pop("document")
         of_space = {"space": name} if owner_kind == "space" else {}
         named = {"user_id": name if owner_kind == "user" else None, **of_space}
-        described[row_id] = type_name, {**named, **data.pop("more", {}), **data}
-    return described
+        place = Position()._replace(**{Position._fields[kind]: row_id})
+        events.append(Event(f"{source.mark}{row_id}", event_type, at, {**named, **data.pop("more", {}), **data}, place))
+    return events
 
 
 # -- writing what leaves no row
