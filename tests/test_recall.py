@@ -396,4 +396,4 @@ def test_what_is_recalled_has_every_field_of_the_stored_message(engine):
         (new,) = append_messages(tx, row, [draft], day(3, 3))
         (located,) = load_windows(tx.connection(), row.owner_id, [new.id], 0).values()
         assert located.message == find_message(tx, new.id) == new
-    assert [name for name, value in new._asdict().items() if value is None] == ["refused"]
+    assert [name for name, value in new._asdict().items() if value is None] == ["refused", "thumbs"]
