@@ -167,7 +167,7 @@ def test_the_table_of_jobs_names_every_kind_and_no_other():
 
 
 SHAPES: list[tuple[Any, type[Schema], set[str]]] = [  # of values: the field that no caller is shown
-    (Message, messages.Message, set()),
+    (Message, messages.ListedMessage, set()),
     (SessionInfo, sessions.Session, {"client_metadata"}),
     (SummaryVersion, summaries.SummaryVersion, set()),
     (Fact, facts.Fact, {"merged"}),
