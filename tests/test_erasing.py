@@ -305,6 +305,17 @@ def test_a_version_of_a_branch_goes_with_a_message_before_the_branch(client, mod
     assert traces(client) == {}
 
 
+def test_an_edited_summary_of_old_messages_stays_when_a_later_message_is_erased(client, model_server):
+    old = {"created_at": "2020-03-01T10:00:00Z"}
+    append(client, "s", [said("I like jam.", **old), said("Noted.", "assistant", **old)])
+    told(client, model_server, topic="Jam")
+    good(client.put("/api/sessions/s/summary", json={"sections": {"topic": "Jam, by my own words"}}))
+    append(client, "s", [said(SECRET, **old), said("Noted.", "assistant", **old)])
+    told(client, model_server, topic=f"Jam and {SENTINEL}")
+    assert counted(erase(client, SENTINEL))["summaries"] == 1
+    assert summary(client, "s")["latest"]["sections"]["topic"] == "Jam, by my own words"
+
+
 def test_what_was_erased_is_not_appended_again(client):
     sent = [said(SECRET, external_id=f"{SENTINEL}-1"), said("Noted.", "assistant", external_id="2")]
     first = append(client, "s", sent)

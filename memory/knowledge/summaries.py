@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import dropwhile
 from typing import Any
 
 from sqlalchemy import ColumnElement, bindparam, insert, select
@@ -204,10 +205,10 @@ def summarised_without(
     The newest version without them is used again, and the title, if it came from what goes, is taken anew. The caller
     asks for the job that continues the summary.
     """
-    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id)).all()
-    gone = {
-        version.version: version for version in versions if any(_may_repeat(version, message) for message in messages)
-    }
+    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version))
+    # A version continues the one before it, so all after the first that has read one of the messages may repeat it.
+    later = dropwhile(lambda version: not any(_has_read(version, message) for message in messages), versions)
+    gone = {version.version: version for version in later}
     with title_taken_anew(tx, row):
         yield gone.values()
         for version in gone.values():
@@ -220,10 +221,14 @@ def summarised_without(
     row.summary_through = skip_unread(tx, row, row.summary_through)
 
 
-def _may_repeat(version: SummaryRow, message: MessageRow) -> bool:
-    """Return whether a version may repeat a message: it covers its place, on whatever branch, or is younger."""
-    may_have_read = message.refused is None or version.created_at < message.refused.at
-    return may_have_read and (version.through >= message.position or version.created_at >= message.created_at)
+def _has_read(version: SummaryRow, message: MessageRow) -> bool:
+    """Return whether a version may rest on a message: it covers its place, on whatever branch.
+
+    A person's version covers less once messages are replaced, so any younger one may rest on a replaced message too.
+    """
+    is_in_time = message.refused is None or version.created_at < message.refused.at
+    is_younger = message.branch != 0 and version.created_at >= message.created_at
+    return is_in_time and (version.through >= message.position or is_younger)
 
 
 def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
