@@ -78,6 +78,12 @@ class _TakenSession(NamedTuple):
         return Turn(self.request, self.session, new_messages, lease=self.lease)._replace(**more)
 
 
+class _Busy(NamedTuple):
+    """Session whose lease another turn has."""
+
+    row: SessionRow
+
+
 @retry_on_conflict
 def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) -> Turn | None:
     """Take the session and store the message.  Wait while another turn of the session is in progress.
@@ -103,10 +109,10 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     while True:  # in new transactions: the first one may have locked the session, and rows of owners are locked first
         with transaction() as tx:
             begun = _find_and_begin(tx, engine, request, arrived_at, window)
-        if not isinstance(begun, SessionRow):
+        if not isinstance(begun, _Busy):
             return begun
-        _stop_superseded(engine, request, begun)
-        engine.leases.wait_until_free(begun, waited_since, "This message was not stored; send it again later.")
+        _stop_superseded(engine, request, begun.row)
+        engine.leases.wait_until_free(begun.row, waited_since, "This message was not stored; send it again later.")
 
 
 def _stop_superseded(engine: Engine, request: TurnRequest, row: SessionRow) -> None:
@@ -133,11 +139,8 @@ def compact_by_force(engine: Engine, turn: Turn) -> Turn | None:
 
 def _find_and_begin(
     tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime, window: int | None
-) -> Turn | SessionRow | None:
-    """Find or create the session, take it, and begin the turn.
-
-    Returns the session's row while another turn has its lease, and None for a client's request that bypasses memory.
-    """
+) -> Turn | _Busy | None:
+    """Find or create the session, take it, and begin the turn.  None: a client's request that bypasses memory."""
     transcript, keyed = request.transcript, None  # keyed: the turn that began with the request's Idempotency-Key
     with engine.database.orm(tx) as rows:
         if request.idempotency_key is not None:
@@ -157,8 +160,9 @@ def _find_and_begin(
             row.opening = request.opening()
     appends = keyed is None and request.replaces is None and not request.is_client
     taken = _take_session(tx, engine, request, row_id=row.id, appends=appends)
-    begun = None if taken is None else _begin_in(tx, engine, taken, arrived_at, window, keyed)
-    return row if begun is None else begun._replace(is_new_session=is_new)
+    if taken is None:
+        return _Busy(row)
+    return _begin_in(tx, engine, taken, arrived_at, window, keyed)._replace(is_new_session=is_new)
 
 
 def _find_row(
