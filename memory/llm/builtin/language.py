@@ -46,7 +46,6 @@ _ASKS = patterns("asks") | {
     "remember": pattern(lambda language: language.remember),
     "asking abroad": pattern(lambda language: "" if language.code in ("en", "zh") else language.asks),
 }
-_REMEMBER = patterns("changes")["remember"]
 _SOUGHT = patterns("sought")
 _SPACED = [language for language in LANGUAGES if language.spaced]
 _HINTS = {
@@ -74,7 +73,7 @@ def asks(name: str, text: str) -> set[str]:
 
 def remembered(sentence: str) -> str:
     """Return the part of a sentence that it asks to remember; "" if it asks nothing such."""
-    match = _REMEMBER.match(plain_apostrophes(sentence)) or _ASKS["remember"].search(sentence)
+    match = _ASKS["remember"].search(sentence)
     return sentence[match.end() :] if match else ""
 
 
