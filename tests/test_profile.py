@@ -397,10 +397,11 @@ def test_somebody_who_is_erased_while_the_model_works_gets_no_profile(ada):
     error(ada.client.get(ADDRESS), 404)
 
 
-def test_messages_that_are_too_much_for_one_call_are_read_by_several(ada):
+def test_quotes_that_are_too_much_for_one_call_are_read_by_several(ada):
     for number in range(3):
-        append(ada.client, f"s{number}", [said(f"I love green tea {'so much ' * 2000}{number}.")], user_id="ada")
-        ada.server.mini.queue(digest_of(fact(f"Loves tea {number}", 1, "I love green tea", scope="user")))
+        text = f"I love green tea {'so much ' * 2000}{number}."
+        append(ada.client, f"s{number}", [said(text)], user_id="ada")
+        ada.server.mini.queue(digest_of(fact(f"Loves tea {number}", 1, text, scope="user")))
         ada.engine.job_queue.run_due(["summary"])
     before = len(prompts(ada.server, "mini"))
     ada.server.mini.queue(patch(), patch(change("add", "/likes/-", "green tea", "I love green tea")), patch())

@@ -9,20 +9,19 @@ Invariants [test_profile, test_erasing]:
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Self
 
 from jsonschema import Draft202012Validator, SchemaError
-from sqlalchemy import select
+from sqlalchemy import Select
 
 from memory import tokens
 from memory.access.owners import find_or_make_owner, get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest
-from memory.knowledge.fact_reads import IN_ALL_SESSIONS, read_facts
+from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import says
 from memory.knowledge.profile_patch import Operation, Profile, Value, apply_patch
@@ -53,7 +52,7 @@ NAMESPACE, KEY = (OWN, "profile"), "profile"
 SCHEMAS = (OWN, "schemas")  # under the tenant
 _SCHEMA_KEYS = {"user": KEY, "space": "space"}  # by the kind of owner
 PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
-BATCH_FACTS_MAX = 40  # whose messages one call of the mini model reads
+BATCH_FACTS_MAX = 40  # that one call of the mini model reads
 
 SCHEMA_BYTES = 16_000
 _NOT_IN_SCHEMAS = ("$ref", "$dynamicRef", "pattern", "patternProperties")
@@ -196,28 +195,24 @@ def run(engine: Engine, job: Job) -> bool:
     """
     with engine.database.read() as tx:
         owner = tx.get(OwnerRow, job.owner_id)
-        sources, through = _batch(tx, owner) if owner is not None else (set(), 0)
-        if owner is None or not sources:
+        facts, messages = _read_new(tx, owner) if owner is not None else ([], [])
+        if owner is None or not facts:
             return False
         engine.budgets.check(tx, owner.id)
         read_through = owner.profile_through
         schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
-        messages, facts = _quoted(tx, owner.id, sources)
         rules, zone = rules_of(tx, owner.id, owner.tenant), owner_zone(tx, owner.id, engine.settings)
         prompt = engine.prompts.find(tx, Caller(owner.tenant), "profile")
     before = Profile.of(item and item.value).fitting(schema)
     about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
     shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
     instruction = "\n\n".join(filter(None, (*about, shape)))
-    numbered = in_zone([message._replace(position=number) for number, message in enumerate(messages, 1)], zone)
+    numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
     document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
-    numbers = {message.id: message.position for message in numbered}
-    known = [(numbers[fact.source_message_id], fact.text) for fact in facts if fact.source_message_id in numbers]
-    lines = [f"[{number}] {escape(text)}" for number, text in sorted(known)]
     blocks = (
         block("profile", [document]),
-        block("messages", message_lines(numbered, numbered=True)),
-        block("facts", lines),
+        block("messages", message_lines(in_zone(numbered, zone), numbered=True)),
+        block("facts", (f"[{number}] {escape(fact.text)}" for number, fact in enumerate(facts, 1))),
     )
 
     def usable(text: str) -> tuple[Profile, set[int]]:
@@ -229,10 +224,10 @@ def run(engine: Engine, job: Job) -> bool:
         row = lock_owner(tx, job.owner_id)
         if row is None:
             return False
-        is_same = _quoted(tx, row.id, sources)[0] == messages
+        is_same = _read_new(tx, row) == (facts, messages)
         if not is_same or row.profile_through != read_through or _item(engine, tx, row) != item:
             return True  # it changed meanwhile: once more
-        row.profile_through = through
+        row.profile_through = max(fact.id for fact in facts)
         if profile != before:
             _write(engine, tx, row, profile, MODEL, used)
         return tx.scalar(_new_facts(row).limit(1)) is not None
@@ -290,10 +285,10 @@ def _bad_schema(reason: str) -> InvalidRequest:
 # -- rows and prompts
 
 
-def _new_facts(owner: OwnerRow) -> Any:
-    """Return a query for facts that no update of the profile has read, with their messages, which it may read."""
+def _new_facts(owner: OwnerRow) -> Select[Any]:
+    """Return a query for facts that no update of the profile has read, with messages which it may read."""
     new = FactRow.id > owner.profile_through, FactRow.owner_id == owner.id
-    query = select(FactRow.id, FactRow.source_message_id).join(MessageRow, MessageRow.id == FactRow.source_message_id)
+    query = FACTS.join(MessageRow, MessageRow.id == FactRow.source_message_id)
     return query.where(*IN_ALL_SESSIONS, *new, *INDEXED).order_by(FactRow.id)
 
 
@@ -305,30 +300,19 @@ def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: 
             invalidate(tx, fact.id, now, author="person")
 
 
-def _batch(tx: Transaction, owner: OwnerRow) -> tuple[set[int], int]:
-    """Return the ids of the next messages, of BATCH_TOKENS at most or one, and of the last fact taken from them."""
-    sources, through, room = set[int](), 0, BATCH_TOKENS
-    query = _new_facts(owner).add_columns(MessageRow.tokens).limit(BATCH_FACTS_MAX)
-    for fact_id, source, size in tx.execute(query):
-        room -= size if source not in sources else 0
-        if sources and room < 0:
-            break
-        sources, through = sources | {source}, fact_id
-    return sources, through
+def _read_new(tx: Transaction, owner: OwnerRow) -> tuple[list[Fact], list[Message]]:
+    """Return the next facts that no update has read, as many as one call can read, and the message of each.
 
-
-def _quoted(tx: Transaction, owner_id: int, sources: Collection[int]) -> tuple[list[Message], list[Fact]]:
-    """Return messages with nothing but what valid facts quote, the oldest first, and these facts.
-
-    The rest of a message may say what was corrected or forgotten or waits for review, or was pasted.
+    A message has nothing but what its fact quotes: the rest may say what was corrected or forgotten or waits for
+    review, or was pasted. The oldest come first.
     """
-    facts = read_facts(tx, FactRow.owner_id == owner_id, FactRow.source_message_id.in_(sources), *IN_ALL_SESSIONS)
-    quotes = defaultdict[int | None, list[str]](list)
-    for fact in facts:
-        quotes[fact.source_message_id].append(fact.quote)
-    ordered = MESSAGES.where(MessageRow.id.in_(quotes), *INDEXED).order_by(MessageRow.created_at, MessageRow.id)
-    messages = map(Message._make, tx.execute(ordered))
-    return [one._replace(content="\n".join(dict.fromkeys(quotes[one.id]))) for one in messages], facts
+    facts = [Fact(*row) for row in tx.execute(_new_facts(owner).limit(BATCH_FACTS_MAX))]
+    fitting, _ = tokens.fit_budget(BATCH_TOKENS, (fact.quote for fact in facts))
+    facts = sorted(facts[: max(1, len(fitting))], key=lambda fact: (fact.valid_from, fact.id))
+    of_facts = MESSAGES.where(MessageRow.id.in_([fact.source_message_id for fact in facts]))
+    messages = {message.id: message for message in map(Message._make, tx.execute(of_facts))}
+    quoted = [messages[fact.source_message_id or 0]._replace(content=fact.quote) for fact in facts]
+    return facts, quoted
 
 
 def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactRow], now: datetime) -> None:
