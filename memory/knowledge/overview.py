@@ -235,16 +235,13 @@ def _sources(engine: Engine, tx: Transaction, owner_id: int, zone: tzinfo) -> li
     valid = read_facts(tx, FactRow.owner_id == owner_id, valid_at(None))
     facts = Ranking.of(engine).prioritise(valid, SOURCE_TOKENS, engine.now())
     lines = [Source(fact.text, fact.valid_from.astimezone(zone), fact=fact.id) for fact in facts]
-    room = SOURCE_TOKENS
-    for row in tx.execute(_NEWEST.where(SessionRow.owner_id == owner_id)):
-        place = row.public_id, row.version
-        for text in _lines_of(row):
-            source = Source(text, row.updated_at.astimezone(zone), summary=place)
-            room -= tokens.estimate(source.line)
-            if room < 0:
-                return lines
-            lines.append(source)
-    return lines
+    of_summaries = [
+        Source(text, row.updated_at.astimezone(zone), summary=(row.public_id, row.version))
+        for row in tx.execute(_NEWEST.where(SessionRow.owner_id == owner_id))
+        for text in _lines_of(row)
+    ]
+    fitting, _ = tokens.fit_budget(SOURCE_TOKENS, (source.line for source in of_summaries))
+    return [*lines, *of_summaries[: len(fitting)]]
 
 
 def _lines_of(row: Any) -> list[str]:

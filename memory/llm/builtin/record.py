@@ -6,7 +6,6 @@ Invariants (tests/test_builtin_model.py):
 - An ending ("I don't work there any more") closes one statement, or the person is asked which.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -21,12 +20,12 @@ from memory.llm.builtin.reading import (
     sentences,
     settled,
     statement_of,
-    statements,
 )
 from memory.quoting import one_line, plain_apostrophes
 from models.sections import SECTIONS, Excluded, Sections
 
 _STATED = [section.name for section in SECTIONS if section.kind != "line" and section.name != "open_questions"]
+_ENDINGS = ("gone", "parted", "stopped", "finished")
 _CHANGES, _KINDS, _LEAD = patterns("changes"), patterns("kinds"), patterns("reading")["lead"]
 
 
@@ -69,9 +68,7 @@ class Record:
         if message.role == "assistant":
             if not asks("unknown", message.text[:300]):
                 self.questions = [question for question in self.questions if question not in self._last_questions]
-                self._close_questions(" ".join(sentences(message.text)))
-            if not message.name:
-                return []
+            return []
         noted, read = list[Noted](), list(_sentences_of(message))
         is_own = message.role == "user"
         is_silent = is_own and bool(asks("keep out", message.text) or asks("forget", message.text))
@@ -81,7 +78,6 @@ class Record:
         plain = settled(message.text) if is_own and not is_silent else ()
         for sentence in read:
             if sentence.value in plain and not is_question(sentence.value):
-                self._close_questions(sentence.value)
                 placed = self._place(sentence.value, message)
                 if placed:
                     self.unsettled = [sentence] if placed[0].statement is None else []
@@ -118,7 +114,7 @@ class Record:
 
     def _close(self, quote: str, message: PromptLine, ended: Sequence[Statement]) -> Noted:
         """Put an ending on record, or ask what it ends."""
-        if len({old.text for old in ended}) > 1 and not asks("gone", quote):
+        if len({old.text for old in ended}) > 1:
             return Noted(None, ended)
         text = _clean(_LEAD.sub("", quote))
         return self._add(replace(ended[0], text=text, quote=quote, mark="-", origin=Origin.STATED), message, ended)
@@ -128,17 +124,10 @@ class Record:
 
     def _ending(self, sentence: str) -> list[Statement]:
         """Return the statements that a clause may end; none where it is no ending."""
-        kind = next((name for name in ("gone", "parted", "stopped", "finished") if asks(name, sentence)), None)
-        if kind is None:
+        if not any(asks(name, sentence) for name in _ENDINGS):
             return []
         stated = [old for old in self._stated() if old.mark != "-" and old.importance > 1]
-        if kind == "parted":
-            return [old for old in stated if asks("partner", old.text)]
         words = set(terms(_CHANGES["ending"].sub(" ", plain_apostrophes(sentence)))) - TIME_TERMS
-        if kind == "gone":
-            return [old for old in stated if not words.isdisjoint(_name_or_illness(old))]
-        if kind == "finished":  # what somebody was doing, not what they like or where they work
-            stated = [old for old in stated if old.category == "plan" or old.key == "reading"]
         most = max((len(words & old.words) for old in stated), default=0)
         return [old for old in stated if most and len(words & old.words) == most >= len(words) / 2]
 
@@ -146,17 +135,13 @@ class Record:
         """Replace the whole value of one statement by another of its kind, or ask which one is meant."""
         pair = _CHANGES["swap"].fullmatch(_bare(sentence)) or _CHANGES["value"].fullmatch(_bare(sentence))
         parts = {name.rstrip("_"): part for name, part in pair.groupdict().items() if part} if pair else {}
-        new, before = parts.get("new", ""), parts.get("old", "")
-        kind = next((name for name, pattern in _KINDS.items() if new and pattern.fullmatch(new)), None)
-        stated = [old for old in self._stated() if ": " in old.text and old.mark != "-"]
-        kinds = [kind, "moment"] if kind == "date" and before else [kind] if kind else []
-        of_kind = [old for old in stated if any(_KINDS[name].fullmatch(old.value) for name in kinds)]
-        fitting = [old for old in of_kind if old.value.lower().startswith(before.lower())]
-        newest = sorted(stated, key=lambda old: (bool(old.quote), old.known))[-1:]
-        meant = [old for old in newest if old in fitting and (old.quote or old.known)] or fitting
-        if len(meant) != 1:
+        new = parts.get("new", "")
+        kind = next((pattern for pattern in _KINDS.values() if new and pattern.fullmatch(new)), None)
+        stated = [old for old in self._stated() if kind and ": " in old.text and old.mark != "-"]
+        fitting = [old for old in stated if kind and kind.fullmatch(old.value)]
+        if len({old.text for old in fitting}) != 1:
             return Noted(None, fitting)
-        (old,) = meant
+        old = fitting[-1]
         text = f"{old.text.partition(': ')[0]}: {new}"
         section = old.section or ("constraints" if old.category == "constraint" else "data")
         return self._add(replace(old, text=text, quote=sentence, value=new, section=section), message, [old])
@@ -183,9 +168,8 @@ class Record:
             return (Statement(option, sentence, "reopened"), back) if back else None
         if match := _CHANGES["refuses"].fullmatch(_bare(sentence)):
             option, reason = [*(part.strip(" .!。") for part in match.groups() if part), ""][:2]
-            same = [old for old in excluded if old.value.lower() == option.lower()]
             text = one_line(str(Excluded(option, reason)))
-            return Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), same
+            return Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), ()
         return None
 
     def _add(self, statement: Statement, message: PromptLine, ended: Sequence[Statement]) -> Noted:
@@ -193,7 +177,7 @@ class Record:
         gone = self._end(ended)
         supersedes = frozenset(old.known for old in gone if old.known).union(*(old.supersedes for old in gone))
         new = replace(statement, known=0, supersedes=supersedes, day=message.day, source=message.number)
-        if not any(old.says(new.text) or new.within(old) for old in self._stated()):
+        if not any(old.says(new.text) for old in self._stated()):
             self.valid.append(new)
         return Noted(new, ended)
 
@@ -203,10 +187,6 @@ class Record:
         self.valid = [old for old in self.valid if old not in gone]
         return gone
 
-    def _close_questions(self, answer: str) -> None:
-        words, questions = set(terms(answer)), [(question, set(terms(question))) for question in self.questions]
-        self.questions = [question for question, its in questions if len(words & its) < max(2, 0.6 * len(its))]
-
 
 def _bare(sentence: str) -> str:
     return plain_apostrophes(sentence).strip(" .!。,")
@@ -215,14 +195,6 @@ def _bare(sentence: str) -> str:
 def _clean(sentence: str) -> str:
     text = one_line(sentence).strip(" .!,:;。")
     return text[:1].upper() + text[1:]
-
-
-def _name_or_illness(statement: Statement) -> set[str]:
-    """Return the terms of the names of a relationship, of an allergy or an illness; none of other statements."""
-    if statement.category == "relationship":
-        names = re.findall(r"(?<![.!?] )(?<!^)\b[A-Z]\w+", statement.text)
-        return {term for name in names for term in terms(name)}
-    return set(terms(statement.value)) if statement.key in ("allergy", "health") else set()
 
 
 def _sentences_of(message: PromptLine) -> Iterator[Statement]:
@@ -252,27 +224,17 @@ def _replaces(new: Statement, old: Statement) -> bool:
     if new.mark == "-" or old.mark == "-":  # no longer likes tea, or sold the Golf that they drive
         about = set(terms(new.value)) & set(terms(old.value or old.text))
         return bool(about and new.key) and (old.key in (new.key, "") or (new.mark == "-" and new.category == "event"))
-    if old.value and re.search(rf"\b(?:instead of|rather than) (?:the )?{re.escape(old.value)}$", new.text, re.I):
-        return True
     return bool(new.mark == "!" and new.key and new.key in (old.key, old.about) and not new.within(old))
 
 
 def record_of(prompt: ParsedPrompt) -> Record:
     """Return the record of a prompt: facts and earlier conversations by day, then this conversation.
 
-    Facts of today that no message states come last: they were said elsewhere, or edited.
+    Facts of today come last: they were said in it, or elsewhere, or edited.
     """
-    record, own = Record(prompt.summary), [line for line in (*prompt.recalled, *prompt.messages) if line.role == "user"]
+    record = Record(prompt.summary)
     record.has_recalled = bool(prompt.recalled)
-    stated = [statement for message in own for statement in statements(message.text)]
-    texts = {statement.text for statement in stated}
-    values = {(statement.key, statement.value) for statement in stated if statement.key}
-
-    def is_stated(line: PromptLine) -> bool:
-        fact = statement_of(line)  # of a line of the profile, in other words
-        return line.text in texts or (fact.key, fact.value) in values
-
-    edited = [line for line in prompt.facts if line.day == prompt.today and not is_stated(line)]
+    edited = [line for line in prompt.facts if line.day == prompt.today]
     record.take_up([*(line for line in prompt.facts if line not in edited), *prompt.recalled])
     record.take_up(prompt.messages)
     record.take_up(edited)
