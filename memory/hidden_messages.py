@@ -13,9 +13,10 @@ Invariants:
   (test_hiding).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Row, bindparam, null, or_, select, update
 
@@ -27,7 +28,7 @@ from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import CURRENT, skip_unread
 from memory.sessions.titles import title_taken_anew
 from models import MessageRow, SessionRow, SummaryRow, Transaction
-from models.messages import Message, NamedMessages
+from models.messages import Message
 from models.owners import Caller
 
 
@@ -54,9 +55,9 @@ _MARK = (
 
 
 def hide_messages(
-    engine: Engine, caller: Caller, session_id: str, *, named: NamedMessages, keep: bool, tokens: int | None
+    engine: Engine, caller: Caller, session_id: str, *, keep: bool, tokens: int | None, **named: Any
 ) -> Hidden:
-    """Hide the messages that are `named`; with `keep` all others.
+    """Hide the messages that are `named` (see `_positions`); with `keep` all others.
 
     tokens: hide the recent messages before the newest ones that have so many.
 
@@ -76,14 +77,14 @@ def hide_messages(
     return _change(engine, caller, session_id, named, chosen)
 
 
-def show_messages(engine: Engine, caller: Caller, session_id: str, *, named: NamedMessages) -> Hidden:
-    """Show the hidden messages that are `named` again, or if none are all of them.
+def show_messages(engine: Engine, caller: Caller, session_id: str, **named: Any) -> Hidden:
+    """Show the hidden messages that are `named` again (see `_positions`), or if none are all of them.
 
     Waits, and raises, as `hide_messages` does.
     """
 
     def chosen(_: SessionRow, line: Line, positions: set[int]) -> set[int]:
-        return _hidden(line).keys() - positions if named != NamedMessages() else set()
+        return _hidden(line).keys() - positions if named else set()
 
     return _change(engine, caller, session_id, named, chosen)
 
@@ -92,14 +93,14 @@ def _change(
     engine: Engine,
     caller: Caller,
     session_id: str,
-    named: NamedMessages,
+    named: Mapping[str, Any],
     chosen: Callable[[SessionRow, Line, set[int]], set[int]],
 ) -> Hidden:
     """Hide the `chosen` messages, with those that can't be shown without them, and show all others."""
     busy = "Nothing was changed; stop the reply, or try this again later."
     with engine.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
         line = tx.execute(_LINE, {"session": row.id}).all()
-        before, after = _hidden(line), _in_sequence(line, chosen(row, line, _positions(row, line, named)))
+        before, after = _hidden(line), _in_sequence(line, chosen(row, line, _positions(row, line, **named)))
         changed = Hidden(sorted(after - before.keys()), sorted(before.keys() - after))
         marks = dict.fromkeys(changed.hidden, engine.now()) | dict.fromkeys(changed.shown)
         if marks:
@@ -131,23 +132,23 @@ def follow_shown(
     return True
 
 
-def _positions(row: SessionRow, line: Line, named: NamedMessages) -> set[int]:
-    """Return the positions of the messages that are `named`."""
+def _positions(row: SessionRow, line: Line, *, first: int = 0, last: int = 0, ids: Collection[int] = ()) -> set[int]:
+    """Return the positions of messages: of those from `first` to `last`, counted from the end below 0, or of `ids`."""
     by_id = {message.id: message.position for message in line}
-    if unknown := next((id for id in named.ids if id not in by_id), None):
+    if unknown := next((id for id in ids if id not in by_id), None):
         text = f"There is no message {unknown} in session {row.public_id!r}. Nothing was changed."
         raise NotFound("message_not_found", text, param="ids")
-    if not named.first:
-        return {by_id[id] for id in named.ids}
-    first, last = (row.message_count + 1 + at if at < 0 else at for at in (named.first, named.last))
-    if not 1 <= first <= last <= row.message_count:
+    if not first:
+        return {by_id[id] for id in ids}
+    begin, end = (row.message_count + 1 + at if at < 0 else at for at in (first, last))
+    if not 1 <= begin <= end <= row.message_count:
         raise InvalidRequest(
             "no_such_position",
-            f"Session {row.public_id!r} has {row.message_count:,} messages, so no span from position {named.first:,} "
-            f"to {named.last:,}. Nothing was changed.",
+            f"Session {row.public_id!r} has {row.message_count:,} messages, so no span from position {first:,} "
+            f"to {last:,}. Nothing was changed.",
             param="last",
         )
-    return set(range(first, last + 1))
+    return set(range(begin, end + 1))
 
 
 def _hidden(line: Line) -> dict[int, datetime]:

@@ -1,6 +1,6 @@
 """Store messages, and hold them as values."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple, Self
@@ -101,18 +101,6 @@ class Message(NamedTuple):
 def is_kept_out(extra: Mapping[str, Any] | None) -> bool:
     """Return whether the person asked not to remember the message with this `extra`."""
     return (extra or {}).get("memory") == KEPT_OUT["memory"]
-
-
-@dataclass(frozen=True)
-class NamedMessages:
-    """Messages of a session that a call names: those of a span, those of these `ids`, or none.
-
-    first, last: positions; -1 is the session's last message, -2 the one before.
-    """
-
-    first: int = 0
-    last: int = 0
-    ids: Collection[int] = ()
 
 
 @dataclass(frozen=True)

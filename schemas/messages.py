@@ -4,10 +4,10 @@ import json
 import sys
 from typing import Any
 
-from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, post_load, validates_schema
+from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, validates_schema
 
 from models import Refusal
-from models.messages import MessageDraft, NamedMessages
+from models.messages import MessageDraft
 from schemas import fields
 from schemas.attachments import StoredAttachment
 from schemas.fields import EXTERNAL_ID_CHARS, INT32_MAX, MESSAGE_CHARS_MAX, OPTIONAL, PARTS_MAX
@@ -99,11 +99,6 @@ class Show(CallerQuery):
             raise ValidationError("Is not below `first`.", "last")
         if first and "ids" in data:
             raise ValidationError("Send either `first` and `last`, or `ids`.", "ids")
-
-    @post_load
-    def _named(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        named = {name: data.pop(name) for name in ("first", "last", "ids") if name in data}
-        return {**data, "named": NamedMessages(**named)}
 
 
 class Hide(Show):

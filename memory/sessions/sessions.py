@@ -221,11 +221,10 @@ class Sessions:
         for number, draft in enumerate(drafts):
             require_message_size(draft.content, f"messages.{number}.content")
 
-        def find(tx: Transaction) -> SessionRow:
-            return find_session(tx, caller, session_id) or self.make(tx, caller, session_id)
-
         busy = "Nothing was stored; send this again later."
-        with self.leases.free_session(find, busy) as (tx, row):
+        with self.leases.free_session(
+            lambda tx: find_session(tx, caller, session_id) or self.make(tx, caller, session_id), busy
+        ) as (tx, row):
             return self._append(tx, row, drafts)
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
