@@ -69,8 +69,9 @@ class NotFound(RecapError):
 
 def owner_not_found(user_id: str | None = None, space: str | None = None) -> NotFound:
     """Return the error for a user or a space without rows; the same for one that the key does not open."""
-    kind, param, name = ("user", "user_id", user_id) if space is None else ("space", "space", space)
-    return NotFound(f"{kind}_not_found", f"Nothing is stored of a {kind} {name!r}.", param=param)
+    if space is not None:
+        return NotFound("space_not_found", f"Nothing is stored of a space {space!r}.", param="space")
+    return NotFound("user_not_found", f"Nothing is stored of a user {user_id!r}.", param="user_id")
 
 
 class Conflict(RecapError):

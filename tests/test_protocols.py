@@ -280,7 +280,7 @@ def test_a_response_of_nobody_or_of_somebody_else_is_not_there(gpt, client, mode
         error: Any = refused.value.body
         told = (error["type"], error["code"], error["param"])
         assert told == ("invalid_request_error", "previous_response_not_found", "previous_response_id")
-        assert error["message"].startswith(f"There is no response {previous!r}")
+        assert error["message"].startswith(f"There is no response {previous!r} to go on from")
     assert len(sent(model_server)) == 2 and len(sessions(client)) == 1
 
 

@@ -390,8 +390,13 @@ def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
     transcript = turn.transcript
     assert transcript is not None
     if body.previous is not None:
-        advice = " Nothing was stored. Send the conversation as `input` instead."
-        answer = find_answer(turn.caller, body.previous, named="previous_response", advice=advice)
+        missing = NotFound(
+            "previous_response_not_found",
+            f"There is no response {body.previous!r} to go on from: it was never stored, or it was erased, or another "
+            "one took its place. Nothing was stored. Send the conversation as `input` instead.",
+            param="previous_response_id",
+        )
+        answer = find_answer(turn.caller, body.previous, missing)
         after = replace(transcript, previous_reply_id=answer.reply_message_id, is_complete=True)
         return replace(turn, session_id=answer.started.session_id, transcript=after)
     if body.conversation is not None:
@@ -410,18 +415,13 @@ def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
     return turn
 
 
-def find_answer(whom: Caller, id: str, *, named: str = "response", advice: str = "") -> TurnFinished:
-    """Return the turn of a response. Raises NotFound, also for one that has no reply yet.
-
-    named: what names it in the request. advice: what to do without it.
-    """
+def find_answer(whom: Caller, id: str, missing: NotFound | None = None) -> TurnFinished:
+    """Return the turn of a response. Raises NotFound, also for one that has no reply yet."""
     try:
         return turns.get_answer(current_engine(), whom, *chat.turn_named(id))
     except NotFound:
-        text = (
-            f"There is no response {id!r}: it was never stored, it was erased, or another one took its place.{advice}"
-        )
-        raise NotFound(f"{named}_not_found", text, param=f"{named}_id") from None
+        text = f"There is no response {id!r}: it was never stored, it was erased, or another one took its place."
+        raise missing or NotFound("response_not_found", text, param="response_id") from None
 
 
 blueprint = ApiBlueprint("responses", "OpenAI's Responses, with memory.", prefix="/v1")
