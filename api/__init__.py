@@ -25,7 +25,7 @@ from memory.engine import Engine
 
 _MODULES = (  # of calls, in the order of the document
     *("chat", "sessions", "summaries", "facts", "documents", "graph", "recall", "store", "profile"),
-    *("overview", "examples", "users", "retention", "rules", "instructions", "conversation_types"),
+    *("overview", "examples", "users", "spaces", "retention", "rules", "instructions", "conversation_types"),
     *("feedback", "prompts", "model_server", "jobs", "events", "webhooks"),
     *(f"protocols.{name}" for name in ("openai", "anthropic", "responses", "stored_responses", "conversations", "mcp")),
     "health",

@@ -1,4 +1,4 @@
-"""Person or space as a whole: list, count, export, import and erase; and the person of a key."""
+"""Person as a whole: count, export, import and erase; and the person of a key."""
 
 import shutil
 import tempfile
@@ -18,10 +18,9 @@ from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from memory.transfer.imports import store_import
 from models.keys import ADMIN
 from schemas.shapes import WHOM, PageQuery, Receipt
-from schemas.users import Backlog, ListedUser, Me, Space, User, UserChange
+from schemas.users import Backlog, ListedUser, Me, User, UserChange
 
 blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
-spaces_blueprint = ApiBlueprint("spaces", "Memory that several persons share.")
 _IN_MEMORY = 1 << 23  # bytes of an import; a larger one waits in a temporary file
 _EXPORTS = {
     "json": (to_json, "application/json", "json"),
@@ -153,13 +152,3 @@ def whoami() -> Any:
     On a server without keys, every caller has the tenant `default` and all scopes.
     """
     return {**vars(g.principal), "may": permissions()}
-
-
-@spaces_blueprint.get("/spaces", query=PageQuery(exclude=WHOM), page_of=Space)
-def list_spaces(query: dict[str, Any]) -> Any:
-    """List the spaces that the key opens
-
-    A key of a person, or of spaces alone, opens those that it names. A key of the whole tenant opens every space; those
-    are listed that something is stored of, the newest first.
-    """
-    return users.list_spaces(current_engine(), g.principal, **query)

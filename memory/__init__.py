@@ -7,7 +7,7 @@ Each part imports only parts further down this list (import-linter holds it):
 job_kinds   the handler of each kind of job
 documents   files and texts that a person adds to what is known
 erasing     erase sessions, people, facts and items; keep sessions only as long as a policy says
-users, transfer    what is stored of a person or a space, counted; export and import
+users, transfer, spaces    what is stored of a person, counted; export and import; memory that persons share
 passages    the text of documents, cut into parts and stored
 turn        one turn, from a message to its reply: begin, context, prompt, answer, record
 transcripts    the lists of messages that programs send with each request

@@ -1,16 +1,6 @@
-"""List the persons and the spaces that a key opens, and count what is stored of one.
-
-A space is memory that several persons share, such as a project's, a team's or an agent's. It is an owner like a person:
-it begins with the first thing that is stored of it, and ends when it is erased. Who may read or write there is told by
-keys (see `memory.access.keys`); whoever writes is named by messages.
-
-Invariants:
-- What is said in a space is the space's; what a person said elsewhere never becomes the space's (test_spaces).
-- To a key that does not open it, a space looks like one that does not exist (test_owners_apart).
-"""
+"""List the persons, and count what is stored of one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -26,7 +16,6 @@ from memory.paging import Page, read_page
 from memory.sessions.messages import CURRENT
 from memory.store.item_rows import unexpired
 from models import ArchiveRow, DocumentRow, FactRow, ItemRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
-from models.keys import WRITE
 from models.messages import PASSAGE
 from models.owners import Caller
 
@@ -38,28 +27,6 @@ def list_users(engine: Engine, principal: Principal, *, cursor: str | None, limi
         query = query.where(OwnerRow.name == principal.user_id)
     with engine.database.read() as tx:
         return read_page(tx, query, cursor, limit, OwnerRow.id).map(lambda row: row.OwnerRow)
-
-
-@dataclass(frozen=True)
-class Space:
-    """Space that a key opens. right: `read` or `write`. created_at: None while nothing is stored of it."""
-
-    name: str
-    right: str
-    created_at: datetime | None
-
-
-def list_spaces(engine: Engine, principal: Principal, *, cursor: str | None, limit: int) -> Page[Space]:
-    """List the spaces that a key opens: those that it names, by name, or all that its tenant has, newest first."""
-    query = select(OwnerRow).where(OwnerRow.tenant == principal.tenant, OwnerRow.kind == "space")
-    if not principal.is_whole_tenant:
-        names = principal.spaces or {}
-        with engine.database.read() as tx:
-            made = {row.name: row.created_at for row in tx.scalars(query.where(OwnerRow.name.in_(names)))}
-        return Page(tuple(Space(name, right, made.get(name)) for name, right in sorted(names.items())))
-    with engine.database.read() as tx:
-        page = read_page(tx, query, cursor, limit, OwnerRow.id)
-    return page.map(lambda row: Space(row.OwnerRow.name, WRITE, row.OwnerRow.created_at))
 
 
 def get_user_info(engine: Engine, caller: Caller) -> dict[str, Any]:

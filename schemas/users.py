@@ -1,8 +1,8 @@
-"""Person or space as a whole, and the holder of a key."""
+"""Person as a whole, and the holder of a key."""
 
 from marshmallow import Schema
 
-from models.keys import SCOPES, SPACE_RIGHTS
+from models.keys import SCOPES
 from schemas import fields
 from schemas.shapes import Input
 
@@ -17,15 +17,6 @@ class ListedUser(Schema):
 
     user_id = fields.String()
     created_at = fields.UtcDateTime(about="When the first thing was stored.")
-
-
-_RIGHTS = "; ".join(f"`{name}`: {text}" for name, text in SPACE_RIGHTS.items())
-
-
-class Space(Schema):
-    name = fields.String()
-    right = fields.one_of(*SPACE_RIGHTS, about=f"What the key may do there. {_RIGHTS}.")
-    created_at = fields.UtcDateTime(allow_none=True, about="Null: nothing is stored of it yet.")
 
 
 class User(Schema):

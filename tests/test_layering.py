@@ -54,6 +54,8 @@ SHORT = {
         "api/feedback.py",
         "api/graph.py",
         "api/jobs.py",
+        "api/spaces.py",
+        "api/turns.py",
         "cli/index.py",
         "cli/logs.py",
         "cli/serve.py",
