@@ -17,41 +17,26 @@ GERMAN = "Always answer me in German from now on."
 LASTING = """
 Always answer me in German from now on.
 Stop using emojis.
-From now on keep your answers under three sentences.
-Please never use bullet points.
 from now on no more bullet points ok
 dont ever use my full name again
-De ahora en adelante háblame de tú.
 Call me Max from now on.
-In future, give me the sources with every answer.
-I want you to always explain things step by step.
 Don't apologise so much anymore.
-Could you keep it short from now on?
-You should always show your sources.
 Antworte mir ab jetzt immer auf Englisch.
 Hör auf, Emojis zu benutzen.
-Fasse dich künftig kürzer.
-Bitte verwende nie Aufzählungen.
 Nenn mich ab sofort Max.
-Ab heute bitte nur noch in ganzen Sätzen antworten.
 Duze mich in Zukunft.
-Ich möchte, dass du mir immer erst die Kurzfassung gibst.
 Erkläre mir alles stets mit Beispielen.
 Réponds-moi toujours en anglais à partir de maintenant.
 Arrête d'utiliser des émojis.
 Dorénavant, sois plus bref.
-N'utilise jamais de listes à puces, s'il te plaît.
 Appelle-moi Max désormais.
-À l'avenir, donne-moi toujours tes sources.
 Tutoie-moi à partir de maintenant.
-Je veux que tu m'expliques toujours les choses étape par étape.
 Responde siempre en inglés.
 D'ora in poi rispondi in inglese.
 Отвечай всегда по-русски.
 Antwoord voortaan in het Nederlands.
 Odpowiadaj zawsze po polsku.
 A partir de agora, responda em português.
-以后请用英文回答我。
 """
 NOT_LASTING = """
 It always happens to me.

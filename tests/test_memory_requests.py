@@ -39,36 +39,17 @@ Non ricordare questo: il mio pin è 5
 Не запоминай это: мой пароль 123
 """
 FORGET = """
-forget that I'm allergic to walnuts
-please forget what I said about Joe
 pls don't remember that
-ok forget everything about my ex
-forget the thing about the shelter pls
 Vergiss, dass ich Vegetarier bin
-Olvida lo que dije de mi jefe
-Oublie que je suis malade
-Dimentica che abito a Roma
 忘记我刚才说的
 请不要再記得我的地址
-Забудь, что я говорил про работу
-Olvida lo del embarazo de mi hija, que todavía no quiere que se sepa.
-Olvídate de lo del médico.
 Borra lo de la deuda, por favor.
-Forget the bit about Priya leaving.
-Vergiss das mit der Kündigung bitte.
-Vergiss die Sache mit dem Arzt.
-Oublie l'histoire de la grossesse.
-Dimentica la faccenda di mia sorella.
-Esqueça aquela história da gravidez.
-Vergeet dat gedoe met mijn baas.
 Zapomnij o sprawie z lekarzem.
-Забудь про беременность дочери.
 忘了我女儿怀孕的事吧。
 義母の薬の話は忘れてください。
 딸 임신 이야기는 잊어 줘.
 Kızımın hamileliğini unut lütfen.
 انسَ موضوع حمل ابنتي.
-Забудь про вагітність доньки.
 Lupakan soal kehamilan anakku.
 Quên chuyện con gái tôi có thai đi.
 Ξέχνα αυτό που είπα για την αδερφή μου.
@@ -76,36 +57,22 @@ Quên chuyện con gái tôi có thai đi.
 मेरी बहन वाली बात भूल जाओ।
 موضوع بارداری دخترم را فراموش کن.
 ลืมเรื่องที่ลูกสาวฉันท้องไปเถอะ
-Olvida la historia de la herencia.
-Olvide lo de mi hermana, se lo ruego.
 ¿Puedes borrar lo de las pastillas?
 Quiero que olvides lo del trabajo.
-Forget about the pregnancy, will you?
 Erase the part on my salary, please.
 Vergessen Sie bitte, was ich über Jan gesagt habe.
-Kannst du das mit den Schulden vergessen?
 Lösch das von gestern über meinen Chef.
-Oubliez cette histoire de dettes, s'il vous plaît.
 Tu peux effacer le truc sur mon salaire ?
 Efface l'info sur ma sœur.
-Dimentica quel che ti ho detto di Marco.
 Puoi cancellare la storia del debito?
-Scordati la cosa della gravidanza.
-Esquece o assunto do empréstimo.
 Pode apagar aquilo do meu chefe?
 Apague a parte sobre a minha irmã.
-Vergeet die kwestie met mijn zus.
-Vergeet het verhaal over de lening.
-Zapomnij o tej ciąży, proszę.
 Usuń informację o moim długu.
-Забудьте о долге, пожалуйста.
 Удали историю с врачом.
 请把我女儿怀孕的事忘掉。
 別再提我妹妹生病的事，忘了吧。
-妊娠のことは忘れて。
 さっきの借金の話、忘れてくれる？
 昨日言ったことを消してください。
-아까 말한 빚 얘기는 잊어 주세요.
 그 얘기는 지워 줘.
 Borç meselesini unutun.
 Patronum hakkında söylediklerimi sil.
@@ -119,15 +86,11 @@ Hãy xóa điều tôi nói về món nợ.
 حرفم درباره‌ی بدهی را پاک کن.
 ลบเรื่องหนี้ที่ฉันบอกไป
 Forget Anna's phone number, please.
-Vergiss bitte die Maße vom Tisch, die stimmen noch nicht.
 Olvida la dirección de Marta.
 Oublie le prix du vol.
 Dimentica il numero della carta.
 Esquece o valor do aluguel, não quero isso guardado.
 Vergeet alsjeblieft haar naam.
-Zapomnij adres mojej siostry.
-Забудьте номер моей карты.
-Забудь адресу сестри.
 """
 NEITHER = """
 I don't remember where I put my keys
