@@ -7,7 +7,7 @@ Invariants:
 - The index is derived data.  It may be missing, behind, damaged or deleted at any moment, and a search still finds
   every message, or of more than RANKED_WHOLE the newest: the caller passes in the messages that it lacks
   (test_search_index, test_search_waiting).
-- A damaged index is deleted, and a new, empty generation replaces it (test_damaged_index).
+- A damaged index is deleted, and a new, empty generation replaces it (test_search_index).
 """
 
 from search_index.arrays import SearchableText

@@ -29,12 +29,9 @@ def refuse(app: Flask, addresses: list[object]) -> None:
     require_key_or_loopback(engine.settings, engine.keys, addresses)
 
 
-def test_out_of_others_reach_the_server_starts(app):
+def test_without_a_key_it_starts_only_out_of_others_reach(app):
     for address in (*((host, 8000) for host in OURS), "/run/recap.sock", 7, ("::1", 8000, 0, 0)):
         refuse(app, [address])
-
-
-def test_within_others_reach_it_does_not_start_without_a_key(app):
     for host in OTHERS:
         with pytest.raises(SettingsError, match=r"HOST.*recap keys create.*RECAP_ALLOW_ANONYMOUS=1"):
             refuse(app, [("127.0.0.1", 8000), (host, 8000)])
@@ -95,6 +92,8 @@ SERVED = [
 
 def test_a_request_that_is_not_this_machines_own_is_refused(app):
     client = app.test_client()
+    for look in SERVED:
+        assert client.get("/api/sessions", environ_overrides=look).status_code == 200, look
     for look, told in REFUSED:
         for answer in (
             client.get("/api/sessions", environ_overrides=look),
@@ -114,11 +113,6 @@ def test_a_request_that_names_no_host_is_refused(app):
     for protocol, status in (("HTTP/1.0", "403 FORBIDDEN"), ("HTTP/1.1", "400 BAD REQUEST")):
         _, answered, _ = run_wsgi_app(app, {**environ, "SERVER_PROTOCOL": protocol})
         assert answered == status
-
-
-def test_this_machines_own_requests_are_served(app):
-    for look in SERVED:
-        assert app.test_client().get("/api/sessions", environ_overrides=look).status_code == 200, look
 
 
 def test_a_proxy_that_is_trusted_to_name_its_client_is_no_key(make_app):

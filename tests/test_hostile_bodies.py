@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from api.bodies import MARKS_MAX
@@ -147,7 +146,7 @@ def cost(client: FlaskClient, method: str, address: str, body: bytes, *, trace: 
 
 
 @pytest.mark.slow
-def test_no_body_costs_much(shared_app: Flask) -> None:
+def test_no_body_costs_much(shared_app):
     client, costly, tried = shared_app.test_client(), [], 0
     limits = set[int]()  # whose bodies that look like no schema were tried: every call reads them in the same way
     shapes = set[str]()  # of fields that were tried in the largest body: all of one shape are read in the same way
@@ -211,7 +210,7 @@ DOCUMENTS: dict[str, tuple[bytes, bytes, int, bytes]] = {  # a start, what is re
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_to_import_is_refused_at_its_first_wrong_part(shared_app: Flask, name: str) -> None:
+def test_a_document_to_import_is_refused_at_its_first_wrong_part(shared_app, name):
     start, one, count, end = DOCUMENTS[name]
     client, document = shared_app.test_client(), start + one * count + end
     seconds, memory, answered = cost(client, "post", "/api/import?user_id=ada", document, trace=True)
@@ -233,16 +232,14 @@ def refused(client: FlaskClient, address: str, text: str, status: int = 422) -> 
         ("/api/facts/forget", '{"ids":', "0", 1000),
     ],
 )
-def test_a_list_is_measured_before_its_items_and_few_errors_are_named(
-    shared: FlaskClient, address: str, start: str, item: str, most: int
-) -> None:
+def test_a_list_is_measured_before_its_items_and_few_errors_are_named(shared, address, start, item, most):
     found = refused(shared, address, f"{start}[{','.join([item] * (most + 1))}]}}")
     assert found["fields"] == {found["param"]: [f"{BETWEEN[most]} {most}."]} and found["wrong"] == 1
     found = refused(shared, address, f"{start}[{','.join([item] * most)}]}}")
     assert len(found["fields"]) == WRONG_MAX and found["wrong"] >= most
 
 
-def test_the_messages_of_a_client_are_measured_before_they_are_read(shared: FlaskClient) -> None:
+def test_the_messages_of_a_client_are_measured_before_they_are_read(shared):
     for count, told in ((10_000, "messages.0: Not a valid mapping"), (10_001, "messages: Length must be between")):
         found = refused(shared, "/v1/chat/completions", f'{{"messages": [{",".join("0" * count)}]}}', 400)
         assert told in found["message"]
@@ -254,7 +251,7 @@ def test_the_messages_of_a_client_are_measured_before_they_are_read(shared: Flas
         assert found["param"] == "messages" and "more than 1,000 parts" in found["message"]
 
 
-def test_unknown_keys_are_named_unless_there_are_very_many(shared: FlaskClient) -> None:
+def test_unknown_keys_are_named_unless_there_are_very_many(shared):
     found = refused(shared, "/api/chat", '{"message": "x", "userid": "ada"}')
     assert found["fields"] == {"userid": ["Unknown field. Is it user_id?"]}
     assert refused(shared, "/api/chat", '"hello"')["fields"] == {"body": ["Must be a JSON object."]}
@@ -265,14 +262,14 @@ def test_unknown_keys_are_named_unless_there_are_very_many(shared: FlaskClient) 
 
 
 @pytest.mark.parametrize("opened", ["[", '["",{"x":'])
-def test_a_body_that_is_nested_deeply_is_refused(shared: FlaskClient, opened: str) -> None:
+def test_a_body_that_is_nested_deeply_is_refused(shared, opened):
     for count in (101, 5_000):
         found = refused(shared, "/v1/embeddings", '{"input":' + opened * count, 400)
         assert found["code"] == "invalid_json" and "more than 100 levels deep" in found["message"]
 
 
 @pytest.mark.parametrize("text", ["[{" * 500, '\\"[' * 500, "\\\\" + '\\"[{' * 500])
-def test_brackets_and_commas_in_a_text_do_not_count(client: FlaskClient, text: str) -> None:
+def test_brackets_and_commas_in_a_text_do_not_count(client, text):
     assert client.post("/api/chat", data=f'{{"message": "{text}"}}', content_type="application/json").status_code == 200
     many = (
         f'{{"message": "{text}", "temporary": true, "history": [{{"role": "user", "content": "{"[,]" * 400_000}"}}]}}'
@@ -280,14 +277,14 @@ def test_brackets_and_commas_in_a_text_do_not_count(client: FlaskClient, text: s
     assert list(refused(client, "/api/chat", many)["fields"]) == ["history.0.content"]
 
 
-def test_a_long_body_may_have_many_values_but_not_of_any_number(shared: FlaskClient) -> None:
+def test_a_long_body_may_have_many_values_but_not_of_any_number(shared):
     tokens = "12345," * 300_000
     refused(shared, "/v1/embeddings", f'{{"input": [{tokens}0]}}', 501)  # by the built-in model
     found = refused(shared, "/v1/embeddings", f'{{"input": [{tokens}{tokens}0]}}', 413)
     assert found["code"] == "body_too_large" and "Nothing was stored" in found["message"]
 
 
-def test_a_name_that_a_query_has_twice_is_refused_by_every_call(shared: FlaskClient) -> None:
+def test_a_name_that_a_query_has_twice_is_refused_by_every_call(shared):
     document = good(shared.get("/openapi.json"))
     sent = 0
     for path, item in document["paths"].items():

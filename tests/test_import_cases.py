@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-from flask.testing import FlaskClient
-
 from tests.http import Body, good, history
 from tests.test_chatgpt_import import conversation, node
 from tests.test_sources import activity, bring_in, claude_chat, zipped
@@ -347,7 +345,7 @@ CASES: dict[str, tuple[Any, dict[str, list[tuple[str, str]]], int]] = {
 WITH_TIMES = {"grok", "librechat", "sillytavern", "copilot", "le chat"}
 
 
-def test_what_people_have_comes_in_with_the_times_that_each_program_writes(client: FlaskClient) -> None:
+def test_what_people_have_comes_in_with_the_times_that_each_program_writes(client):
     for number, (name, (document, expected, left_out)) in enumerate(CASES.items()):
         user = f"person-{number}"
         report = good(bring_in(client, document, user))

@@ -96,7 +96,7 @@ def test_an_item_without_end_does_not_fill_the_memory(monkeypatch):
             read(text)
 
 
-def test_a_document_is_an_array_or_an_object() -> None:
+def test_a_document_is_an_array_or_an_object():
     for data in (b"\xef\xbb\xbf [1]", b' {"a": 1}'):
         assert len(list(iter_items(io.BytesIO(data), {}, lines=True))) == 1
     for data in (b"", b"  7", b'"text"', "[1]".encode("utf-16")):

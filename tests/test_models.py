@@ -3,12 +3,10 @@
 from typing import Any
 
 import pytest
-from flask.testing import FlaskClient
 
 from app import engine_of
 from tests import openai
 from tests.application import rows_of
-from tests.conftest import MakeApp
 from tests.http import ask, chat, failed, good
 from tests.model_server import ModelServer, Status, at, echo
 from tests.openai import talk
@@ -22,12 +20,12 @@ def asked(server: ModelServer) -> list[str]:
     return [request.body["model"] for request in server.requests if request.model == "main"]
 
 
-def test_the_servers_models_are_listed_and_its_list_is_kept(client: FlaskClient, model_server: ModelServer) -> None:
+def test_the_servers_models_are_listed_and_its_list_is_kept(client, model_server):
     assert good(client.get("/api/models")) == good(client.get("/api/models")) == OFFERED
     assert [request.path for request in model_server.requests] == ["/v1/models"]
 
 
-def test_models_that_answer_no_chat_are_not_offered(client: FlaskClient, model_server: ModelServer) -> None:
+def test_models_that_answer_no_chat_are_not_offered(client, model_server):
     offered = ["embers-7b-chat", "gpt-4o-audio-preview", "gpt-5", "llama3.2:3b", "llava"]
     others = "nomic-embed-text:latest text-embedding-3-small whisper-1 tts-1 gpt-4o-mini-tts omni-moderation-latest"
     names = [*f"{others} dall-e-3 bge-m3".split(), *offered[::-1]]
@@ -35,7 +33,7 @@ def test_models_that_answer_no_chat_are_not_offered(client: FlaskClient, model_s
     assert good(client.get("/api/models"))["items"] == ["main-model", *offered]
 
 
-def test_a_list_is_read_in_every_form(make_app: MakeApp, model_server: ModelServer) -> None:
+def test_a_list_is_read_in_every_form(make_app, model_server):
     forms: tuple[Any, ...] = (
         [{"id": "one"}, {"id": "two"}],  # Together's
         {"data": [{"id": "one"}, {"id": None}, {"name": "two"}, None]},
@@ -49,12 +47,12 @@ def test_a_list_is_read_in_every_form(make_app: MakeApp, model_server: ModelServ
         assert good(client.get("/api/models"))["items"] == ["main-model", "one", "two"]
 
 
-def test_a_server_that_lists_no_models_offers_the_main_one(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_server_that_lists_no_models_offers_the_main_one(client, model_server):
     model_server.close()
     assert good(client.get("/api/models")) == {"main": "main-model", "items": ["main-model"]}
 
 
-def test_what_one_model_does_not_take_another_may(client: FlaskClient, model_server: ModelServer) -> None:
+def test_what_one_model_does_not_take_another_may(client, model_server):
     model_server.main.queue(Status(400, {"error": {"message": "This model has no tools."}}))
     chat(client, "What did I say yesterday?", recall="tools", model="gpt-4o")
     chat(client, "What did I say yesterday?", recall="tools")
@@ -64,7 +62,7 @@ def test_what_one_model_does_not_take_another_may(client: FlaskClient, model_ser
 UNKNOWN = Status(404, {"error": {"message": "No such model.", "code": "model_not_found"}})
 
 
-def test_a_model_that_the_server_does_not_know_is_its_own_error(client: FlaskClient, model_server: ModelServer) -> None:
+def test_a_model_that_the_server_does_not_know_is_its_own_error(client, model_server):
     model_server.main.queue(UNKNOWN)
     error = failed(ask(client, "Hello", model="gpt-9"), 502, "model_not_found")
     assert "does not know the model gpt-9" in error["message"] and "Check `model`" in error["message"]
@@ -75,9 +73,7 @@ def only(*names: str) -> Any:
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["plain", "stream"])
-def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(
-    client: FlaskClient, model_server: ModelServer, streamed: bool
-) -> None:
+def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(client, model_server, streamed):
     model_server.main.default = only("main-model")
     for number in range(3):
         response = openai.post(client, talk(f"Hello {number}"), model="gpt-4o", stream=streamed)
@@ -88,9 +84,7 @@ def test_the_main_model_answers_a_client_whose_model_the_server_does_not_have(
     assert {turn["model"] for turn in turns} == {"main-model"}
 
 
-def test_recap_is_the_main_model_by_every_protocol(
-    client: FlaskClient, make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_recap_is_the_main_model_by_every_protocol(client, make_app, model_server):
     assert chat(client, "Hello", model="recap")["model"] == "main-model"
     assert openai.post(client, talk("Hello"), model="recap").json["model"] == "main-model"
     assert good(client.get("/v1/models/recap"))["id"] == "recap"
@@ -101,9 +95,7 @@ def test_recap_is_the_main_model_by_every_protocol(
     assert openai.post(builtin, talk("Hello"), model="recap").headers["X-Memory-Model"] == "recap-extractive"
 
 
-def test_a_model_that_fails_otherwise_or_with_the_main_one_is_an_error(
-    client: FlaskClient, model_server: ModelServer
-) -> None:
+def test_a_model_that_fails_otherwise_or_with_the_main_one_is_an_error(client, model_server):
     no_tools = Status(400, {"error": {"message": "llama3 does not support tools"}})
     for reply, of_main, tried in (
         (Status(401), Status(401), ["gpt-4o"]),
@@ -122,9 +114,7 @@ COMPLETION = ("/v1/chat/completions", {"messages": [{"role": "user", "content": 
 
 
 @pytest.mark.parametrize(("path", "body", "status"), [CHAT, COMPLETION], ids=["chat", "completions"])
-def test_nobody_gets_a_model_that_the_operator_does_not_list(
-    make_app: MakeApp, model_server: ModelServer, path: str, body: dict[str, Any], status: int
-) -> None:
+def test_nobody_gets_a_model_that_the_operator_does_not_list(make_app, model_server, path, body, status):
     app = make_app(**at(model_server, openai_models=("gpt-4o-mini",)))
     client, before = app.test_client(), rows_of(engine_of(app))
     error = failed(client.post(path, json={**body, "model": "gpt-4o"}), status, "model_not_offered")

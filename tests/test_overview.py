@@ -12,7 +12,6 @@ from memory.access.owners import get_user
 from memory.erasing import erasing
 from memory.knowledge import overview
 from models.owners import Caller
-from tests.conftest import MakeApp
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
 from tests.knowledge import digest_of
@@ -80,11 +79,11 @@ class Person:
 
 
 @pytest.fixture
-def ada(make_app: MakeApp, model_server: ModelServer) -> Person:
+def ada(make_app, model_server):
     return Person(make_app(**at(model_server, overview=when("0 5 * * *"))), model_server)
 
 
-def test_true_sentences_stay_and_lies_do_not(ada: Person) -> None:
+def test_true_sentences_stay_and_lies_do_not(ada):
     for case in CASES:
         person = Person(ada.app, ada.server, case.name)
         person.know(*case.facts)
@@ -92,7 +91,7 @@ def test_true_sentences_stay_and_lies_do_not(ada: Person) -> None:
         assert person.texts() == [one.text for one in case.sentences if one.is_true], case.name
 
 
-def test_sentences_name_facts_and_summaries_and_stand_in_the_head(ada: Person) -> None:
+def test_sentences_name_facts_and_summaries_and_stand_in_the_head(ada):
     (rome,) = ada.know("Ada flies to Rome on 3 June.")
     ada.summarise(open_questions=["Which hotel in Rome?"])
     written = ada.write(
@@ -112,9 +111,7 @@ def test_sentences_name_facts_and_summaries_and_stand_in_the_head(ada: Person) -
     assert "Today is 20" in task["content"] and "Trip to Rome, open questions: Which hotel in Rome?" in lines["content"]
 
 
-def test_where_it_is_off_no_prompt_shows_it_and_nothing_asks_for_it(
-    make_app: MakeApp, model_server: ModelServer
-) -> None:
+def test_where_it_is_off_no_prompt_shows_it_and_nothing_asks_for_it(make_app, model_server):
     person = Person(make_app(**at(model_server)), model_server)
     person.know("Ada flies to Rome on 3 June.")
     person.summarise()
@@ -125,7 +122,7 @@ def test_where_it_is_off_no_prompt_shows_it_and_nothing_asks_for_it(
     assert "<overview>" not in person.head()
 
 
-def test_a_summary_asks_for_it_at_its_time_and_nothing_new_asks_no_model(ada: Person) -> None:
+def test_a_summary_asks_for_it_at_its_time_and_nothing_new_asks_no_model(ada):
     ada.know("Ada flies to Rome on 3 June.")
     ada.summarise()
     (job,) = [job for job in good(ada.client.get("/api/jobs"))["items"] if job["kind"] == "overview"]
@@ -155,7 +152,7 @@ BROKEN: dict[str, Any] = {
 }
 
 
-def test_an_answer_of_lies_alone_is_repaired_or_refused_and_the_last_version_stays(ada: Person) -> None:
+def test_an_answer_of_lies_alone_is_repaired_or_refused_and_the_last_version_stays(ada):
     for name, broken in BROKEN.items():
         person = Person(ada.app, ada.server, name.replace(" ", "-"))
         person.know("Ada flies to Rome on 3 June.")
@@ -172,7 +169,7 @@ def test_an_answer_of_lies_alone_is_repaired_or_refused_and_the_last_version_sta
         assert "refused" in job["error"]
 
 
-def test_an_answer_that_is_cut_off_says_so_and_is_not_repaired(ada: Person) -> None:
+def test_an_answer_that_is_cut_off_says_so_and_is_not_repaired(ada):
     ada.know("Ada flies to Rome on 3 June.")
     good(ada.client.post(f"{ada.address}/refresh"))
     ada.server.mini.queue(Text('{"sentences": [{"text": "Ada flies', finish="length"))
@@ -182,7 +179,7 @@ def test_an_answer_that_is_cut_off_says_so_and_is_not_repaired(ada: Person) -> N
     assert ada.error is not None and "limit of tokens" in ada.error and "the overview stays as it was" in ada.error
 
 
-def test_it_has_at_most_150_tokens(ada: Person) -> None:
+def test_it_has_at_most_150_tokens(ada):
     texts = [f"Ada meets {name} about the garden, the roof, the cellar and the new kitchen." for name in "ABCDEFGHIJKL"]
     ada.know(*texts)
     ada.write(*((text, [text]) for text in texts))
@@ -192,7 +189,7 @@ def test_it_has_at_most_150_tokens(ada: Person) -> None:
     assert error(many, 422)["code"] == "overview_too_long"
 
 
-def test_what_the_person_wrote_stays_and_what_they_took_out_does_not_come_back(ada: Person) -> None:
+def test_what_the_person_wrote_stays_and_what_they_took_out_does_not_come_back(ada):
     rome, tea = ada.know("Ada flies to Rome on 3 June.", "Ada likes green tea.")
     ada.write(("Ada flies to Rome.", ["Rome on"]), ("Ada likes tea.", ["green tea"]))
     edited = good(ada.edit({"text": "Rome is on 4 June now.", "facts": [rome]}, {"text": "The cat is ill."}))
@@ -218,7 +215,7 @@ def test_what_the_person_wrote_stays_and_what_they_took_out_does_not_come_back(a
     error(ada.client.post(f"{ada.address}/rollback", json={"version": 9}), 404)
 
 
-def test_a_fact_takes_its_sentences_with_it(ada: Person) -> None:
+def test_a_fact_takes_its_sentences_with_it(ada):
     rome, tea = ada.know("Ada flies to Rome on 3 June.", "Ada likes green tea.")
     ada.summarise(data=["Ada's flight to Rome is on 3 June."], open_questions=["Which hotel?"])
     both = ("Ada flies to Rome and likes green tea.", ["Rome on", "green tea"])
@@ -237,7 +234,7 @@ def test_a_fact_takes_its_sentences_with_it(ada: Person) -> None:
     assert ada.texts() == ["A hotel is open: which hotel?"], "a summary says it too"
 
 
-def test_what_holds_no_longer_leaves_the_newest_version(ada: Person) -> None:
+def test_what_holds_no_longer_leaves_the_newest_version(ada):
     rome, tea = ada.know("Ada flies to Rome on 3 June.", "Ada likes green tea.")
     ada.summarise(open_questions=["Which hotel?"])
     ada.write(("Ada flies to Rome.", ["Rome on"]), ("Ada likes tea.", ["green tea"]), ("Which hotel?", ["Which hotel"]))
@@ -251,7 +248,7 @@ def test_what_holds_no_longer_leaves_the_newest_version(ada: Person) -> None:
     assert [one["facts"] for one in back["sentences"]] == [[rome], []], "facts that hold in these words"
 
 
-def test_a_session_and_a_message_take_sentences_of_their_summary(ada: Person) -> None:
+def test_a_session_and_a_message_take_sentences_of_their_summary(ada):
     ada.summarise("s", open_questions=["Which hotel?"])
     ada.summarise("t", words="My exam is near.", topic="Exam", open_questions=["Which book for the exam?"])
     ada.write(("Which hotel?", ["Which hotel"]), ("Which book for the exam?", ["Which book"]))
@@ -265,7 +262,7 @@ def test_a_session_and_a_message_take_sentences_of_their_summary(ada: Person) ->
     error(ada.client.get(ada.address), 404)
 
 
-def test_not_a_byte_of_a_forgotten_fact_is_left_in_it(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_a_byte_of_a_forgotten_fact_is_left_in_it(ada, monkeypatch):
     monkeypatch.setattr(erasing, "GATHER_SECONDS", 0.0)
     secret, rome = ada.know(f"Ada has a {SENTINEL} at home.", "Ada flies to Rome on 3 June.")
     ada.write((f"Ada has a {SENTINEL}.", [SENTINEL]), ("Ada flies to Rome.", ["Rome on"]))
@@ -280,7 +277,7 @@ def test_not_a_byte_of_a_forgotten_fact_is_left_in_it(ada: Person, monkeypatch: 
     assert traces_of(ada.app, SENTINEL) == {}
 
 
-def test_an_export_brings_it_along_with_its_sources(ada: Person, make_app: MakeApp) -> None:
+def test_an_export_brings_it_along_with_its_sources(ada, make_app):
     (rome,) = ada.know("Ada flies to Rome on 3 June.")
     ada.summarise(open_questions=["Which hotel?"])
     ada.write(("Ada flies to Rome.", ["Rome on"]), ("Which hotel?", ["Which hotel"]))
@@ -304,7 +301,7 @@ def test_an_export_brings_it_along_with_its_sources(ada: Person, make_app: MakeA
         assert Person(ada.app, ada.server, "zoe").overview()["version"] == 0
 
 
-def test_the_built_in_model_repeats_what_it_reads(make_app: MakeApp) -> None:
+def test_the_built_in_model_repeats_what_it_reads(make_app):
     app = make_app(overview=when("manual"))
     client = app.test_client()
     for text in ("Ada flies to Rome on 3 June.", "Ada does not eat meat."):

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from memory import tokens
 from tests.http import append, chat, error, good, said
-from tests.knowledge import Talk, digest_of
+from tests.knowledge import digest_of
 from tests.model_server import prompts
 from tests.recall import last, talker
 
@@ -67,7 +67,7 @@ def test_its_tokens_are_never_exceeded(client):
     assert sizes == sorted(sizes) and sizes[0] < sizes[-1] == len(full["memory"]["excerpts"])
 
 
-def test_every_message_is_in_the_block_or_among_those_that_the_program_sends(talk: Talk):
+def test_every_message_is_in_the_block_or_among_those_that_the_program_sends(talk):
     """A program with a model of its own only appends, so no turn ever compacts the session."""
     for number in range(1, 20):
         talk.hear(f"m{number}", said(f"r{number}", "assistant"), reply=digest_of(topic=f"through {2 * number}"))

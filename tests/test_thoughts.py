@@ -68,15 +68,15 @@ def test_thoughts_are_taken_out_of_any_pieces(text):
 
 
 @given(st.lists(LINES).map("".join), st.lists(st.integers(1, 9)), st.booleans())
-def test_the_answer_does_not_depend_on_the_pieces(text: str, sizes: list[int], implicit: bool) -> None:
+def test_the_answer_does_not_depend_on_the_pieces(text, sizes, implicit):
     assert split(text, sizes, implicit=implicit) == split(text, [], implicit=implicit)
 
 
 @given(st.text(alphabet="ab <>/`\n"))
-def test_a_text_without_tags_stays_as_it_is(text: str) -> None:
+def test_a_text_without_tags_stays_as_it_is(text):
     assert without_thoughts(text) == text
 
 
-def test_a_model_whose_template_opens_the_thought() -> None:
+def test_a_model_whose_template_opens_the_thought():
     assert split("so\n</think>\n\nYes.", [1] * 30, implicit=True) == "Yes."
     assert split("No thought.", [1] * 30, implicit=True) == "No thought."
