@@ -137,8 +137,8 @@ class Record:
         parts = {name.rstrip("_"): part for name, part in pair.groupdict().items() if part} if pair else {}
         new = parts.get("new", "")
         kind = next((pattern for pattern in _KINDS.values() if new and pattern.fullmatch(new)), None)
-        stated = [old for old in self._stated() if kind and ": " in old.text and old.mark != "-"]
-        fitting = [old for old in stated if kind and kind.fullmatch(old.value)]
+        labelled = [old for old in self._stated() if ": " in old.text and old.mark != "-"]
+        fitting = [old for old in labelled if kind and kind.fullmatch(old.value)]
         if len({old.text for old in fitting}) != 1:
             return Noted(None, fitting)
         old = fitting[-1]
