@@ -83,7 +83,6 @@ _READING, _CUTS, _MUST, _NEVER = map(patterns, ("reading", "cuts", "must", "neve
 _FIGURES = (kind.pattern for name, kind in patterns("kinds").items() if name != "name")
 _MUST["figure"] = re.compile(f"^(?:{'|'.join(_FIGURES)})$", re.I)  # a whole value of its kind
 _BULLET = re.compile(r"^[ \t]*(?:[-*+•]|#{1,6}|\d{1,3}[.)])[ \t]+", re.M)
-_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff]")
 _ITEM = re.compile(r"(?:,\s*(?:and\s+)?|\s+and\s+)(?:to\s+)?")
 _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 
@@ -95,7 +94,7 @@ def sentences(content: str) -> list[str]:
         sentence = part.strip()[:SENTENCE_CHARS_MAX]
         if _READING["task"].match(sentence):
             break
-        if sentence and not is_quoting and not _UNSEEN.search(sentence):
+        if sentence and not is_quoting:
             own += split_question(sentence)
         if len(re.findall('["“”]', sentence)) % 2:
             is_quoting = not is_quoting
@@ -183,12 +182,9 @@ def statement_of(fact: PromptLine) -> Statement:
         if match and all(checked(name, part) for name, part in match.groupdict().items()):
             kind, (key, mark, value) = row_kind, _keyed(row_key, match.groupdict())
             break
-    read = statement(text, f"I'm {text[:1].lower()}{text[1:]}") if not key and not mark else None
-    if read is None or not read.says(text):
-        category, _, number = kind.partition(" ")
-        read = Statement(text, "", category, int(number), key, value or text, mark)
-    least = max(2, read.importance)
-    return replace(read, quote="", importance=least, section="", day=fact.day, known=fact.number)
+    category, _, number = kind.partition(" ")
+    read = Statement(text, "", category, max(2, int(number)), key, value or text, mark)
+    return replace(read, day=fact.day, known=fact.number)
 
 
 def _keyed(key: str, parts: dict[str, str]) -> tuple[str, str, str]:

@@ -37,7 +37,7 @@ def reply(prompt: ParsedPrompt) -> str:
         words_alone = replace(prompt, has_attachments=False)
         return "\n\n".join([words["attached"], *([reply(words_alone)] if text.strip() else ())])
     if not parts:
-        return _small_talk(text[:300], record, words)
+        return _small_talk(text[:300], words)
     if asks("keep out", text):
         return words["kept out"]
     if all(asks("forget", part) for part in parts):
@@ -64,15 +64,14 @@ def _says_something(text: str) -> bool:
     return bool(asks("who", text) or asks("person", text) or sought(text)) or not is_small_talk(text)
 
 
-def _small_talk(text: str, record: Record, words: Words) -> str:
+def _small_talk(text: str, words: Words) -> str:
     if not text.strip():
         return words["empty"]
     if not is_small_talk(text):
         return words["task"]
     if not asks("hello", text):
         return words[next((name for name in ("thanks", "bye") if asks(name, text)), "fine")]
-    name = next((statement.value for statement in reversed(record.valid) if statement.key == "name"), "")
-    return words["hello name"].format(name=clip(name, 40)) if name else words["hello"]
+    return words["hello"]
 
 
 def _forget(text: str, record: Record, words: Words) -> str:
@@ -162,8 +161,7 @@ def _fit(question: str, statement: Statement) -> float:
     )  # where my sister lives is not where I live
     if (asks("amount", question) and not figure) or (of_others and not words <= statement.words):
         return 0.0
-    fit = len(words & statement.words) / (len(words) or 1)
-    return fit + 0.3 if fit and figure and (asks("when", question) or asks("amount", question)) else fit
+    return len(words & statement.words) / (len(words) or 1)
 
 
 def _quotes(answers: Sequence[Statement], words: Words) -> list[str]:
