@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from sqlalchemy import Row, and_, bindparam, case, func, literal_column, select, update
+from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, select, update
 
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
@@ -24,7 +24,7 @@ from memory.engine import Engine
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import current_facts
+from memory.knowledge.fact_reads import current_facts, in_scope
 from memory.knowledge.fact_writes import add_proposed, schedule_end
 from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
@@ -32,7 +32,7 @@ from memory.knowledge.summaries import insert_version, replace_texts
 from memory.knowledge.summary_update import SummaryInput, SummaryUpdate, shortened, update_summary
 from memory.llm.mini_model import BATCH_TOKENS, ParsedAnswer
 from memory.ops import logs
-from memory.prompts.prompts import PromptTemplate
+from memory.prompts.prompts import HAS_PROMPTS, PromptTemplate
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.memory_requests import (
     asks_to_forget,
@@ -120,7 +120,8 @@ def run(engine: Engine, job: Job) -> bool:
         session = _read(engine, tx, job.session_id, job.owner_id, job.tenant)
         if session is None:
             return False
-        prompt = engine.prompts.find(tx, Caller(job.tenant), *names)
+        has_prompts = session.has_prompts
+        prompt = engine.prompts.find(tx, Caller(job.tenant), *names, has_prompts=has_prompts)
         batch = _make_batch(engine, tx, session, prompt, session, payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
@@ -202,7 +203,8 @@ def _make_batch(
         last = messages.pop().position - 1  # a turn is about to answer it
     if not messages:
         return None
-    known = current_facts(engine, tx, session.owner_id, session.id, session.facts_revision)
+    of_session = session.owner_id, session.id, session.facts_revision
+    known = current_facts(engine, tx, *of_session) if session.has_facts else ()
     text = " ".join(message.content for message in messages)
     zone = engine.settings.zone(session.timezone)  # "tomorrow" is counted from the person's own day
     source = SummaryInput(
@@ -399,7 +401,9 @@ _READ = (
         *(_S.message_count, _S.lease_until),
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
         FIRST_MESSAGE.label("first_message"),
+        exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
         _TYPES.scalar_subquery().label("types"),
+        HAS_PROMPTS,
         *_RULES,
     )
     .join(OwnerRow.__table__, _O.id == _S.owner_id)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, select
+from sqlalchemy import bindparam, delete, exists, func, select
 from sqlalchemy.orm import aliased
 
 from memory.errors import InvalidRequest, NotFound
@@ -38,6 +38,8 @@ _NEWEST = select(PromptRow).where(
 _SYSTEM = select(PromptRow.text).where(PromptRow.tenant == bindparam("tenant"), PromptRow.name == "system")
 SYSTEM_TEXT = _SYSTEM.order_by(PromptRow.version.desc()).limit(1).scalar_subquery().label("system_text")
 """The newest stored text of `system`, as a column for a statement with the parameter `tenant`."""
+HAS_PROMPTS = exists().where(PromptRow.tenant == bindparam("tenant")).label("has_prompts")
+"""Whether any prompt is stored, as such a column."""
 
 SUMMARY_VARIABLES: Mapping[str, Any] = {
     "first": True,
@@ -132,9 +134,12 @@ class Prompts:
 
     # -- for the engine's own transactions
 
-    def find(self, tx: Transaction, caller: Caller, *names: str) -> PromptTemplate:
-        """Return the first of these prompts that there is. Raises NotFound as `get` does."""
-        stored = _newest(tx, caller, *names)
+    def find(self, tx: Transaction, caller: Caller, *names: str, has_prompts: bool = True) -> PromptTemplate:
+        """Return the first of these prompts that there is. Raises NotFound as `get` does.
+
+        has_prompts: whether any is stored, as far as it is known (see HAS_PROMPTS).
+        """
+        stored = _newest(tx, caller, *names) if has_prompts else {}
         for name in names:
             if prompt := stored.get(name) or self._unstored(name):
                 return prompt
