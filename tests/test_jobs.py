@@ -21,6 +21,7 @@ from memory.ops.health import LATE
 from models import JobRow
 from models.jobs import Job
 from search_index import IndexBusy
+from tests.application import statements
 from tests.http import append, error, good, read_all, said
 from tests.jobs import Bench, fail
 from tests.knowledge import digest_of
@@ -451,3 +452,22 @@ def test_a_server_that_is_ended_waits_for_all_the_calls_a_turn_may_make(monkeypa
         for variable in Settings.variables():
             monkeypatch.setenv(variable, environ.get(variable, ""))
         assert runpy.run_path(str(ROOT / "gunicorn.conf.py"))["graceful_timeout"] == seconds
+
+
+def test_a_summary_job_takes_at_most_eight_statements(model_app, model_server):
+    engine, client = engine_of(model_app), model_app.test_client()
+    for text in ("I drink tea.", "And coffee."):
+        append(client, "s", [said(text)], user_id="ada")
+        model_server.mini.queue(digest_of(topic="Tea"))
+        with statements(engine.database) as sent:
+            job = engine.job_queue.claim_next("summary")
+            assert job is not None and engine.job_queue.run(job) is None
+        sent = [statement for statement in sent if "SET lease_until" not in statement]  # by a renewal in the meantime
+        assert len(sent) <= 8, sent
+
+
+def test_one_statement_finds_that_no_job_waits(bench):
+    with statements(bench.engine.database) as sent:
+        assert bench.engine.job_queue.run_due() == 0
+    of_jobs = [statement for statement in sent if "FROM webhooks" not in statement]  # which one looks for events
+    assert len(of_jobs) == 1 and len(sent) <= 2, sent

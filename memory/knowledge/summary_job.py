@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, select, update
+from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, or_, select, update
 
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
@@ -24,7 +24,7 @@ from memory.engine import Engine
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import current_facts, in_scope
+from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope
 from memory.knowledge.fact_writes import add_proposed, schedule_end
 from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
@@ -45,7 +45,7 @@ from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused
 from memory.sessions.titles import FIRST_MESSAGE, title_after
 from memory.store.item_rows import unexpired
-from models import ItemRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, has_row_locks
+from models import FactRow, ItemRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction, has_row_locks
 from models.facts import Fact
 from models.jobs import Job
 from models.messages import Message, in_zone, is_kept_out
@@ -293,9 +293,10 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
                 is_asking = message.id in batch.source.requests_to_forget
                 if is_asking and (words := unknown_to_forget(message.content, known)):
                     forget_said(engine, tx, session.owner_id, words, [message.id])
-        owner = tx.get_one(OwnerRow, session.owner_id)
-        for enqueue in (overview.enqueue_update, profile.enqueue_update, consolidation.enqueue_run):
-            enqueue(engine, tx, owner)
+        if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
+            owner = tx.get_one(OwnerRow, session.owner_id)
+            for enqueue in (overview.enqueue_update, profile.enqueue_update, consolidation.enqueue_run):
+                enqueue(engine, tx, owner)
         _remember_most(tx, job, batch)
     spent.clear()
     engine.metrics.count_facts(counts)
@@ -395,12 +396,25 @@ _TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
 _RULES = stored_rules(literal_column("sessions.owner_id"), literal_column("sessions.tenant"))
 
 
+def _has_new_facts(kind: str, *conditions: Any) -> Any:
+    """Return a condition for facts about the person that no job of this kind has read, while none is enqueued."""
+    facts = FactRow.owner_id == _S.owner_id, *IN_ALL_SESSIONS
+    job = exists().where(JobRow.owner_id == _S.owner_id, JobRow.kind == kind)
+    outer = SessionRow.__table__, OwnerRow.__table__
+    return and_(exists().where(*facts, *conditions).correlate(*outer), ~job.correlate(*outer))
+
+
+_NEW_FACTS = or_(
+    _has_new_facts("consolidation", FactRow.id > _O.consolidated_through),
+    _has_new_facts("profile", FactRow.id > _O.profile_through, FactRow.source_message_id.is_not(None)),
+)
 _READ = (
     select(
         *(_S.id, _S.public_id, _S.owner_id, _S.tenant, _S.title, _S.type, _S.timezone),
         *(_S.message_count, _S.lease_until),
         *(_S.summary_version, _S.facts_through, _O.facts_revision, SummaryRow.sections, SummaryRow.through),
         FIRST_MESSAGE.label("first_message"),
+        _NEW_FACTS.label("has_new_facts"),
         exists().where(in_scope(_S.id, _S.owner_id)).correlate(SessionRow.__table__).label("has_facts"),
         _TYPES.scalar_subquery().label("types"),
         HAS_PROMPTS,
