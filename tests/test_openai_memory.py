@@ -266,6 +266,7 @@ Cline | | Summarize this session for continuation. Be concise. ## Goal One sente
 LangChain, to search | | Given the following conversation, rephrase the follow up question to be a standalone question.
 LangChain | | <role> Context Extraction Assistant </role> Extract. <messages> Human: Tea AI: A drink. </messages>
 Dify | | Human: Tea Assistant: A drink. Please help me predict the three most likely questions that human would ask.
+CopilotKit | | Suggest what the user could say next. Provide clear, highly relevant suggestions by calling a tool.
 Open WebUI | | ### Task: Generate a concise title. ### Chat History: <chat_history> USER: Tea. </chat_history>
 in Chinese | 将给定的对话总结为一个10字以内的标题，使用用户语言 | user: 茶
 LobeChat | You need to summarize the user's conversation into a title within 10 characters | user: Tell me of tea.
@@ -417,6 +418,8 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("Be brief.", "Provides care and observation of patients: is this job like mine at the clinic?"),
         ("You are an emoji lover.", "The posts are given below: three of oak, one of ash. Which do I take?"),
         ("Be brief.", "Please create a detailed summary of our session so far."),
+        ("Be brief.", "Suggest what I could say next to my landlord, a human who would not listen."),
+        ("Be brief.", "Suggest a name for the user of my demo. I would ask Ada, but she is away."),
         ("Be brief.", f"Write a summary of the history of compact cars. {DETAILS}"),
         ("Be brief.", f"Make a page that summarizes a document and shows a short summary as it goes. {DETAILS}"[:290]),
         ("Be brief.", f"Write up the conversation with my boss, with a short summary for my wife. {DETAILS}"),

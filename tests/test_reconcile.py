@@ -105,6 +105,8 @@ def test_a_message_is_known_again_though_it_came_back_a_little_different():
         (answer(""), answer(LONG), False),
         (answer("Bram: The answer."), answer("The answer."), True),  # in a group of characters
         (answer("Bram: The answer."), answer("Another answer."), False),
+        (answer("Bram: Here is the plan: go."), answer("Here is the plan: go."), True),
+        (answer("Bram: Here is the plan: go."), answer("Here is the plan: stay."), False),
         (user("Note: the answer."), user("the answer."), False),
         (answer("There"), answer(LONG, cut=True), True),  # what was received of an interrupted answer
         (answer("Here"), answer(LONG, cut=True), False),

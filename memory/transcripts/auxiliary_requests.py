@@ -47,6 +47,11 @@ _STAND_ALONE = (  # before a search
     re.compile(r"\b(chat history|conversation|follow[ -]?up)\b", re.IGNORECASE),
     re.compile(r"\bstandalone (search )?(question|quer(y|ies))(?![^.:!?]*[?])", re.IGNORECASE),
 )
+_NEXT_WORDS = re.compile(  # a person says "I"
+    r"(?:please )?(?:suggest|predict|propose|generate)\b[^.!?]{0,60}"
+    r"\b(?:user|human) (?:could|would|might|may|can|will)\b[^.!?]{0,20}\b(?:say|ask)\b",
+    re.IGNORECASE,
+)
 QUOTED_LATEST = 8  # stored messages among which the last exchange is looked for
 _LABEL = (  # before a quoted message: its role, a tag, or a field of JSON; a person writes "You said:"
     r"(?:\b(?:user|human|person|customer|assistant|ai|bot|chatbot|model|用户|使用者|助手|助理)\b[\s*\])]{0,4}[:：][\s*]{0,4}"
@@ -159,7 +164,9 @@ def is_auxiliary_text(text: str) -> bool:
     asked, places = _QUOTED[0].search(text), [text[:TITLE_CHARS]]
     if asked and _QUOTED[1].search(text, asked.end()):  # the request may stand after the conversation
         places.append(text[-TITLE_CHARS:])
-    if _AS_CODE.fullmatch(text) or any(_TITLE.search(place) and _BRIEF.search(place) for place in places):
+    if _AS_CODE.fullmatch(text) or _NEXT_WORDS.match(text):
+        return True
+    if any(_TITLE.search(place) and _BRIEF.search(place) for place in places):
         return True
     beginning = text[:SUMMARY_CHARS]
     kinds = (_SUMMARIZE, _STAND_ALONE) if len(text) >= SUMMARY_CHARS else (_STAND_ALONE,)

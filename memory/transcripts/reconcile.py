@@ -94,7 +94,10 @@ class MessageKey:
             return False
         if self.name and stored.name and self.name != stored.name:
             return False
-        return self.text == stored.text or self.words == stored.words or self._shortened(stored)
+        if self.text == stored.text or self.words == stored.words or self._shortened(stored):
+            return True
+        # The stored words may begin as a name does: "Here is the plan: ...".
+        return self.role == "assistant" and self.words == " ".join(stored.text.split()) != ""
 
     def is_heard_part(self, stored: "MessageKey") -> bool:
         """Return whether that stored reply begins so: the person heard no more. What a program cuts has a mark."""
