@@ -123,7 +123,7 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         verbatim = sentence[start:end].strip()
         read = _READING["lead"].sub("", plain_apostrophes(verbatim)).rstrip(" .!。,;:()*_")
-        read = _READING["together"].sub("we ", _READING["trail"].sub("", read))
+        read = _READING["trail"].sub("", read)
         read = _READING["contracted"].sub(r"\1n't", read)
         if own := _READING["own"].match(read):
             subject = next(filter(None, own.groups()))

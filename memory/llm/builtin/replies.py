@@ -155,11 +155,11 @@ def _fit(question: str, statement: Statement) -> float:
         return 0.0
     if not kin and not kin_of_statement and not {statement.about, statement.category}.isdisjoint(sought(question)):
         return 2.0
-    words, figure = set(terms(question)), asks("figure", statement.text)
+    words = set(terms(question))
     of_others = bool(kin_of_statement - kin) and bool(
         asks("own", question)
     )  # where my sister lives is not where I live
-    if (asks("amount", question) and not figure) or (of_others and not words <= statement.words):
+    if of_others and not words <= statement.words:
         return 0.0
     return len(words & statement.words) / (len(words) or 1)
 

@@ -7,10 +7,10 @@ quote them verbatim (tests/test_builtin_model.py).
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
-from memory.llm.builtin.language import asks, is_small_talk, patterns, terms
+from memory.llm.builtin.language import asks, is_small_talk, terms
 from memory.llm.builtin.prompt import facts_in, items, messages_in
 from memory.llm.builtin.reading import Statement, links, sentences, statements
 from memory.llm.builtin.record import Record
@@ -20,7 +20,6 @@ from models.sections import SECTIONS, Excluded, Sections
 
 QUESTIONS_MAX, FACTS_MAX = 2, 4  # of an overview
 _LASTING = ("identity", "preference", "relationship", "work")
-_UNDERTAKING = patterns("reading")["undertaking"]
 _PLACES = {"name": "names", "home": "home", "job": "work", "taste": "likes"}  # by what a statement is about
 
 
@@ -59,11 +58,9 @@ def update_summary(content: str) -> dict[str, Any]:
     meant = (record.meant(message.text) for message in own if asks("forget", message.text))
     forgotten = [old for old in meant if old is not None]
     record.valid = [old for old in record.valid if not any(old is fact or old.says(fact.text) for fact in forgotten)]
-    if any(old.says(previous.topic) for old in forgotten):
-        previous = replace(previous, topic="")
-    sections = summary(record, previous)
-    first = next((one_line(message.text) for message in own), "")
-    sections = replace(sections, topic=sections.topic or first)  # it says something once anything was said
+    topics = [topic for topic in map(one_line, (previous.topic, *(message.text for message in own))) if topic]
+    topic = next((topic for topic in topics if not is_small_talk(topic)), "".join(topics[:1]))
+    sections = replace(summary(record, previous), topic=topic)
     stated = [new for new in record.valid if not new.known and new.importance > 1]
     facts = [asdict(_draft(new)) | {"supersedes": _marks(new.supersedes)} for new in stated]
     instructions = [
@@ -97,24 +94,9 @@ def summary(record: Record, previous: Sections) -> Sections:
             items["excluded"].append(Excluded(one_line(statement.value), one_line(reason)))
         elif statement.section:
             items[statement.section].append(one_line(statement.text))
-    first = next((item for item in chain(*items.values(), record.questions) if isinstance(item, str)), "")
-    topic = _topic(record, one_line(previous.topic)) or first
     items["open_questions"] = record.questions
-    return replace(previous, topic=topic, **{name: tuple(dict.fromkeys(values)) for name, values in items.items()})
-
-
-def _topic(record: Record, before: str) -> str:
-    """Return the topic as it was; if it says little, the person's undertaking or name."""
-    if not is_small_talk(before) and not before.startswith(("About ", "关于")):
-        return before
-    new = [old for old in record.valid if old.importance > 1 and not old.known]  # known facts are of other chats
-    for statement in new:
-        if statement.category == "plan" and (match := _UNDERTAKING.match(statement.text)):
-            plan = one_line(next(filter(None, match.groups())))
-            return plan[:1].upper() + plan[1:]
-    if name := next((one_line(statement.value) for statement in new if statement.key == "name"), ""):
-        return f"About {name}" if name.isascii() else f"关于{name}"
-    return "" if is_small_talk(before) else before
+    changed: dict[str, Any] = {name: tuple(dict.fromkeys(values)) for name, values in items.items()}
+    return replace(previous, **changed)
 
 
 def patch(document: Mapping[str, Any], system: str, content: str) -> Sequence[dict[str, Any]]:
