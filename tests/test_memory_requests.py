@@ -305,6 +305,16 @@ def test_what_is_no_known_fact_is_forgotten_with_the_messages_that_say_it(
     assert (line not in [hit["content"] for hit in find(talk.client, line, **ADA)]) is is_forgotten
 
 
+def test_one_batch_may_ask_to_forget_a_known_fact_and_what_is_none(model_app, model_server):
+    talk = Talk(model_app, model_server, user="ada")
+    lines = ["I am allergic to walnuts.", "My PIN is 4711."]
+    talk.say(*lines)
+    digested(talk, fact(lines[0], 1, scope="user"))
+    talk.say("Forget that I'm allergic to walnuts.", "Forget that my PIN is 4711.")
+    digested(talk, forget=list(told(talk).values()))
+    assert told(talk) == {} and find(talk.client, "walnuts PIN 4711", **ADA) == []
+
+
 def test_what_is_said_after_a_request_to_forget_it_stays(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("My PIN is 4711.")

@@ -287,12 +287,11 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         # This version goes too: it may repeat what the person asks to forget.
         if forgotten := result.forgotten(batch.source, corrected):
             forget_asked(engine, tx, Caller(session.tenant), forgotten, batch.source.requests_to_forget)
-        else:
-            for message in batch.source.messages:
-                known = (f"{fact.text} {fact.quote}" for fact in batch.source.known_facts)
-                is_asking = message.id in batch.source.requests_to_forget
-                if is_asking and (words := unknown_to_forget(message.content, known)):
-                    forget_said(engine, tx, session.owner_id, words, [message.id])
+        for message in batch.source.messages:
+            known = (f"{fact.text} {fact.quote}" for fact in batch.source.known_facts)
+            is_asking = message.id in batch.source.requests_to_forget
+            if is_asking and (words := unknown_to_forget(message.content, known)):
+                forget_said(engine, tx, session.owner_id, words, [message.id])
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)
             for enqueue in (overview.enqueue_update, profile.enqueue_update, consolidation.enqueue_run):
