@@ -15,6 +15,6 @@ from models.prompts import PromptRow
 from models.retention import ArchiveRow
 from models.sessions import SessionRow
 from models.store import ItemRow, ItemSourceRow, ItemVersionRow
-from models.summaries import IS_NEWEST_SUMMARY, SummaryRow
+from models.summaries import IS_NEWEST_SUMMARY, IS_SUMMARY_IN_USE, SummaryRow
 from models.turns import TurnRow
 from models.webhooks import LaneRow, WebhookRow

@@ -38,4 +38,8 @@ class SummaryRow(Base):
 
 
 IS_NEWEST_SUMMARY = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version == SessionRow.summary_version)
-"""True of a session with the version of its summary that is in use."""
+"""True of a session with the newest version of its summary."""
+
+_VERSIONS_IN_USE = SessionRow.summary_version, SessionRow.head_version
+IS_SUMMARY_IN_USE = and_(SummaryRow.session_id == SessionRow.id, SummaryRow.version.in_(_VERSIONS_IN_USE))
+"""True of a session with the newest version of its summary, and with the one that its prompts show."""

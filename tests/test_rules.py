@@ -318,6 +318,26 @@ def test_rules_say_what_they_would_close_and_close_it_only_then(talk):
     put(client, **rules, words=["else"])  # nothing is left to ask for
 
 
+@pytest.mark.parametrize("way", ["rules", "a forgotten fact", "an edited fact"])
+def test_no_prompt_shows_an_older_summary_with_what_went(talk, way):
+    client, line = talk.client, "Has asthma"
+    talk.hear("I have asthma.", reply=digest_of(fact(line, 1, "I have asthma"), data=[line]))
+    good(talk.edit("Tea", sections={"topic": "Tea", "data": [line, "Likes tea"]}))
+    talk.hear("Well.", reply=digest_of(data=["Likes tea"]))
+    assert talk.summary()["head_version"] < talk.summary()["latest"]["version"] and f"- {line}" in talk.prompt("Well?")
+    (asthma,) = talk.facts()
+    if way == "rules":
+        rules = {"topics": ["health"]}
+        assert good(client.post("/api/rules/preview", json=rules))["summaries"] == 1
+        put(client, **rules, close=True)
+    elif way == "a forgotten fact":
+        good(client.delete(f"/api/facts/{asthma['id']}"))
+    else:
+        good(client.patch(f"/api/facts/{asthma['id']}", json={"text": "Has a cold"}))
+    assert line not in talk.prompt("How?")
+    assert talk.summary()["latest"]["sections"]["data"] == ["Likes tea"]
+
+
 def test_new_rules_end_what_is_stored(bench):
     client, clock = bench.client, bench.clock
     for days, text in ((40, "Saw Lear"), (1, "Saw Hamlet")):

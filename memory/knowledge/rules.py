@@ -28,7 +28,7 @@ from memory.knowledge.profile_patch import Profile
 from memory.knowledge.rule_set import EVERYTHING, KEY, NAMESPACE, RuleSet, check_word
 from memory.knowledge.summaries import rewrite_newest
 from memory.store import item_rows
-from models import IS_NEWEST_SUMMARY, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
+from models import IS_SUMMARY_IN_USE, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.facts import Fact
 from models.owners import Caller
 from models.sections import Sections
@@ -154,12 +154,12 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
             closed.append(fact)
         elif end is not None and end != fact.expires_at:
             ends.append((fact.id, end))
-    sessions, profiles = list[int](), list[int]()
+    sessions, profiles = set[int](), list[int]()
     if rules.topics or rules.words:
-        summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, IS_NEWEST_SUMMARY)
+        summaries = select(SessionRow.id, SummaryRow.sections).join(SummaryRow, IS_SUMMARY_IN_USE)
         for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
-            sections = Sections.from_dict(stored)
-            sessions += [session_id] if rules.kept_of(sections) != sections else []
+            if rules.kept_of(sections := Sections.from_dict(stored)) != sections:
+                sessions.add(session_id)
         is_profile = ItemRow.namespace == item_rows.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
         items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
         profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]

@@ -20,7 +20,7 @@ from memory.paging import Page, read_page
 from memory.sessions.compaction import summary_state, use_newest_summary
 from memory.sessions.messages import skip_unread
 from memory.sessions.titles import name_after, title_taken_anew
-from models import IS_NEWEST_SUMMARY, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, as_value
+from models import IS_SUMMARY_IN_USE, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, as_value
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
@@ -243,15 +243,19 @@ def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
 def rewrite_newest(
     engine: Engine, tx: Transaction, which: ColumnElement[bool], rewrite: Callable[[Sections], Sections], author: str
 ) -> list[SessionRow]:
-    """Rewrite the newest summaries of these sessions; return the sessions whose summary is another one now."""
+    """Rewrite the newest summaries of these sessions; return the sessions whose summary is another one now.
+
+    Prompts that show an older version with what is rewritten show the newest from now on.
+    """
     rewritten = list[SessionRow]()
-    newest = select(SessionRow, SummaryRow).join(SummaryRow, IS_NEWEST_SUMMARY).where(which)
-    for row, version in tx.execute(newest).all():
+    in_use = select(SessionRow, SummaryRow).join(SummaryRow, IS_SUMMARY_IN_USE).where(which)
+    for row, version in tx.execute(in_use.order_by(SummaryRow.version)).all():
         sections = Sections.from_dict(version.sections)
         if (changed := rewrite(sections)) != sections:
-            add_version(engine, tx, row, changed, row.summary_through, author)
+            if version.version == row.summary_version:
+                add_version(engine, tx, row, changed, row.summary_through, author)
+                rewritten.append(row)
             use_newest_summary(tx, row, engine.settings)
-            rewritten.append(row)
     return rewritten
 
 
