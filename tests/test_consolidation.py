@@ -2,7 +2,9 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -135,6 +137,27 @@ def test_a_plan_holds_until_its_day_is_over(ada):
     ada.consolidate(NOTHING)
     assert set(ada.facts()) == {*holds, f"Told of it: {over[0]}"}
     assert ada.runs() == [{"expired": 3}] and set(over) <= set(ada.facts(as_of="2024-04-15T00:00:00Z"))
+
+
+def test_a_plan_that_is_told_in_the_evening_holds_until_that_day_is_over(make_app, model_server):
+    ada = Ada(make_app, model_server, timezone=ZoneInfo("America/Los_Angeles"))
+    ada.tell("Dines with Ida on 29 May 2024", day="2024-05-30", category="plan")
+    ada.consolidate()
+    assert ada.runs() == [{"expired": 1}]
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_fact_is_not_merged_into_one_that_ends_before_it(ada, is_over):
+    ada.tell(*WENT[:2])
+    ends = (ada.clock.now + timedelta(days=5)).isoformat()
+    good(ada.client.patch(f"/api/facts/{ada.id_of(WENT[1])}", json={"expires_at": ends}))
+    ada.clock.tick(6 * DAY if is_over else DAY)
+    ada.consolidate()
+    valid = [WENT[0]] if is_over else [WENT[1], WENT[0]]
+    assert ada.facts() == {text: [] for text in valid}
+    ada.tell(WENT[2])
+    ada.consolidate(all_same)
+    assert ada.facts() == {WENT[2]: valid}, "it ends after both"
 
 
 # -- what the mini model decides

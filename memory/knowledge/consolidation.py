@@ -6,6 +6,7 @@ Porto", "she moved to Porto in May"). Of pairs that share many words the mini mo
 
 Invariants [test_consolidation]:
 - Facts that two people stated, or that differ in a name, a number, a date or a "not", do not say the same.
+- A fact is not merged into one that ends before it.
 - No fact is deleted or worded anew. A run is its revisions, all of one time. Undoing it makes valid again what it
   invalidated, and later runs leave that alone. A job that is cancelled changes nothing.
 """
@@ -16,17 +17,17 @@ from calendar import monthrange
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from functools import cached_property
 from itertools import groupby, islice
 
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
 
-from memory.access.owners import get_user, lock_owner
+from memory.access.owners import get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
-from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
+from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, NOW
 from memory.knowledge.fact_writes import change_fact, end_of, invalidate, merge
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, words_as_written
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
@@ -48,6 +49,7 @@ ACTIONS = ("merged", "contradicted", "expired")
 ANSWER = object_of(same=list_of(INTEGER), contradicts=list_of(INTEGER))
 ALIKE = 0.3  # the share of all their words that two facts have in common, if they say the same
 NEARLY = 0.5  # that of two facts which are one but for a value
+NEVER = datetime.max.replace(tzinfo=UTC)
 SIMILAR_MAX = 3  # older facts that are shown beside one
 FRAMES = frozenset(("the", "a", "an", "user", "user's", "person", "person's"))  # words that say nothing in a fact
 
@@ -218,7 +220,7 @@ def enqueue_run(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
     """Ask for a run at its time if facts about the person are new."""
     new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
     query, when = select(FactRow.id).where(*IN_ALL_SESSIONS, *new), engine.settings.consolidation
-    if when.is_scheduled and owner.is_named and tx.scalar(query.limit(1)) is not None:
+    if when.is_scheduled and owner.is_named and tx.scalar(query.limit(1), {NOW.key: engine.now()}) is not None:
         engine.job_queue.schedule(tx, when, "consolidation", owner)
 
 
@@ -231,7 +233,8 @@ def run(engine: Engine, job: Job) -> None:
         owner = tx.get(OwnerRow, job.owner_id)
         if owner is None:
             return
-        rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id)).all()
+        zone = owner_zone(tx, owner.id, engine.settings)
+        rows = tx.execute(_FACTS.where(FactRow.owner_id == owner.id), {NOW.key: engine.now()}).all()
         prompt = engine.prompts.find(tx, Caller(owner.tenant), "consolidation")
     facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
     pairs = list(duplicate_candidates(facts, owner.consolidated_through))
@@ -241,7 +244,7 @@ def run(engine: Engine, job: Job) -> None:
     if len(read) < len(doubtful):
         waiting = doubtful[len(read)]
         through = max(waiting.older.id, waiting.newer.id) - 1
-    plans = {fact.id: end for fact, _ in facts if fact.category == "plan" and (end := _end(fact)) is not None}
+    plans = {fact.id: end for fact, _ in facts if fact.category == "plan" and (end := _end(fact, zone)) is not None}
     with engine.database.write() as tx:
         row = lock_owner(tx, owner.id)
         if row is None or tx.get(JobRow, job.id) is None:
@@ -289,7 +292,8 @@ def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
     plans: their ends by the ids of the facts. Return how many there were of each action.
     """
     read = {fact.id: fact.text for pair in pairs for fact in (pair.older, pair.newer)}
-    facts = read_facts(tx, FactRow.id.in_({*read, *plans}), *IN_ALL_SESSIONS)
+    query = FACTS.where(FactRow.id.in_({*read, *plans}), *IN_ALL_SESSIONS)
+    facts = [Fact(*row) for row in tx.execute(query, {NOW.key: now})]
     valid = {fact.id: fact for fact in facts if fact.text == read.get(fact.id, fact.text)}
     merged_into, counts = dict[int, int](), Counter[str]()
 
@@ -306,6 +310,8 @@ def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
             continue
         if pair.verdict == "same":
             merged, stays = sorted((older, newer), key=lambda fact: (fact.pinned, fact.valid_from, fact.id))
+            if (stays.expires_at or NEVER) < (merged.expires_at or NEVER):
+                continue  # what it says would end too soon
             merge(tx, merged, stays, now)
             merged_into[valid.pop(merged.id).id] = stays.id
             counts["merged"] += 1
@@ -324,11 +330,14 @@ def _is_valid(tx: Transaction, successor: int | None) -> bool:
     return successor is None or tx.scalar(select(FactRow.valid_to).where(FactRow.id == successor)) is None
 
 
-def _end(plan: Fact) -> datetime | None:
-    """Return when the last day that a plan names is over everywhere; None without a day after it was stated."""
+def _end(plan: Fact, zone: tzinfo) -> datetime | None:
+    """Return when the last day that a plan names is over everywhere; None if it was over when the plan was stated.
+
+    zone: in which the person's days begin.
+    """
     days = filter(None, (_last_day(date.group()) for date in DATE.finditer(plan.text)))
     last = max(days, default=date.min)
-    return end_of(last) if last >= plan.valid_from.date() else None
+    return end_of(last) if last >= plan.valid_from.astimezone(zone).date() else None
 
 
 def _last_day(text: str) -> date | None:

@@ -32,9 +32,6 @@ FACTS = select(
 NOW = bindparam("valid_now", type_=FactRow.valid_from.type, callable_=partial(datetime.now, UTC))
 """The present, which a statement may be given as a parameter."""
 
-IN_ALL_SESSIONS = FactRow.scope == "user", FactRow.valid_to.is_(None)
-"""True of the facts that are valid now in all sessions of their person."""
-
 CORRECTED = FactRow.owner_id == bindparam("owner"), FactRow.valid_to.is_not(None), FactRow.superseded_by.is_not(None)
 """True of an owner's facts in whose place another one was put."""
 
@@ -53,6 +50,10 @@ def valid_at(as_of: datetime | None, now: Any = NOW) -> ColumnElement[bool]:
     if as_of is None:  # else without the clock, which may have been set back since a fact was stated
         return and_(FactRow.valid_to.is_(None), unended)
     return and_(or_(FactRow.valid_to.is_(None), FactRow.valid_to > as_of), unended, FactRow.valid_from <= as_of)
+
+
+IN_ALL_SESSIONS = FactRow.scope == "user", valid_at(None)
+"""True of the facts that are valid now in all sessions of their person."""
 
 
 def in_scope(session: Any, owner: Any) -> ColumnElement[bool]:

@@ -24,7 +24,7 @@ from memory.engine import Engine
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.fact_reads import IN_ALL_SESSIONS, current_facts, in_scope
+from memory.knowledge.fact_reads import IN_ALL_SESSIONS, NOW, current_facts, in_scope
 from memory.knowledge.fact_writes import add_proposed, schedule_end
 from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
@@ -179,7 +179,7 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
 
 def _read(engine: Engine, tx: Transaction, session_id: int | None, owner_id: int | None, tenant: str) -> Any:
     """Return the row of _READ; None where the session was erased."""
-    params = {"session": session_id, "owner": owner_id, "tenant": tenant, "now": engine.now()}
+    params = {"session": session_id, "owner": owner_id, "tenant": tenant, NOW.key: engine.now()}
     return tx.execute(_READ, params).one_or_none()
 
 
@@ -389,7 +389,7 @@ _S, _M, _O, _I = (row.__table__.c for row in (SessionRow, MessageRow, OwnerRow, 
 _TYPES = select(func.aggregate_strings(_I["key"], ",")).where(
     _I.owner_id.in_(OWNER_AND_TENANT),
     _I.namespace == conversation_types.STORED_NAMESPACE,
-    unexpired(bindparam("now", type_=_I.expires_at.type)),
+    unexpired(NOW),
 )
 # By name: SQLAlchemy writes the columns of SQLite's RETURNING without their table.
 _RULES = stored_rules(literal_column("sessions.owner_id"), literal_column("sessions.tenant"))
