@@ -33,7 +33,7 @@ _HISTORY = (
     "with `temporary`."
 )
 _CONTENT = (
-    'Its text, or {"role": "user", "content": ...}. The content may be a list of parts: `text`; `image_url`, with a '
+    'Its text, a list of parts, or {"role": "user", "content": ...} with either. Parts are `text`; `image_url`, with a '
     "data: URL or an https address; and `file`, with `filename` and `file_data`, for text files and images. The model "
     "gets images as they are and text files as quoted text; of both, only name, size and a hash are stored."
 )
@@ -57,12 +57,12 @@ class MessageContent(fields.Described):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         content = _content_of(value)
-        if not (isinstance(value, Mapping) and isinstance(content, list)):
+        if not isinstance(content, list):
             return _TEXT.deserialize(value)
         try:
             parts = read_parts(content)
         except ValidationError as error:
-            raise ValidationError({"content": error.messages}) from None
+            raise ValidationError({"content": error.messages} if content is not value else error.messages) from None
         if any(part["type"] != "text" for part in parts):
             return parts
         return _TEXT.deserialize("\n".join(part["text"] for part in parts))
@@ -116,7 +116,9 @@ class Question(CallerQuery):
 
 class ChatRequest(Question):
     message = MessageContent(
-        required=True, about=_CONTENT, metadata={"oneOf": [{"type": "string"}, {"type": "object"}]}
+        required=True,
+        about=_CONTENT,
+        metadata={"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}, {"type": "object"}]},
     )
     session_id = fields.SessionId(**OPTIONAL, about="Without it, a session is created.")
     name = fields.text(1, 128, **OPTIONAL, about="Who says it, where several persons share the session or the space.")

@@ -51,6 +51,8 @@ def client(model_app, model_server):
 
 
 def test_an_image_goes_to_the_model_as_it_is_and_leaves_a_reference(client, model_app, model_server):
+    chat(client, [words("What is this?"), image()], session_id="bare", user_id="bob")
+    assert sent(model_server) == [words("What is this?"), image()], "parts without the message around them"
     chat(client, message(words("What is this?"), image()), session_id="s", user_id="ada")
     assert sent(model_server) == [words("What is this?"), image()]
     (first, _) = stored(client, "s")
@@ -145,6 +147,8 @@ def test_what_cannot_be_sent_is_refused_by_name_and_nothing_is_stored(client, mo
     for content, field in WRONG:
         found = error(ask(client, {"role": "user", "content": content}), 422)
         assert field in found["fields"], content
+        found = error(ask(client, content), 422)
+        assert field.replace(".content", "") in found["fields"], content
     found = error(ask(client, message(words("Read."), file("word " * 30_000)), session_id="s"), 413)
     assert found["code"] == "message_too_large" and sessions(client) == [] and not model_server.requests
 

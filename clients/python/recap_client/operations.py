@@ -37,7 +37,7 @@ class Operations(ABC):
 
     def chat(
         self,
-        message: str | Mapping[str, Any],
+        message: str | Sequence[Mapping[str, Any]] | Mapping[str, Any],
         *,
         space: str | None = None,
         timezone: str | None = None,
@@ -63,7 +63,7 @@ class Operations(ABC):
         of an earlier one and of everything after it: new words edit it, the same words get another reply. Replaced
         messages are kept, but no longer shown, recalled or summarised.
 
-        message: Its text, or {"role": "user", "content": ...}. The content may be a list of parts: `text`;
+        message: Its text, a list of parts, or {"role": "user", "content": ...} with either. Parts are `text`;
             `image_url`, with a data: URL or an https address; and `file`, with `filename` and `file_data`, for text
             files and images. The model gets images as they are and text files as quoted text; of both, only name,
             size and a hash are stored.
@@ -121,7 +121,7 @@ class Operations(ABC):
 
     def stream(
         self,
-        message: str | Mapping[str, Any],
+        message: str | Sequence[Mapping[str, Any]] | Mapping[str, Any],
         *,
         space: str | None = None,
         timezone: str | None = None,
@@ -3202,7 +3202,7 @@ class AsyncOperations(ABC):
 
     async def chat(
         self,
-        message: str | Mapping[str, Any],
+        message: str | Sequence[Mapping[str, Any]] | Mapping[str, Any],
         *,
         space: str | None = None,
         timezone: str | None = None,
@@ -3260,7 +3260,7 @@ class AsyncOperations(ABC):
 
     def stream(
         self,
-        message: str | Mapping[str, Any],
+        message: str | Sequence[Mapping[str, Any]] | Mapping[str, Any],
         *,
         space: str | None = None,
         timezone: str | None = None,
