@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from memory.leases import Leases
 from tests.http import history, meanwhile, sessions
 from tests.model_server import Delay, Dictation, Status
 from tests.openai import assistant, complete, post, talk, user
@@ -129,6 +130,34 @@ def test_a_guess_at_what_is_said_gives_way_to_a_better_one(client, model_server,
         go.set()
     assert "Second." in better[0]
     assert said(client) == ["Flights to Porto", WHOLE, "on Tuesday", "Second."]
+
+
+@pytest.mark.parametrize("other", ["on Tuesday", "on Tuesday at ten"])
+@pytest.mark.parametrize("more", OF_A_PERSON, ids=ids["ids"][1:])
+def test_of_words_that_are_sent_several_times_at_once_only_the_last_version_is_stored(
+    client, model_server, monkeypatch, more, other
+):
+    """Whichever of them is answered first: each is answered."""
+    waiting, wait = threading.Semaphore(0), Leases.wait_until_free
+    monkeypatch.setattr(Leases, "wait_until_free", lambda *waits: waiting.release() or wait(*waits))
+    began = [user("Flights to Porto"), assistant(WHOLE)]
+    complete(client, began[:1], **more)
+    go = threading.Event()
+    model_server.main.queue(Delay(go, "First."))
+
+    def ask(text: str, temperature: float = 1.0) -> str:
+        answer = post(client.application.test_client(), [*began, user(text)], temperature=temperature, **more)
+        return answer.json["choices"][0]["message"]["content"]
+
+    with meanwhile(lambda: ask("on")):
+        model_server.wait_for_requests(2)
+        with meanwhile(lambda: ask("on Tuesday", 0.1)) as one:
+            assert waiting.acquire(timeout=5.0)
+            with meanwhile(lambda: ask(other, 0.2)) as two:
+                assert waiting.acquire(timeout=5.0)
+                go.set()
+    assert one == two == [WHOLE]
+    assert said(client) == ["Flights to Porto", WHOLE, max("on Tuesday", other, key=len), WHOLE]
 
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
