@@ -21,6 +21,10 @@ from now on no more bullet points ok
 dont ever use my full name again
 Call me Max from now on.
 Don't apologise so much anymore.
+Each time I send code, check it for security holes first.
+Until I say otherwise, answer in French.
+Keep it informal with me, permanently.
+Make it a habit to name your sources.
 Antworte mir ab jetzt immer auf Englisch.
 Hör auf, Emojis zu benutzen.
 Nenn mich ab sofort Max.
@@ -45,6 +49,10 @@ Stop, that's my bus!
 Why does my code always answer with 404?
 My boss always writes in capitals.
 From now on I work from home.
+Every time it rains, my knee hurts.
+Until I say otherwise, my son stays at home.
+Whenever I ask my boss he says no.
+As a rule, my father walks before breakfast.
 Translate 'always answer the phone' into German.
 Das passiert mir immer.
 Ich antworte nie sofort auf Mails.
