@@ -11,6 +11,7 @@ Invariants:
 """
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -282,11 +283,12 @@ def _resource(resource: str | None, address: str) -> str | None:
     """Return the MCP server's address if a program names it, with or without `user_id`. Raises InvalidRequest."""
     if not resource:
         return None
-    parts = urlsplit(resource)
-    same = f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}" == (address + MCP).lower()
-    if not same or parts.fragment:
-        raise _error("invalid_target", f"Tokens of this server are for {address}{MCP} alone.")
-    return address + MCP
+    with suppress(ValueError):  # of what is no address, as one with an open bracket
+        parts = urlsplit(resource)
+        named = f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+        if named == (address + MCP).lower() and not parts.fragment:
+            return address + MCP
+    raise _error("invalid_target", f"Tokens of this server are for {address}{MCP} alone.")
 
 
 def _wrong(wrong: dict[str, list[str]], code: str = "invalid_request") -> InvalidRequest:

@@ -357,7 +357,12 @@ def test_a_wrong_call_is_answered_so_that_a_model_can_correct_it(tea):
         wrong, text = told(tea, name, **arguments)
         assert wrong and reason in text, text
     assert error(rpc(tea, "tools/call", name="forget_everything"), 400)["code"] == INVALID_PARAMS
-    for uri in ("recap://nothing", "recap://sessions/none/summary", "xrecap://sessions/tea/summary"):
+    for uri in (
+        "recap://nothing",
+        "recap://sessions/none/summary",
+        "xrecap://sessions/tea/summary",
+        "recap://sessions/\ud800/summary",
+    ):
         assert error(rpc(tea, "resources/read", uri=uri), 400)["data"] == {"uri": uri}
 
 
@@ -485,3 +490,16 @@ def test_documents_are_found_and_read_as_such(client):
     assert "text: Key" in read["text"] and "behind the boiler" in read["text"]
     whole = use(client, "fetch", id=document["id"])
     assert (whole["title"], whole["url"]) == ("Boiler", "https://h.example/house") and "It is blue." in whole["text"]
+    wrong, text = told(client, "fetch", id=f"{document['id']}/999")
+    assert wrong and "There is no passage 999" in text
+
+
+def test_a_document_that_was_replaced_by_a_shorter_one_ends_there(client):
+    long = "\n\n".join(f"# Part {number}\n\n{'word ' * 200}" for number in range(3))
+    for text in (long, "Short now."):
+        body = {"user_id": "ada", "text": text, "external_id": "file"}
+        document = good(client.post("/api/documents", json=body))
+        if text == long:
+            cursor = use(client, "fetch", id=document["id"], limit=2)["next_cursor"]
+    rest = use(client, "fetch", id=document["id"], limit=2, cursor=cursor)
+    assert (rest["text"], rest["next_cursor"]) == ("", None)

@@ -299,7 +299,9 @@ def test_a_code_is_good_only_as_it_was_given(client, key):
             {"code": "recapt_made-up"},
             {"client_id": register(client, name="Another")},
         ],
-        "invalid_target": [{"resource": "http://localhost/api"}, {"resource": "https://evil.example/mcp"}],
+        "invalid_target": [
+            {"resource": wrong} for wrong in ("http://localhost/api", "https://evil.example/mcp", "http://[x")
+        ],
         "invalid_request": [{"client_id": None}, {"code": ["twice", "twice"]}],
         "unsupported_grant_type": [{"grant_type": "password"}],
     }
@@ -459,7 +461,7 @@ def test_a_wrong_request_sends_nobody_anywhere(client, key):
         "response_type": ["token"],
         "code_challenge": [None, "short"],
         "code_challenge_method": ["plain", None],
-        "resource": ["https://evil.example/mcp", "http://localhost/", "http://localhost/mcp#x"],
+        "resource": ["https://evil.example/mcp", "http://localhost/", "http://localhost/mcp#x", "http://[x"],
         "state": ["x" * 2001],
     }
     for name, values in wrong.items():

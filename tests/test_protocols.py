@@ -30,6 +30,8 @@ EXCHANGE = [
 ]
 PNG = "iVBORw0KGgo="
 ELSEWHERE = {"type": "image", "source": {"type": "file", "file_id": "f"}}
+CUSTOM = {"type": "custom", "name": "patch"}
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": ["a"]}
 
 
 @pytest.fixture
@@ -531,6 +533,12 @@ def test_what_cannot_be_translated_is_refused_with_its_place(client, model_serve
         ("responses", {"input": "Hi", "background": True}, "background"),
         ("responses", {"input": "Hi", "store": False, "previous_response_id": "resp_1_s"}, "previous_response_id"),
         ("responses", {"input": "Hi", "text": {"format": {"type": "grammar"}}}, "text.format"),
+        ("responses", {"input": "Hi", "tools": [{**CUSTOM, "format": "text"}]}, "tools.0.format"),
+        ("responses", {"input": "Hi", "tools": [{**CUSTOM, "description": 5}]}, "tools.0.description"),
+        ("responses", {"input": "Hi", "tools": [{**CUSTOM, "format": GRAMMAR}]}, "tools.0.format.definition"),
+        ("responses/input_tokens", {"input": "Hi", "tools": [{**CUSTOM, "format": "text"}]}, "tools.0.format"),
+        ("completions", {"model": ["a"], "prompt": "Hi"}, "model"),
+        ("embeddings", {"model": {"a": 1}, "input": "Hi"}, "model"),
     ):
         answer = client.post(f"/v1/{path}", json={"model": MODEL, **body})
         assert answer.status_code == 400, answer.text

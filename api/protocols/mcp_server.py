@@ -36,7 +36,7 @@ from memory.knowledge import profile, summaries
 from memory.quoting import normalize
 from models.keys import READ, WRITE
 from models.owners import Caller
-from schemas.fields import USER_ID, USER_ID_RULE
+from schemas.fields import ID, USER_ID, USER_ID_RULE
 
 BODY_BYTES = 4 << 20  # what the protocol's own SDKs take
 PAGE_RESOURCES = 50
@@ -146,7 +146,7 @@ class McpServer:
             if uri == PROFILE.uri:
                 with suppress(NotFound):  # it is listed for a person of whom nothing is stored yet
                     document = profile.get(self.engine, person).value.document
-            elif uri == session_uri(session_id) + SUMMARY:
+            elif ID.fullmatch(session_id) and uri == session_uri(session_id) + SUMMARY:
                 latest = summaries.get(self.engine, person, session_id).latest
                 document = latest.sections.as_dict() if latest is not None else {}
             else:

@@ -153,7 +153,11 @@ def place_uri(message: Message) -> str:
     """Return where a message stands: its session; of a passage, where its document is from."""
     if not message.is_passage:
         return session_uri(message.session_id)
-    return (message.extra or {}).get("uri") or f"recap://documents/{message.session_id}"
+    return document_uri(message.session_id, (message.extra or {}).get("uri"))
+
+
+def document_uri(document_id: str, uri: str | None) -> str:
+    return uri or f"recap://documents/{document_id}"
 
 
 def session_uri(session_id: str) -> str:
@@ -367,10 +371,12 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     session_id, _, message_id = params["id"].partition("/")
     limit, cursor = params["limit"], params["cursor"]
     around = int(message_id) if message_id and cursor is None else None
+    document = None
     with suppress(NotFound):
         document = documents.get_document(engine, caller, session_id)
+    if document is not None:
         page = passages.read_passages(engine, caller, session_id, cursor, limit, around)
-        url = place_uri(page.items[0])
+        url = document_uri(document.id, document.uri)
         return {"id": params["id"], "title": document.title, "url": url, "page": page, "corrections": ()}
     title, url = engine.sessions.get(caller, session_id).title, session_uri(session_id)
     if around is not None:

@@ -158,11 +158,17 @@ def _anthropic_model(model: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "model", "id": model["id"], "display_name": model["id"], "created_at": created.isoformat()}
 
 
+class PassedOn(OpenRequest):
+    """Request that goes to the model server as it is."""
+
+    model = fields.String(allow_none=True, about="Passed on.")
+
+
 def _passed_on(path: str) -> Any:
     """Return the decorator of a call whose request goes to the model server as it is."""
     return blueprint.post(
         path,
-        body=OpenRequest,
+        body=PassedOn,
         scope=CHAT,
         slow=True,
         errors={400: chat.REFUSED, 501: "The built-in model does not do this.", 502: chat.NO_SERVER},

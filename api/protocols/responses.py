@@ -200,10 +200,11 @@ _TEXT_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "r
 def _tool(tool: Object, place: str) -> Iterator[dict[str, Any]]:
     kind = chat.type_of(tool, place)
     if kind == "custom":
-        form = tool.get("format") or {}
-        grammar = f"The input follows this grammar:\n{form['definition']}" if form.get("definition") else None
-        described = "\n\n".join(filter(None, (tool.get("description"), grammar)))
-        yield chat.function(tool, place, description=described or None, parameters=_TEXT_INPUT)
+        described = [chat.string(tool, "description", place)] if tool.get("description") else []
+        form, of_form = tool.get("format"), f"{place}.format"
+        if form and chat.type_of(form, of_form) == "grammar":
+            described.append(f"The input follows this grammar:\n{chat.string(form, 'definition', of_form)}")
+        yield chat.function(tool, place, description="\n\n".join(described) or None, parameters=_TEXT_INPUT)
     elif kind == "function":
         yield chat.function(tool, place, **{name: tool.get(name) for name in ("description", "parameters", "strict")})
     else:

@@ -1412,11 +1412,11 @@ export declare class Operations {
   /** Read one model of the model server, or the built-in one. */
   getServedModel(model: string): Promise<Model>;
   /** Embed texts with the model server. */
-  embed(options?: { [more: string]: any }): Promise<any>;
+  embed(options?: { /** Passed on. */ model?: string | null; [more: string]: any }): Promise<any>;
   /** Complete a text with the model server, as programs do to complete code. */
-  completeText(options?: { [more: string]: any }): Promise<any>;
+  completeText(options?: { /** Passed on. */ model?: string | null; [more: string]: any }): Promise<any>;
   /** Classify texts with the model server. */
-  moderate(options?: { [more: string]: any }): Promise<any>;
+  moderate(options?: { /** Passed on. */ model?: string | null; [more: string]: any }): Promise<any>;
   /** Chat as with Anthropic, and be remembered. */
   createMessage(messages: (Record<string, any>)[], max_tokens: number, options?: { /** Passed on. The built-in model answers to every name. */ model?: string | null; /** A string, or text blocks. */ system?: any; /** Tools of the client's own. */ tools?: (Record<string, any>)[] | null; tool_choice?: Record<string, any> | null; /** `user_id` names the person and `session_id` the session, unless headers do. */ metadata?: Record<string, any> | null; /** `format` and `effort` are passed on. */ output_config?: Record<string, any> | null; /** Passed on. */ stop_sequences?: any; /** Passed on. */ temperature?: any; /** Passed on. */ top_p?: any; /** Recap holds no threads: `create` is ignored, `continue` is answered with the error thread_not_found. */ thread?: Record<string, any> | null; /** The answer has what the model thinks, unless its type is `disabled`. */ thinking?: Record<string, any> | null; /** Ignored. */ top_k?: any; /** Ignored. */ cache_control?: any; /** Ignored. */ context_management?: any; /** Ignored. */ service_tier?: any; user_id?: string; idempotency_key?: string; [more: string]: any }): Promise<AnthropicMessage>;
   /** Estimate the tokens of a request. */

@@ -157,7 +157,11 @@ def read_passages(
         row, _ = get(tx, caller, document_id)
         query = MESSAGES.where(MessageRow.session_id == row.id, *CURRENT)
         if around is not None:
-            at = select(MessageRow.position).where(MessageRow.id == around, MessageRow.session_id == row.id)
-            query = query.where(MessageRow.position >= at.scalar_subquery() - 1)
+            of_passage = MessageRow.id == around, MessageRow.session_id == row.id, *CURRENT
+            at = tx.scalar(select(MessageRow.position).where(*of_passage))
+            if at is None:
+                text = f"There is no passage {around} in document {row.public_id!r}, or another text took its place."
+                raise NotFound("passage_not_found", text)
+            query = query.where(MessageRow.position >= at - 1)
         page = read_page(tx, query, cursor, limit, MessageRow.position, newest_first=False)
         return page.map(lambda row: Message._make(row[:-1]))

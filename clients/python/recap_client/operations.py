@@ -2669,27 +2669,33 @@ class Operations(ABC):
         """Read one model of the model server, or the built-in one."""
         return self.send(Call("GET", "/v1/models/{model}", ids={"model": model}))
 
-    def embed(self, **more: Any) -> Any:
+    def embed(self, *, model: str | None = None, **more: Any) -> Any:
         """Embed texts with the model server.
 
         The request is passed on unchanged. Nothing is stored.
-        """
-        return self.send(Call("POST", "/v1/embeddings", body=more))
 
-    def complete_text(self, **more: Any) -> Any:
+        model: Passed on.
+        """
+        return self.send(Call("POST", "/v1/embeddings", body={**given(model=model), **more}))
+
+    def complete_text(self, *, model: str | None = None, **more: Any) -> Any:
         """Complete a text with the model server, as programs do to complete code.
 
         The request is passed on, with the main model in the place of `recap`, and answered without memory. Nothing is
         stored. A stream is sent in one piece.
-        """
-        return self.send(Call("POST", "/v1/completions", body=more))
 
-    def moderate(self, **more: Any) -> Any:
+        model: Passed on.
+        """
+        return self.send(Call("POST", "/v1/completions", body={**given(model=model), **more}))
+
+    def moderate(self, *, model: str | None = None, **more: Any) -> Any:
         """Classify texts with the model server.
 
         The request is passed on unchanged. Nothing is stored.
+
+        model: Passed on.
         """
-        return self.send(Call("POST", "/v1/moderations", body=more))
+        return self.send(Call("POST", "/v1/moderations", body={**given(model=model), **more}))
 
     def create_message(
         self,
@@ -5593,27 +5599,27 @@ class AsyncOperations(ABC):
         """Read one model of the model server, or the built-in one."""
         return await self.send(Call("GET", "/v1/models/{model}", ids={"model": model}))
 
-    async def embed(self, **more: Any) -> Any:
+    async def embed(self, *, model: str | None = None, **more: Any) -> Any:
         """Embed texts with the model server.
 
         The request is passed on unchanged. Nothing is stored.
         """
-        return await self.send(Call("POST", "/v1/embeddings", body=more))
+        return await self.send(Call("POST", "/v1/embeddings", body={**given(model=model), **more}))
 
-    async def complete_text(self, **more: Any) -> Any:
+    async def complete_text(self, *, model: str | None = None, **more: Any) -> Any:
         """Complete a text with the model server, as programs do to complete code.
 
         The request is passed on, with the main model in the place of `recap`, and answered without memory. Nothing is
         stored. A stream is sent in one piece.
         """
-        return await self.send(Call("POST", "/v1/completions", body=more))
+        return await self.send(Call("POST", "/v1/completions", body={**given(model=model), **more}))
 
-    async def moderate(self, **more: Any) -> Any:
+    async def moderate(self, *, model: str | None = None, **more: Any) -> Any:
         """Classify texts with the model server.
 
         The request is passed on unchanged. Nothing is stored.
         """
-        return await self.send(Call("POST", "/v1/moderations", body=more))
+        return await self.send(Call("POST", "/v1/moderations", body={**given(model=model), **more}))
 
     async def create_message(
         self,
