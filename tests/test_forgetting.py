@@ -181,3 +181,16 @@ def test_other_facts_of_these_messages_stay_and_the_profile_does_not_read_them(a
     sent = len(prompts(past.server, "mini"))
     jobs_done(past.client, "profile")
     assert len(prompts(past.server, "mini")) == sent
+
+
+def test_a_replaced_message_that_says_it_stays_forgotten_when_it_is_restored(app, model_server):
+    past = Past(app, model_server)
+    first = past.messages()[2]["id"]
+    past.say(SAID, "Then tea.", digest_of(**SOBER), replaces=first)
+    past.forget(*2 * [digest_of(**TRIP)])
+    good(past.client.post(f"/api/sessions/a/messages/{first}/restore", json=ADA))
+    model_server.mini.queue(digest_of(**REST))
+    jobs_done(past.client, "summary", "index")
+    assert [one["position"] for one in past.messages() if one["hidden_at"]] == [3, 4]
+    sent = json.dumps(prompts(model_server, "mini")[-1])
+    assert "hotel by the river" in sent and saying({"request": sent, **past.stored(), **past.prompts()}) == set()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from sqlalchemy import and_, select
+from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import aliased
 
 from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, states, text_pattern
@@ -162,17 +162,18 @@ class MessageWords:
 def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, str, str]]) -> list[int]:
     """Return the ids of an owner's messages that repeat one of these facts, which were stated before.
 
+    Replaced messages count as later ones: if they are restored, they are read anew.
     facts: of each the id of the message that stated it (0: none), its text and its quote.
     """
     stated = list(facts)
-    later = select(MessageRow.id, MessageRow.role, MessageRow.content)
-    later = later.where(MessageRow.owner_id == owner_id, MessageRow.id > min(source for source, *_ in stated))
-    later = later.where(MessageRow.branch == 0, MessageRow.erased_at.is_(None), MessageRow.role.in_(REPEATED))
-    messages = ((message_id, MessageWords(role, content)) for message_id, role, content in tx.execute(later))
+    is_later = or_(MessageRow.id > min(source for source, *_ in stated), MessageRow.branch != 0)
+    later = select(MessageRow.id, MessageRow.branch, MessageRow.role, MessageRow.content).where(is_later)
+    later = later.where(MessageRow.owner_id == owner_id, MessageRow.erased_at.is_(None), MessageRow.role.in_(REPEATED))
+    messages = ((row.id, row.branch, MessageWords(row.role, row.content)) for row in tx.execute(later))
     return [
         message_id
-        for message_id, message in messages
-        if any(message_id > source and message.repeats(text, quote) for source, text, quote in stated)
+        for message_id, branch, message in messages
+        if any((branch or message_id > source) and message.repeats(text, quote) for source, text, quote in stated)
     ]
 
 
@@ -205,14 +206,16 @@ def _whole_words(text: str) -> frozenset[str]:
 
 def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> None:
     """Keep exchanges of a session out of memory, and hide them but for the newest while its last reply is to come."""
-    last = messages[-1]
-    is_answered = last.role == "user" or (last.role == "assistant" and "tool_calls" not in (last.extra or {}))
-    is_open = last.position == row.message_count and (not is_answered or (row.lease_until or now) > now)
-    question = max((message.position for message in messages if message.role == "user"), default=0)
+    active = [message for message in messages if not message.branch]
+    is_open = False
+    if active and (last := active[-1]).position == row.message_count:
+        is_answered = last.role == "user" or (last.role == "assistant" and "tool_calls" not in (last.extra or {}))
+        is_open = not is_answered or (row.lease_until or now) > now
+    question = max((message.position for message in active if message.role == "user"), default=0)
     for message in messages:
         message.extra = {**(message.extra or {}), **KEPT_OUT}
         message.indexed_in = message.indexed_in and REVISED
-        if not (is_open and message.position >= question):
+        if message.branch or not is_open or message.position < question:
             message.hidden_at = message.hidden_at or now
 
 
