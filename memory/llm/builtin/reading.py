@@ -71,11 +71,6 @@ class Statement:
         """Return whether it is `text`, but for case, spacing and the final stop."""
         return comparable(self.text) == comparable(text)
 
-    def within(self, other: "Statement") -> bool:
-        """Return whether it says no more than `other` does, of the same thing."""
-        mine, theirs = set(terms(self.value)), set(terms(other.value))
-        return bool(self.key and mine) and (self.key, self.mark) == (other.key, other.mark) and mine <= theirs
-
 
 _ROWS, _LINKS = rows("statements", 4), rows("links", 5)
 _VERBATIM = ("k", "limit", "han", "name", "place")

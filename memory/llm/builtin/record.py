@@ -224,7 +224,7 @@ def _replaces(new: Statement, old: Statement) -> bool:
     if new.mark == "-" or old.mark == "-":  # no longer likes tea, or sold the Golf that they drive
         about = set(terms(new.value)) & set(terms(old.value or old.text))
         return bool(about and new.key) and (old.key in (new.key, "") or (new.mark == "-" and new.category == "event"))
-    return bool(new.mark == "!" and new.key and new.key in (old.key, old.about) and not new.within(old))
+    return bool(new.mark == "!" and new.key and new.key in (old.key, old.about))
 
 
 def record_of(prompt: ParsedPrompt) -> Record:
