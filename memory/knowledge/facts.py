@@ -355,17 +355,16 @@ def _check_quote(engine: Engine, caller: Caller, text: str, quote: str) -> Seque
 
 def _with_merged(tx: Transaction, facts: Sequence[Fact]) -> list[Fact]:
     """Return the facts, each with all that were merged into it, the newest first."""
-    merged: dict[int, list[Fact]] = {fact.id: [] for fact in facts}
-    stands_for = {fact.id: fact.id for fact in facts}
-    step = set(stands_for)
-    while step:
-        others = fact_reads.read_facts(tx, FactRow.superseded_by.in_(step), FactRow.merged.is_(True))
-        for fact in others:
-            stands_for[fact.id] = stands_for[fact.superseded_by or 0]
-            merged[stands_for[fact.id]].append(fact)
-        step = {fact.id for fact in others}
-    newest = [sorted(merged[fact.id], key=lambda fact: fact.valid_from, reverse=True) for fact in facts]
-    return [replace(fact, merged_facts=tuple(same)) for fact, same in zip(facts, newest, strict=True)]
+    ids = {fact.id for fact in facts}
+    chain = fact_reads.supersession_chain(tx, ids, FactRow.merged.is_(True)) - ids
+    others = {fact.id: fact for fact in fact_reads.read_facts(tx, FactRow.id.in_(chain))} if chain else {}
+    merged: dict[int, list[Fact]] = defaultdict(list)
+    for fact in sorted(others.values(), key=lambda fact: fact.valid_from, reverse=True):
+        into = fact.superseded_by or 0
+        while into in others:
+            into = others[into].superseded_by or 0
+        merged[into].append(fact)
+    return [replace(fact, merged_facts=tuple(merged[fact.id])) for fact in facts]
 
 
 def facts_of(caller: Caller) -> Select[Any]:

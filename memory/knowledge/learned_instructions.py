@@ -35,11 +35,23 @@ def may_be_in(engine: Engine, messages: Iterable[Message]) -> bool:
 def propose(
     engine: Engine, tx: Transaction, session: Any, drafts: Sequence[InstructionDraft], messages: Sequence[Message]
 ) -> None:
-    """Propose the drafts that stand the check to the person or the space of a session."""
-    learned = checked(drafts, messages, session.facts_through) if drafts and may_be_in(engine, messages) else ()
-    if not learned or not (owner := tx.get_one(OwnerRow, session.owner_id)).is_named:
+    """Propose the drafts that rest on messages which were not read before, to the person or the space of a session."""
+    if not drafts or not may_be_in(engine, messages):
         return
-    instructions.learn(engine, tx, owner, ((draft.text, draft.quote, message.id) for draft, message in learned))
+    unread = (message for message in messages if message.position > session.facts_through)
+    sources = {message.position: message for message in unread if asks_for_lasting(message)}
+    others = [message.content for message in messages if message.role != "user"]
+    learned = []
+    for draft in drafts:
+        source = sources.get(draft.source)
+        if source is None or not 0 < len(draft.text) <= TEXT_CHARS_MAX:
+            continue
+        own = own_words(source.content)
+        with suppress(Ungrounded):
+            check_own_words(draft.text, draft.quote, own, [*others, source.content.replace(own, " ")])
+            learned.append((draft.text, draft.quote, source.id))
+    if learned and (owner := tx.get_one(OwnerRow, session.owner_id)).is_named:
+        instructions.learn(engine, tx, owner, learned)
 
 
 def asks_for_lasting(message: Message) -> bool:
@@ -54,22 +66,3 @@ def asks_for_lasting(message: Message) -> bool:
         or any(all(words.search(sentence) for words in of_language) for of_language in _LASTING)
         for sentence in map(plain_apostrophes, sentences)
     )
-
-
-def checked(
-    drafts: Iterable[InstructionDraft], messages: Sequence[Message], facts_through: int
-) -> list[tuple[InstructionDraft, Message]]:
-    """Return the drafts that rest on messages that no summary has read before, and the message of each."""
-    new = (message for message in messages if message.position > facts_through)
-    sources = {message.position: message for message in new if asks_for_lasting(message)}
-    kept = []
-    for draft in drafts:
-        source = sources.get(draft.source)
-        if source is None or not 0 < len(draft.text) <= TEXT_CHARS_MAX:
-            continue
-        own = own_words(source.content)
-        others = (message.content for message in messages if message.role != "user")
-        with suppress(Ungrounded):
-            check_own_words(draft.text, draft.quote, own, [*others, source.content.replace(own, " ")])
-            kept.append((draft, source))
-    return kept
