@@ -160,6 +160,7 @@ patterns = st.lists(signs | st.text(max_size=6), min_size=1, max_size=8).map("".
 
 
 @given(st.sampled_from(OPENED), patterns.filter(bool))
+@example("", '"')
 def test_any_pattern_is_read_fast(opened, pattern):
     read_soon(opened + pattern * (LONG // len(pattern)))
 
