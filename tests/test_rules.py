@@ -16,6 +16,7 @@ from models import FactRow
 from tests.http import Body, append, error, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import prompts
+from tests.test_profile import Person, change, patch
 
 # Messages in three languages, with what each is about: written before there were rules, and never changed since.
 SAID = (
@@ -109,6 +110,54 @@ def test_rules_that_come_while_the_model_works_hold_for_what_it_wrote(talk):
 
     talk.hear("I have asthma. I like tea.", reply=late)
     assert talk.texts() == ["I like tea."] and talk.summary()["latest"]["sections"]["data"] == ["Likes tea"]
+
+
+@pytest.mark.parametrize("way", ["rollback", "edit", "erase", "show"])
+def test_no_version_brings_back_what_the_rules_keep_out(talk, way):
+    client, messages, data = talk.client, "/api/sessions/s/messages", ["Has asthma", "Likes tea"]
+    talk.hear("I like tea.", reply=digest_of(data=data))
+    talk.say("I like figs.")
+    figs = read_all(client, messages)[-1]["id"]
+    good(client.post(f"{messages}/hide", json={"ids": [figs]}))
+    talk.hear("I like plums.", reply=digest_of(data=[*data, "Likes plums"]))
+    put(client, topics=["health"], close=True)
+    if way == "rollback":
+        good(client.post(f"{talk.address}/rollback", json={"version": 1}))
+    elif way == "edit":
+        good(talk.edit("Tea", sections={"topic": "Tea", "data": data}))
+    elif way == "erase":
+        good(client.delete(f"{messages}/{read_all(client, messages)[-1]['id']}"))
+    else:
+        good(client.post(f"{messages}/show", json={"ids": [figs]}))
+    assert talk.summary()["latest"]["sections"]["data"] == ["Likes tea"]
+    assert "asthma" not in talk.prompt("Well?")
+
+
+def test_no_version_of_a_profile_brings_back_what_the_rules_or_the_schema_refuse(client):
+    values = {"home": "Oslo", "work": "a carpenter", "health_limits": ["asthma"]}
+    patch = [{"op": "add", "path": f"/{name}", "value": value} for name, value in values.items()]
+    good(client.patch("/api/users/ada/profile", json={"patch": patch}))
+    put(client, "ada", topics=["health"], close=True)
+    fields = {"work": {"type": "string"}, "health_limits": {"type": "array"}}
+    schema = {"type": "object", "additionalProperties": False, "properties": fields}
+    good(client.put("/api/profile/schema", json={"schema": schema}))
+    good(client.post("/api/users/ada/profile/rollback", json={"version": 1}))
+    assert good(client.get("/api/users/ada/profile"))["document"] == {"work": "a carpenter"}
+
+
+def test_rules_that_come_while_the_profile_is_written_hold_for_it(model_app, model_server):
+    ada = Person(model_app, model_server)
+    ada.tell("I have asthma.", "I live in Tallinn.")
+    asthma = change("add", "/health_limits/-", "asthma", "I have asthma.")
+    home = change("add", "/home", "Tallinn", "I live in Tallinn.", 2)
+
+    def late(request: Body) -> Body:
+        put(ada.client, "ada", topics=["health"], close=False)
+        return patch(asthma, home)
+
+    ada.update(late)
+    assert ada.update(patch(asthma, home))["document"] == {"home": "Tallinn"}
+    assert "<kept_out>\n- health\n</kept_out>" in prompts(model_server, "mini")[-1][0]["content"]
 
 
 ASTHMA = {"user_id": "ada", "text": "Has asthma"}

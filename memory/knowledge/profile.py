@@ -142,11 +142,12 @@ def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: i
 
 
 def rollback(engine: Engine, caller: Caller, version: int) -> ItemVersion:
-    """Make an earlier version the newest again.  Raises NotFound."""
+    """Make what the schema and the rules allow of an earlier version the newest.  Raises NotFound."""
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         old = Profile.of(item_rows.get_version(tx, _item(engine, tx, owner), version).value)
-        return _write(engine, tx, owner, old, "rollback")
+        schema, rules = _schema(engine, tx, caller.tenant, owner.kind), rules_of(tx, owner.id, owner.tenant)
+        return _write(engine, tx, owner, old.fitting(schema).kept_by(rules), "rollback")
 
 
 def refresh(engine: Engine, caller: Caller) -> ItemVersion:
@@ -224,7 +225,7 @@ def run(engine: Engine, job: Job) -> bool:
         row = lock_owner(tx, job.owner_id)
         if row is None:
             return False
-        is_same = _read_new(tx, row) == (facts, messages)
+        is_same = _read_new(tx, row) == (facts, messages) and rules_of(tx, row.id, row.tenant) == rules
         if not is_same or row.profile_through != read_through or _item(engine, tx, row) != item:
             return True  # it changed meanwhile: once more
         row.profile_through = max(fact.id for fact in facts)

@@ -104,6 +104,10 @@ class Profile:
         kept = _kept(self.document, self.sources, is_gone)
         return Profile(*kept) if kept else Profile()
 
+    def kept_by(self, rules: RuleSet) -> "Profile":
+        """Return the profile without the values that the rules keep out."""
+        return self.without(lambda value: rules.keeps_out(value.text))
+
     def patched(self, operation: Operation, source: Mapping[str, Any], schema: Mapping[str, Any]) -> "Profile":
         """Return the profile after one operation whose values have this source. `/likes/-` also begins that list.
 

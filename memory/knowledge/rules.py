@@ -162,7 +162,9 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
                 sessions.add(session_id)
         is_profile = ItemRow.namespace == item_rows.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
         items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
-        profiles = [item_id for item_id, value in tx.execute(items) if _without(value, rules) != Profile.of(value)]
+        profiles = [
+            item_id for item_id, value in tx.execute(items) if Profile.of(value).kept_by(rules) != Profile.of(value)
+        ]
     return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
 
 
@@ -204,7 +206,7 @@ def _clean_summaries(engine: Engine, session_ids: Sequence[int], rules: RuleSet)
 def _clean_profiles(engine: Engine, item_ids: Sequence[int], rules: RuleSet) -> None:
     with engine.database.write() as tx:
         for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
-            put = Put(profile.NAMESPACE, profile.KEY, asdict(_without(row.value, rules)))
+            put = Put(profile.NAMESPACE, profile.KEY, asdict(Profile.of(row.value).kept_by(rules)))
             item_rows.write(tx, row.owner_id, put, engine.now(), author="erasure")
 
 
@@ -215,8 +217,3 @@ def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
 def _of(caller: Caller, query: Select[*tuple[Any, ...]], table: Any) -> Select[*tuple[Any, ...]]:
     """Narrow a query to the rows of a table that belong to the caller: without a user, to all of the tenant's."""
     return visible_to(query.join(OwnerRow, OwnerRow.id == table.owner_id), caller)
-
-
-def _without(stored: Any, rules: RuleSet) -> Profile:
-    """Return a stored profile without the values that are kept out."""
-    return Profile.of(stored).without(lambda value: rules.keeps_out(value.text))

@@ -15,6 +15,7 @@ from memory.engine import Engine
 from memory.errors import Conflict, InvalidRequest, NotFound
 from memory.knowledge import overview
 from memory.knowledge.grounding import stems, strip_framing, words_of
+from memory.knowledge.rule_set import rules_of
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, read_page
 from memory.sessions.compaction import summary_state, use_newest_summary
@@ -86,6 +87,8 @@ def edit(
 ) -> SummaryState:
     """Store the person's own summary; the next prompt shows it.  With `expected`, only over that version.
 
+    Lines that the rules keep out are left out.
+
     Raises NotFound, Conflict, and InvalidRequest for a summary that is too long for every prompt to carry.
     """
     size = tokens.estimate(str(sections))
@@ -153,7 +156,11 @@ def _shown(engine: Engine, tx: Transaction, row: SessionRow) -> SummaryState:
 def add_version(
     engine: Engine, tx: Transaction, row: SessionRow, sections: Sections, through: int, author: str, **about: Any
 ) -> None:
-    """Make `sections` the session's newest version, which covers the messages up to position `through`."""
+    """Make what the rules keep of `sections` the session's newest version.
+
+    It covers the messages up to position `through`.
+    """
+    sections = rules_of(tx, row.owner_id, row.tenant).kept_of(sections)
     row.summary_version += 1
     row.summary_through = skip_unread(tx, row, through)
     about |= {"author": author, "created_at": engine.now()}
