@@ -171,3 +171,12 @@ def test_a_database_that_is_busy_lets_no_client_past_a_spent_day(make_app, model
         error(complete(client, "And again", "ada"), 429)
         through = complete(client, "Hello", "bob")
         assert through.status_code == 200 and through.headers["X-Memory-Error"] == "database_unavailable"
+
+
+def test_a_space_gives_a_person_no_more_tokens_where_nothing_is_stored(make_app, model_server):
+    client = make_app(**at(model_server, daily_tokens=100)).test_client()
+    model_server.main.queue(Text("Fine.", usage={"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}))
+    chat(client, "Hello", session_id="s", user_id="ada")
+    person = {"X-OpenWebUI-User-Id": "ada", "X-Memory-Space": "team"}
+    for path, body in (("/v1/responses", {"input": "Hi", "store": False}), ("/v1/completions", {"prompt": "Hi"})):
+        assert client.post(path, json=body, headers=person).status_code == 429

@@ -274,3 +274,13 @@ def test_turns_show_the_passages(known):
         if not any(answer in content for content in shown):
             missed.append((question, memory["recall"]["reason"]))
     assert len(missed) <= 2, missed
+
+
+def test_no_turn_is_taken_in_a_document_and_no_session_gets_its_id(client):
+    document = good(client.post("/api/documents", json={"user_id": "ada", "text": "The gate opens at nine."}))
+    turn = {"user_id": "ada", "session_id": document["id"], "message": "Hello"}
+    append = {"user_id": "ada", "messages": [{"role": "user", "content": "Hello"}]}
+    for path, body in (("/api/chat", turn), (f"/api/sessions/{document['id']}/messages", append)):
+        assert error(client.post(path, json=body), 409)["code"] == "session_exists"
+    passages = good(client.get(f"/api/documents/{document['id']}/passages?user_id=ada"))["items"]
+    assert len(passages) == document["passages"] == 1

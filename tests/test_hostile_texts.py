@@ -17,6 +17,7 @@ from memory.recall.times import time_ranges
 from memory.recall.triggers import MessageReading, each_keyword
 from memory.transcripts.auxiliary_requests import is_auxiliary_text
 from memory.transcripts.persons_words import split_speaker, words_of_person
+from memory.transcripts.reconcile import MessageKey
 from models.facts import FactDraft
 from models.messages import Message
 from tests.application import soon_over
@@ -71,7 +72,9 @@ def read_request(piece: str) -> None:
     text = f"user: a assistant: {piece * (100_000 // len(piece))}"
     is_auxiliary_text(text)
     words_of_person(text)
+    words_of_person(f"<user_query>{text.removeprefix('user: a assistant: ')}")
     split_speaker(text)
+    assert MessageKey("assistant", text).words
 
 
 def quote(piece: str) -> None:
@@ -88,7 +91,8 @@ PIECES = {  # of each reader
     look_for_times: "in may |on monday | |2023-|12/|1|三|一月|the first half of ",
     look_back: "a|a |good morning |不是|啊|谢谢你|ha|the |i |we have already |what |\u0301|(|'|:)|之前|the bug |that i "
     "|hi, |😀|Ab |a/|a.|_|1,|数据库的|~/|a-|::|http://|カ|x1 |12ab",
-    read_request: "user: |title |chat |summar|[{'role': |a\n|Question:|Question: a\n|<a_b>|\n\n|Answer |Observation:",
+    read_request: "user: | |<think>|<details type=\"reasoning\"|title |chat |summar|[{'role': |a\n|Question:|"
+    "Question: a\n|<a_b>|\n\n|Answer |Observation:",
     ground: "\u0315\u0300",
     ground_denials: "not walnuts |not |kein ",
     look_for_requests: ".|, |─|never |you always |please ",

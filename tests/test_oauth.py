@@ -637,3 +637,25 @@ def test_a_description_is_fetched_from_the_internet_alone(client, key, documents
         client.get(f"/oauth/authorize?{query(f'{site}/{number}', redirect_uri=CALLBACK)}")
     page = client.get(f"/oauth/authorize?{query(f'{site}/client.json', redirect_uri=CALLBACK)}")
     assert page.status_code == 429, "nor any number of addresses"
+
+
+def test_a_token_of_a_key_that_may_chat_does_not_erase_a_space(app):
+    keys = engine_of(app).keys
+    whole, key = (
+        with_key(app, keys.create("acme")[0]),
+        keys.create("acme", "ada", ["chat"], spaces={"team": "write"})[0],
+    )
+    append(whole, "s", [said("We release on Friday.")], space="team")
+    _, tokens = connect(app.test_client(), key)
+    meta = {"protocolVersion": "2026-07-28", "clientCapabilities": {"elicitation": {}}}
+    params = {
+        "name": "forget_all",
+        "arguments": {},
+        "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
+        "inputResponses": {"agree": {"action": "accept", "content": {"agree": True}}},
+    }
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "forget_all"}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    for bearer in (key, tokens["access_token"]):
+        with_key(app, bearer).post("/mcp?space=team", json=call, headers=headers)
+        assert whole.get("/api/spaces/team").status_code == 200

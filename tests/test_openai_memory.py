@@ -665,6 +665,38 @@ def test_a_turn_that_goes_on_tells_the_part_of_a_long_message_that_its_prompts_s
         assert "The heron nests at mile 7." in str(memory["excerpts"])
 
 
+@pytest.mark.parametrize("documents", [0, 8])
+def test_a_conversation_is_known_however_many_documents_were_added_since(client, documents):
+    said = ["Tell me about the harbour of Tallinn", "It is old, and busy in summer.", "Which ferries leave from there?"]
+    complete(client, talk(said[0]), None, user="ada")
+    later = complete(client, talk(said[0], "Answer 1.", said[2]), None, user="ada")
+    for number in range(documents):
+        document = {"user_id": "ada", "text": f"Text number {number}"}
+        assert client.post("/api/documents", json=document).status_code == 201
+    complete(client, [user(said[2]), assistant(later), user("Do they take bicycles?")], None, user="ada")
+    assert len(sessions(client)) == 1
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_a_key_that_comes_twice_at_once_is_answered_once(client, model_server, path):
+    headers = {"Idempotency-Key": "k", "X-OpenWebUI-User-Id": "ada"}
+    model_server.main.default = lambda body: Delay(0.3, f"Answer {len(model_server.requests)}.")
+    answers: list[Any] = []
+
+    def ask() -> None:
+        another = client.application.test_client()
+        answers.append(another.post(path, json=BODIES[path](talk("Hello you there")), headers=headers))
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    first, second = answers
+    assert first.headers["X-Memory-Session-Id"] == second.headers["X-Memory-Session-Id"]
+    assert first.json.get("id") == second.json.get("id") and len(sent(model_server)) == 1
+
+
 def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client, model_server):
     model_server.main.queue(ToolCalls((("f", {"n": 1}), ("f", {"n": 2}))))
     calling = answered(client, talk("Look it up."))

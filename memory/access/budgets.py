@@ -86,7 +86,7 @@ class Budgets:
         """Run `check` in a transaction of its own, for the owner that the caller or the session names."""
         if self._limit:
             with self._database.read() as tx:
-                self.check(tx, owner_of(tx, caller, session_id))
+                self.check(tx, owner_of(tx, caller, session_id), caller)
 
     def add_usage(self, tx: Transaction | Connection, owner_id: int, usages: Sequence[Usage]) -> None:
         """Count calls in the transaction that stores their result."""

@@ -15,6 +15,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,7 +24,7 @@ from sqlalchemy import delete, exists, select
 from memory.access.keys import Keys, Principal, digest_of, principal_of
 from memory.errors import Forbidden, InvalidRequest, NotFound, Unauthenticated
 from models import Database, GrantRow, KeyRow, TokenRow, Transaction, for_update, retry_on_conflict
-from models.keys import READ
+from models.keys import ADMIN, CHAT, READ
 from models.oauth import ACCESS, CODE, MCP_SCOPES, REFRESH, Authorization, OAuthClient, Tokens
 
 TOKEN_PREFIX = "recapt_"  # nosec B105 - by which people and secret scanners know a token from a key
@@ -32,7 +33,7 @@ REPEAT = timedelta(seconds=30)  # a client whose answer got lost, or that runs t
 
 _TOKENS = select(TokenRow, GrantRow).join(GrantRow).join(KeyRow).where(KeyRow.revoked_at.is_(None))
 _PRINCIPAL = (
-    select(KeyRow.id, KeyRow.tenant, KeyRow.user_id, GrantRow.scopes, KeyRow.spaces)
+    select(KeyRow.id, KeyRow.tenant, KeyRow.user_id, GrantRow.scopes, KeyRow.spaces, KeyRow.scopes.label("of_key"))
     .select_from(TokenRow)
     .join(GrantRow)
     .join(KeyRow)
@@ -132,7 +133,13 @@ class OAuth:
         )
         with self._database.read() as tx:
             row = tx.execute(valid).first()
-        return principal_of(row) if row is not None else None
+        if row is None:
+            return None
+        principal = principal_of(row)
+        if ADMIN in principal.scopes and ADMIN not in row.of_key.split():
+            # The key has it for its person's own memory alone, as each that may chat.
+            principal = replace(principal, scopes=principal.scopes - {ADMIN} | {CHAT})
+        return principal
 
     def revoke(self, token: str) -> None:
         """End the connection of an access or refresh token. An unknown one changes nothing."""

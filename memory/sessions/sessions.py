@@ -271,7 +271,12 @@ class Sessions:
         self.job_queue.enqueue(tx, *jobs, due=due)
 
     def make(self, tx: Transaction, caller: Caller, session_id: str | None) -> SessionRow:
+        """Create a session.  Raises Conflict if a document of the owner has its id."""
         row = self.unstored(tx, caller, session_id)
+        same = SessionRow.owner_id == row.owner_id, SessionRow.public_id == session_id, SessionRow.is_document
+        if session_id is not None and tx.scalar(select(SessionRow.id).where(*same)) is not None:
+            text = f"{session_id!r} is the id of a document. Nothing was stored. Choose another id."
+            raise Conflict("session_exists", text)
         tx.add(row)
         tx.flush()
         return row

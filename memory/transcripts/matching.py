@@ -180,7 +180,7 @@ def _locked(tx: Transaction, caller: Caller, row: SessionRow) -> SessionRow | No
 
 def latest_sessions(caller: Caller) -> Select[Any]:
     """Return the query of the sessions of a person's that were used last."""
-    sessions = visible_to(select(SessionRow).join(OwnerRow), caller)
+    sessions = visible_to(select(SessionRow).join(OwnerRow), caller).where(SessionRow.is_document.is_(False))
     return sessions.order_by(SessionRow.updated_at.desc()).limit(RECENT_MAX)
 
 

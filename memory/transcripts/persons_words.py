@@ -21,7 +21,7 @@ _BLOCK = re.compile(
     r"|attached_files|turn_aborted|user_shell_command|subagent_notification|skill)>"
 )
 _COMPOUND = re.compile(r"\s*<(?!user_(?:message|query|input)\b)([a-z]+(?:[_-][a-z]+)+)(?: [^<>]*)?>")
-_WORDS = re.compile(r"\s*<(user_(?:message|query|input))\b[^<>]*>\s*(.*?)\s*</\1>\s*", re.DOTALL)
+_WORDS = re.compile(r"\s*<(user_(?:message|query|input))\b[^<>]*>(.*?)</\1>\s*", re.DOTALL)
 _MATERIAL = ("# AGENTS.md instructions", "The posts are given below:\n\n---- Posts Start ----")
 _CONTEXT = (  # how a message of its own begins that a program puts before the words, in whatever role
     "# Contextual information to assist with the following user request.",
@@ -104,7 +104,7 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
             break
         text = rest.lstrip()
     if wrapped := _WORDS.fullmatch(text):
-        text = wrapped[2]
+        text = wrapped[2].strip()
     prompt, _, end = text.strip().rpartition("\n\n")
     if prompt and _REMINDER.match(end):
         text = prompt

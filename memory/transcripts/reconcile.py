@@ -50,7 +50,11 @@ SHORTENED_MIN = 40  # characters by which the beginning of an answer is known
 NOTES_MAX = 32  # of a client's own messages in the place of what it left out; these three bound the work
 PLACES_MAX = 64  # places in the line, the latest, where a text is looked for
 STRETCH_MAX = 32  # messages after which list and line are known to go on alike
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>|<details type=\"reasoning\".*?</details>", re.DOTALL)
+_THINKING = re.compile(  # from the last of several beginnings, so that the time does not grow with their number
+    r"<think(?:ing)?>(?:(?!<think).)*?</think(?:ing)?>"
+    r'|<details type="reasoning"(?:(?!<details type="reasoning").)*?</details>',
+    re.DOTALL,
+)
 _WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
 _PUNCTUATION = ".,;:!?…-–—\"'()。，、！？；："  # which a transcript has or not
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[truncated\])$", re.IGNORECASE)

@@ -153,7 +153,12 @@ def _find_and_begin(
             if is_another_conversation(rows, request.caller, request.session_id, transcript):
                 request = replace(request, session_id=None)
         row = _find_row(rows, engine, request, keyed, arrived_at)
-        if row is not None and transcript is not None and is_superseded(rows, row, transcript, arrived_at):
+        if (
+            transcript is not None
+            and row is not None
+            and keyed is None
+            and is_superseded(rows, row, transcript, arrived_at)
+        ):
             return None
         if is_new := row is None:
             row = engine.sessions.make(rows, request.caller, request.session_id)
@@ -402,7 +407,8 @@ _TAKE = (
     .returning(*(_S.c[name] for name in STATE_COLUMNS), *_OWNER, _REPEATED, _S.c.title)
 )
 _TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
-_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("session_id"))  # the session that `find_session` would find
+# the session that `find_session` would find
+_TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("session_id"), _S.c.is_document.is_(False))
 _TAKE_OF_OWNER = _TAKE_BY_NAME.where(_OWN)
 _TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))
 _UNCOUNT = (
