@@ -56,6 +56,12 @@ def _in_file(dotenv: Path) -> dict[str, str | None]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
+        folder = dotenv.resolve().parent
+        if not os.access(folder, os.X_OK):  # as a volume of another account, which the container begins in
+            raise SettingsError(
+                f"The folder {folder} can't be opened by the account that Recap runs as (user {os.geteuid()}). Give it "
+                "to this account, or start Recap in another folder."
+            ) from None
         why = (error.strerror if isinstance(error, OSError) else None) or "it is not text in UTF-8"
         raise SettingsError(
             f"The settings can't be read from {dotenv.resolve()} ({why}). Make it a text file in UTF-8 that the user "

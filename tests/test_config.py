@@ -1,5 +1,6 @@
 """Settings: each from its variable, checked, with a sentence that names the variable when it can't be used."""
 
+import os
 import re
 from datetime import timedelta
 from ipaddress import ip_network
@@ -347,3 +348,26 @@ def test_a_job_waits_for_a_pause_or_for_its_time(bench):
         jobs = [job["run_at"] for job in bench.jobs(user_id=setting)]
         expected = [(began + timedelta(seconds=due[setting])).isoformat()] if setting in due else []
         assert jobs == expected, (number, setting)
+
+
+def test_a_folder_of_another_account_is_named_and_not_its_env_file(tmp_path):
+    """As with `docker run --user` on a volume that is somebody else's."""
+    folder = tmp_path / "volume"
+    folder.mkdir()
+    (folder / ".env").write_text("PORT=9999")
+    folder.chmod(0)
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        try:
+            Settings.from_env({}, dotenv=folder / ".env")
+        except SettingsError as error:
+            os.write(writer, str(error).encode())
+        os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as told:
+        problem = told.read()
+    folder.chmod(0o700)
+    assert f"The folder {folder} can't be opened by the account that Recap runs as (user " in problem
