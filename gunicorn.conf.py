@@ -133,6 +133,8 @@ def post_worker_init(worker):
         worker.age == workers
     ):  # the last of the first ones; what they shared to count themselves, a killed one could hold
         address = str(worker.sockets[0]).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+        if any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))):
+            address += " (in this container; from outside, the port that it is published as)"
         logging.getLogger("recap").info("Recap is ready: open %s", _settings.public_url or address)
 
 
