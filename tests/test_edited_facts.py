@@ -3,7 +3,7 @@
 import pytest
 
 from app import engine_of
-from tests.http import chat, find, good, read_all
+from tests.http import chat, find, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
 from tests.test_mcp import use
 from tests.test_profile import HOME, Person, change, patch
@@ -115,15 +115,39 @@ def test_a_model_that_edits_it_over_mcp_gives_the_new_text_its_own_quote(talk):
     assert (edited["quote"], edited["source_message_id"]) == ("it costs 480 euros", None)
 
 
-def test_an_edited_fact_that_waits_has_no_quote(model_app, model_server):
-    talk = Talk(model_app, model_server, "kayak", "ada")
+def test_an_edited_fact_that_waits_has_no_source(talk):
     put(talk.client, "ada", review=True)
-    talk.hear(SAID, reply=digest_of(fact("The kayak costs 400 euros", 1, SAID, scope="user")))
+    (costs,) = talk.facts()
+    words = "Now the kayak costs 450 euros."
+    talk.hear(
+        words, reply=digest_of(fact("The kayak costs 450 euros", 2, words, scope="user", supersedes=[costs["id"]]))
+    )
     (waits,) = talk.facts(state="waiting")
     changed = good(talk.client.patch(f"/api/facts/{waits['id']}", json={"text": "It costs 480 euros"}))
-    assert (changed["quote"], changed["waiting"]) == ("", True)
+    assert (changed["quote"], changed["source_message_id"], changed["waiting"]) == ("", None, True)
+    assert changed["valid_to"] == changed["valid_from"] and talk.texts() == [costs["text"]]
     good(talk.client.post("/api/facts/review", json={**ADA, "accepted": [waits["id"]]}))
     assert talk.texts() == ["It costs 480 euros"]
+    good(talk.client.delete(f"/api/sessions/kayak/messages/{waits['source_message_id']}", query_string=ADA))
+    assert talk.texts() == ["It costs 480 euros"]
+    assert "450" not in str(good(talk.client.get("/api/users/ada/export")))
+
+
+def test_an_edited_fact_that_is_valid_no_longer_says_what_was_so_then(model_app, model_server):
+    talk = Talk(model_app, model_server, "kayak", "ada")
+    for number, (price, known) in enumerate(((400, []), (450, ["F1"])), 1):
+        stated = said(f"It costs {price} euros", created_at=f"2024-0{number}-01T00:00:00Z")
+        costs = fact(stated["content"], number, scope="user", supersedes=known)
+        talk.hear(stated, reply=digest_of(costs, data=[stated["content"]]))
+    (old,) = talk.facts(as_of="2024-01-15")
+    changed = good(talk.client.patch(f"/api/facts/{old['id']}", json={"text": "It costs 450 euros"}))
+    times = ("valid_from", "valid_to", "superseded_by")
+    assert [changed[name] for name in times] == [old[name] for name in times]
+    assert talk.texts(as_of="2024-01-15") == [changed["text"]] and talk.texts() == ["It costs 450 euros"]
+    good(talk.client.patch(f"/api/facts/{old['id']}", json={"text": "It costs 400 euros with the paddle"}))
+    assert talk.summary()["latest"]["sections"]["data"] == ["It costs 450 euros"]
+    good(talk.client.delete(f"/api/sessions/kayak/messages/{old['source_message_id']}", query_string=ADA))
+    assert talk.texts(as_of="2024-01-15") == ["It costs 400 euros with the paddle"]
 
 
 def test_what_was_told_since_is_still_read_for_the_profile(model_app, model_server):

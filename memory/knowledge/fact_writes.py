@@ -108,16 +108,21 @@ def change_fact(
 
 
 def replace_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) -> None:
-    """Change the words of a valid fact, which keeps its id and loses its source.
+    """Change the words of a fact, which keeps its id and loses its source.
 
-    Another fact gets the old words, with their source and the facts merged into them, and is superseded by it. It has
-    no revisions: the history stays with the id.
+    Another fact gets the old words, with their source and the facts merged into them, and is superseded by it: from
+    now on, or from the start where the fact is valid no longer. It has no revisions: the history stays with the id.
+    Of words that wait for review nothing is left, as of refused ones.
     """
-    old = {column.key: getattr(row, column.key) for column in FactRow.__table__.columns if column.key != "id"}
-    old |= {"valid_to": max(now, row.valid_from), "superseded_by": row.id, "merged": False}
-    before = update(FactRow.__table__).where(_F.superseded_by == row.id)
-    fact_id: int = tx.execute(_INSERT, old).scalar_one()
-    tx.execute(before.where(_F.id != fact_id).values(superseded_by=fact_id))
+    if row.waiting:
+        tx.execute(delete(FactRevisionRow).where(FactRevisionRow.fact_id == row.id))
+    else:
+        old = {column.key: getattr(row, column.key) for column in FactRow.__table__.columns if column.key != "id"}
+        until = row.valid_from if row.valid_to is not None else max(now, row.valid_from)
+        old |= {"valid_to": until, "superseded_by": row.id, "merged": False}
+        before = update(FactRow.__table__).where(_F.superseded_by == row.id)
+        fact_id: int = tx.execute(_INSERT, old).scalar_one()
+        tx.execute(before.where(_F.id != fact_id).values(superseded_by=fact_id))
     change_fact(tx, row.id, now, source_message_id=None, **columns)
 
 

@@ -193,22 +193,22 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
                 param="scope",
             )
         old, columns, now = as_value(Fact, row, session_id=session_id), dict(changes), engine.now()
+        is_valid = row.valid_to is None
+        since = now if is_valid and "text" in changes else old.valid_from
         if changes.keys() & {"text", "category", "expires_at"}:
-            since, now_says = now if "text" in changes else old.valid_from, {**vars(old), **changes}
+            now_says = {**vars(old), **changes}
             place, is_new = (tx, row.owner_id, caller.tenant), "category" in changes
             decision = decide_on_stated(*place, now_says, since=since, has_new_category=is_new)
             columns["expires_at"] = decision.expires_at
         is_reworded = columns.get("text", old.text) != old.text
         if is_reworded:  # the quote proves the old words; and nothing that was said earlier takes the new ones back
-            own = {"quote": "", "valid_from": now, "links": fact_writes.relations_within(row.links, columns["text"])}
-            columns = {**own, **columns}
-        if is_reworded and row.valid_to is None:
-            fact_writes.replace_fact(tx, row, now, **columns)
+            own = {"quote": "", "valid_from": since, "links": fact_writes.relations_within(row.links, columns["text"])}
+            fact_writes.replace_fact(tx, row, now, **{**own, **columns})
         elif changes:
             fact_writes.change_fact(tx, row.id, now, **columns)
         fact_writes.schedule_end(engine, tx, row.owner_id, caller.tenant, columns.get("expires_at"))
         (new,) = fact_reads.read_facts(tx, FactRow.id == row.id)
-        if is_reworded:
+        if is_reworded and is_valid:
             session_row_id = row.session_id if new.scope == "session" else None
             _say_instead(engine, tx, row.owner_id, {old: new.text}, "correction", session_row_id)
         return Ranking.of(engine).scored(_with_merged(tx, [new]), "", now)[0]
