@@ -157,9 +157,17 @@ def test_what_repeats_it_in_other_sessions_leaves_memory_too(app, model_server):
     assert bars not in found and "I don't drink coffee any more." in found
 
 
-def test_a_summary_that_is_being_made_meanwhile_is_made_again(app, model_server):
+CALL = {"id": "c1", "type": "function", "function": {"name": "clock", "arguments": "{}"}}
+OPEN = [
+    said(SAID),
+    said("Calling.", "assistant", extra={"tool_calls": [CALL]}),
+]  # stays visible, as its reply is to come
+
+
+@pytest.mark.parametrize(("session", "messages"), [("a", [said("And a flight.")]), ("b", OPEN)], ids=["past", "open"])
+def test_a_summary_that_is_being_made_meanwhile_is_made_again(app, model_server, session, messages):
     past = Past(app, model_server)
-    append(past.client, "a", [said("And a flight.")], **ADA)
+    append(past.client, session, messages, **ADA)
 
     def late(_: Any) -> Any:
         call = {"fact": "Drinks no alcohol", "quote": "forget the thing I said about alcohol", "rest": ""}

@@ -6,7 +6,8 @@ Invariants:
 - An update reads the active branch after the summary it goes on from, in order and without a gap but for erased, hidden
   and refused messages [test_summary].
 - It is stored only if nobody changed the summary meanwhile, and no message that it was made from was replaced, erased,
-  hidden or refused [test_an_old_summary_never_overwrites_a_newer_one, test_erasing, test_message_versions].
+  hidden, refused or kept out of memory [test_an_old_summary_never_overwrites_a_newer_one, test_erasing,
+  test_message_versions, test_forgetting].
 - Each call of the model is charged: in the transaction that stores what it made, or in one of its own [test_budgets].
 """
 
@@ -41,7 +42,7 @@ from memory.sessions.memory_requests import (
     without_kept_out,
     words_beside_requests,
 )
-from memory.sessions.messages import NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
+from memory.sessions.messages import INDEXED, NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused
 from memory.sessions.titles import FIRST_MESSAGE, title_after
 from memory.store.item_rows import unexpired
@@ -316,6 +317,7 @@ def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
         "session": session.id,
         "since": session.summary_version,
         "read": [message.id for message in source.messages],
+        "kept_out": [message.id for message in source.messages if is_kept_out(message.extra)],
         "count": len(source.messages),
         "last": batch.through,
         "old_title": session.title,
@@ -425,7 +427,10 @@ _READ = (
 )
 """A session with its newest summary, the rules in force, and the names of the stored conversation types."""
 
-_STILL_VISIBLE = select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE).scalar_subquery()
+_AS_READ = or_(and_(*INDEXED), _M.id.in_(bindparam("kept_out", expanding=True)))
+_STILL_VISIBLE = (
+    select(func.count()).where(_M.id.in_(bindparam("read", expanding=True)), *VISIBLE, _AS_READ).scalar_subquery()
+)
 _NAMED = bindparam("named", type_=_S.recognised_type.type)
 _ADVANCE = (
     update(SessionRow.__table__)
