@@ -15,12 +15,12 @@ from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge
 
 from memory.errors import InvalidRequest, TooLarge
+from schemas.fields import JSON_DEPTH_MAX
 from schemas.shapes import WHOM, Input
 
 SHORT_BYTES = 1_000_000  # what most calls take: an edited summary fits
 FORM_BYTES = 100_000  # of the other fields beside a file, and of what separates them
 IMPORT_BYTES = 1 << 30  # of an import, which is read from a file; MAX_BODY_BYTES and MAX_DOCUMENT_BYTES are settings
-JSON_DEPTH_MAX = 100  # the arguments of tools and their schemas, which are the deepest, have about twenty
 MARKS_MAX = 350_000  # brackets, quotes and commas: those of 300,000 tokens to embed, the most that OpenAI takes
 _STEPS = {**dict.fromkeys(b"[{", 1), **dict.fromkeys(b"]}", -1)}
 _NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))

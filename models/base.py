@@ -20,6 +20,7 @@ BigId = BigInteger().with_variant(Integer, "sqlite")
 
 # By default SQLite gives a deleted row's id to the next row.  An id of an erased message must never come to mean
 # another message: the index, a client's bookmark or a fact's source may still hold it.
+MODEL_NAME_CHARS = 128  # stored of the name of a model, which may be a path
 NEVER_REUSED = {"sqlite_autoincrement": True}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, String, UniqueConstraint, and_
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import NEVER_REUSED, Base, BigId
+from models.base import MODEL_NAME_CHARS, NEVER_REUSED, Base, BigId
 from models.sessions import SessionRow
 
 
@@ -30,7 +30,7 @@ class SummaryRow(Base):
     through: Mapped[int]
     tokens: Mapped[int]
     author: Mapped[str] = mapped_column(String(16))
-    model: Mapped[str | None] = mapped_column(String(128))
+    model: Mapped[str | None] = mapped_column(String(MODEL_NAME_CHARS))
     prompt: Mapped[str | None] = mapped_column(String(80))  # name@version
     usage: Mapped[dict[str, Any] | None]
     restores: Mapped[int | None]

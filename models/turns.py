@@ -7,7 +7,7 @@ from sqlalchemy import ForeignKey, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from config import RecallMode
-from models.base import NEVER_REUSED, Base, BigId
+from models.base import MODEL_NAME_CHARS, NEVER_REUSED, Base, BigId
 
 IDEMPOTENCY_KEY_CHARS = 256  # at most
 
@@ -34,7 +34,7 @@ class TurnRow(Base):
     so_far: Mapped[str | None] = mapped_column(Text)
     completion_id: Mapped[str | None] = mapped_column(String(64))
     finish_reason: Mapped[str | None] = mapped_column(String(32))
-    model: Mapped[str | None] = mapped_column(String(128))
+    model: Mapped[str | None] = mapped_column(String(MODEL_NAME_CHARS))
     memory: Mapped[dict[str, Any] | None]
     usage: Mapped[dict[str, Any] | None]
     started_at: Mapped[datetime]

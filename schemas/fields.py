@@ -1,5 +1,6 @@
 """Every kind of field: marshmallow's, and our own, which bound and check what they load; limits that nouns share."""
 
+import math
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from marshmallow import ValidationError, fields, validate
 
 from config.parsers import zone_of
+from models.base import MODEL_NAME_CHARS
 
 MESSAGE_CHARS_MAX = 100_000  # more than any prompt can hold
 PARTS_MAX = 1000  # parts, or calls of tools, of one message
@@ -16,6 +18,7 @@ UNKNOWN_CHARS = 100  # that an answer repeats of a name that nobody knows
 OPTIONAL: dict[str, Any] = {"load_default": None, "allow_none": True}  # of a field that may be null or absent
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
+JSON_DEPTH_MAX = 100  # the arguments of tools and their schemas, which are the deepest, have about twenty
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 ID_CHARS = r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}"
 ID = re.compile(rf"(?!\.{{1,2}}\Z){ID_CHARS}")  # clients take "." and ".." in an address for folders
@@ -92,12 +95,34 @@ class Text(String):
         return text
 
 
+def check_json(value: Any, depth_max: int = JSON_DEPTH_MAX, depth: int = 0) -> None:
+    """Raise ValidationError for JSON that a database or the reader of exports refuses."""
+    if depth > depth_max:
+        raise ValidationError(f"Is nested more than {depth_max} levels deep.")
+    if isinstance(value, dict | list):
+        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
+            check_json(inner, depth_max, depth + 1)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValidationError("Has a number that is not finite.")
+    elif isinstance(value, int) and not -INT64_MAX - 1 <= value <= INT64_MAX:
+        raise ValidationError("Has a whole number of more than 64 bits. Send it as a text.")
+    elif isinstance(value, str) and UNSTORABLE.search(value):
+        raise ValidationError("Contains a NUL character or an unpaired surrogate.")
+
+
 class ClientMetadata(fields.Dict):
     """Up to 16 names and texts that a client keeps with its conversation."""
 
     def __init__(self, **options: Any) -> None:
         name, text = (Text(validate=validate.Length(max=most)) for most in (64, 512))
         super().__init__(keys=name, values=text, validate=validate.Length(max=16), **options)
+
+
+class ModelName(Text):
+    """Name of a model, which may be a path: as much of it as is stored."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        return super()._deserialize(value, attr, data, **kwargs)[:MODEL_NAME_CHARS]
 
 
 class SessionId(Text):

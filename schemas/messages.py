@@ -150,13 +150,10 @@ class Extra(fields.Dict):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         extra = super()._deserialize(value, attr, data, **kwargs)
         _EXTRA.load(extra)
-        try:
-            whole = json.dumps(extra, ensure_ascii=False, allow_nan=False)  # with NUL as its escape
-        except ValueError:
-            raise ValidationError("Has a number that is not finite.") from None
+        fields.check_json(extra)
+        whole = json.dumps(extra, ensure_ascii=False)
         if len(whole) > self.most:
             raise ValidationError(f"Has {len(whole):,} characters as JSON, but at most {self.most:,} are allowed.")
-        fields.Text().deserialize(whole.replace("\\u0000", "\0"))
         return extra
 
 

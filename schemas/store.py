@@ -1,14 +1,13 @@
 """Items of the store, and operations on them."""
 
 import json
-import math
 from typing import Any
 
 from marshmallow import Schema, ValidationError, validate, validates_schema
 
 from models.store import Delete, Get, ListNamespaces, Operation, Put, Search
 from schemas import fields
-from schemas.fields import INT32_MAX, INT64_MAX, OPTIONAL, UNSTORABLE
+from schemas.fields import INT32_MAX, OPTIONAL
 from schemas.shapes import WHOM, CallerQuery
 
 NAMESPACE_PARTS = 8
@@ -50,25 +49,11 @@ class JsonValue(fields.Raw):
     """JSON value that every database can store and compare: whole numbers have 64 bits, texts no NUL."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        _check(value, VALUE_DEPTH)
+        fields.check_json(value, VALUE_DEPTH)
         size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
         if size > VALUE_BYTES:
             raise ValidationError(f"Has {size:,} bytes as JSON, but at most {VALUE_BYTES:,} are allowed.")
         return value
-
-
-def _check(value: Any, depth: int) -> None:
-    if depth < 0:
-        raise ValidationError(f"Is nested more than {VALUE_DEPTH} levels deep.")
-    if isinstance(value, dict | list):
-        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
-            _check(inner, depth - 1)
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ValidationError("Has a number that is not finite.")
-    elif isinstance(value, int) and not -INT64_MAX - 1 <= value <= INT64_MAX:
-        raise ValidationError("Has a whole number of more than 64 bits. Send it as a text.")
-    elif isinstance(value, str) and UNSTORABLE.search(value):
-        raise ValidationError("Contains a NUL character or an unpaired surrogate.")
 
 
 class JsonObject(JsonValue):

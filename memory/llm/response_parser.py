@@ -33,13 +33,13 @@ from memory.llm.openai_form import as_completion, for_client
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.text_calls import TextCalls
 from memory.llm.thoughts import ThoughtSplitter
+from models.base import MODEL_NAME_CHARS
 from models.owners import Usage
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _USAGE_TOKENS_MAX = 2**31
 REPLY_CHARS_MAX = 1_000_000  # twice what the largest models write at once; a broken one never ends
-_MODEL_NAME_CHARS = 200  # of the model's name
 
 _REASONS = {
     "length": "length max_tokens model_length",
@@ -104,7 +104,7 @@ class Completion:
     def feed(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
         """Take in an object of the server's, and yield what it adds."""
         self._last, client = data, self._request.client
-        self.model = self.model or text_in(data.get("model"))[:_MODEL_NAME_CHARS]
+        self.model = self.model or text_in(data.get("model"))
         self._usage = _usage(data.get("usage")) or self._usage
         choice = dict_in(next(iter(list_in(data.get("choices"))), None))
         if error := choice.get("error"):
@@ -140,7 +140,7 @@ class Completion:
         if usage is None:
             written = tokens.estimate(content + "".join(call.name + call.arguments for call in calls))
             usage = Usage(estimate_prompt(request), written, estimated=True)
-        end = StreamEnd(reason, self.model or self._errors.model, usage, self.thoughts)
+        end = StreamEnd(reason, (self.model or self._errors.model)[:MODEL_NAME_CHARS], usage, self.thoughts)
         if client is not None and not request.stream:
             yield RawChunk(as_completion(self._sent, content, end, calls))
         yield from calls

@@ -20,6 +20,7 @@ from memory.paging import Page, read_page
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Namespace, Put, Source
+from schemas.fields import INT64_MAX
 
 T = TypeVar("T")
 _I, _V, _S = ItemRow.__table__.c, ItemVersionRow.__table__.c, ItemSourceRow.__table__.c
@@ -212,14 +213,14 @@ def histories(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[I
     return by_item
 
 
-def sources_of(tx: Transaction, item_ids: Collection[int]) -> Mapping[int, list[Source]]:
-    """Return the source messages of items, without replaced ones."""
+def sources_of(tx: Transaction, item_ids: Collection[int], last_message: int = INT64_MAX) -> Mapping[int, list[Source]]:
+    """Return the source messages of items, without replaced ones and those after `last_message`."""
     by_item: Mapping[int, list[Source]] = defaultdict(list)
     query = (
         select(_S.item_id, SessionRow.public_id, MessageRow.position)
         .join(MessageRow, MessageRow.id == _S.message_id)
         .join(SessionRow, SessionRow.id == MessageRow.session_id)
-        .where(_S.item_id.in_(item_ids), MessageRow.branch == 0)
+        .where(_S.item_id.in_(item_ids), _S.message_id <= last_message, MessageRow.branch == 0)
     )
     for item_id, session, position in tx.execute(query.order_by(_S.item_id, _S.message_id)):
         by_item[item_id].append(Source(session, position))

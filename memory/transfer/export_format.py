@@ -41,7 +41,7 @@ from models.owners import Usage
 from models.store import ItemVersion, Source
 from schemas import fields
 from schemas.facts import CATEGORY, NAME_CHARS_MAX
-from schemas.fields import INT32_MAX, OPTIONAL, PARTS_MAX
+from schemas.fields import INT32_MAX, OPTIONAL
 from schemas.messages import Extra, MessageToAppend, Refused
 from schemas.retention import Archive
 from schemas.shapes import Input, ValueSchema
@@ -87,7 +87,7 @@ class ExportedSummary(_Record):
     through = fields.integer(required=True, about="The position of the last message it covers.")
     tokens = fields.integer(required=True)
     author = fields.text(1, 16, required=True)
-    model = fields.text(0, 128, **OPTIONAL)
+    model = fields.ModelName(**OPTIONAL)
     prompt = fields.text(0, 80, **OPTIONAL)
     usage = fields.Nested(ExportedCost, **OPTIONAL)
     restores = fields.integer(**OPTIONAL)
@@ -110,7 +110,7 @@ class ExportedTurn(_Record):
 
     user_position = fields.integer(1, required=True)
     reply_position = fields.integer(1, **OPTIONAL)
-    model = fields.text(0, 128, **OPTIONAL)
+    model = fields.ModelName(**OPTIONAL)
     finish_reason = fields.text(0, 32, **OPTIONAL)
     usage = fields.Nested(ExportedUsage, **OPTIONAL)
     started_at = fields.UtcDateTime(required=True)
@@ -222,7 +222,7 @@ class ExportedItem(_Record):
     expires_at = fields.UtcDateTime(**OPTIONAL)
     created_at = fields.UtcDateTime(required=True)
     updated_at = fields.UtcDateTime(required=True)
-    sources = fields.Items(fields.Nested(ExportedSource), PARTS_MAX, load_default=())
+    sources = fields.List(fields.Nested(ExportedSource), load_default=())
     versions = fields.List(fields.Nested(ExportedVersion), load_default=())
 
 

@@ -137,8 +137,6 @@ def _read_export(file: IO[bytes]) -> ImportDocument:
         if fact.session_id is not None and (fact.source_position or 0) > lengths.get(fact.session_id, -1):
             raise _invalid(f"facts.{number}", "its session, or its source message, is not in the document")
     for number, record in enumerate(_records(iter_items(file, _PARTS), "items")):
-        if any(source.position > lengths.get(source.session_id, -1) for source in record.sources):
-            raise _invalid(f"items.{number}.sources", "a session, or a message of it, is not in the document")
         _check_distinct(f"items.{number}.versions", "version", record.versions)
     records: dict[str, Any] = {kind: _records(iter_items(file, _PARTS), kind) for kind in _PART_SCHEMAS}
     remember = head.get("remember") is not False

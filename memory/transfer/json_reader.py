@@ -14,10 +14,11 @@ from typing import IO, Any
 
 import ijson
 
+from schemas.fields import JSON_DEPTH_MAX
+
 VALUE_COST_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
 PART_BYTES_MAX = 1 << 22
 ITEM_BYTES_MAX = 1 << 27  # with all of its parts, which an importer may join
-JSON_DEPTH_MAX = 100
 _BUFFER_BYTES = 1 << 18  # its events are in memory at once; with a smaller one ijson reads a long text many times
 _BOM = b"\xef\xbb\xbf"
 
