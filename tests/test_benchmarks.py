@@ -1,5 +1,6 @@
 """The benchmarks: a whole run of each, made small, and how they count."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import cluster, consolidation, recall, scale, store, turns
+from benchmarks import cluster, consolidation, meaning, recall, scale, store, turns
 from benchmarks.serving import ROOT
 
 OURS = str(ROOT / "benchmarks" / "conversation.json")
@@ -85,3 +86,23 @@ def test_cluster_goes_on_where_a_filling_stopped(run):
     assert all(min(figures["search_ms"]["p50"], figures["index_bytes"]) > 0 for figures in on_sqlite)
     derived = scale.needs_table(scale.measured_in(results["printed"]), scale.Assumed())
     assert derived in results["printed"], "the page derives from what is printed"
+
+
+def test_meaning_and_references(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(meaning, "REQUESTS", 3)
+    asked = ("How do magnets work?", "Name a river in Asia.", "Is glass a liquid?")
+    dialogues = [json.dumps({"chosen": f"\n\nHuman: {text}\n\nAssistant: Hm.\n\nHuman: Well?"}) for text in asked]
+    (tmp_path / "dialogues.jsonl.gz").write_bytes(gzip.compress("\n".join(dialogues).encode()))
+    corpus = {"messages": [f"Remark {number}." for number in range(11)], "replies": ["I see."], "sessions_of": 5}
+    sets = {"corpus": corpus, "references": ["Where did we leave off?", "Good morning!"]}
+    sets |= {"short": [{"q": "remark 3", "a": ["Remark 3."]}], "general": ["Who wrote Faust?"]}
+    for name, content in sets.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    talk = json.loads(Path(OURS).read_text("utf-8"))
+    (tmp_path / "talk.json").write_text(json.dumps(talk | {"messages": talk["messages"][:20], "questions": []}))
+    more = ["--conversations", str(tmp_path / "talk.json"), "--requests", str(tmp_path / "dialogues.jsonl.gz")]
+    figures = run(meaning.main, str(tmp_path), *more, prints=("The default settings", "general"))["sets"]
+    assert (figures["requests"]["of"], figures["requests"]["junk"]) == (6, 0)
+    assert figures["short"]["in 10"] == 1 and figures["general"]["junk"] == 0
+    assert (figures["references"]["of"], figures["references"]["right"]) == (2, 1)
+    assert figures["types"] == {"of": 30, "right": 1}

@@ -244,3 +244,11 @@ def test_a_tool_of_the_clients_with_a_name_of_ours_is_the_clients(client, model_
 def test_a_server_that_takes_no_tools_answers_all_the_same(model_server, ask):
     model_server.main.queue(Status(400, {"error": {"message": "does not support tools"}}), Text("Warm."))
     assert ask(MESSAGE).text == "Warm."
+
+
+def test_a_retry_tells_again_what_was_written(client, model_server):
+    model_server.main.queue(ToolCalls((BEES,)), Text("Warm."))
+    body = {"model": "gpt-9", "messages": [{"role": "user", "content": MESSAGE}], "user": "ada"}
+    headers = {**HEADERS, "Idempotency-Key": "k"}
+    first, again = (completed(client, body, headers) for _ in range(2))
+    assert first["memory"] == again["memory"] and len(sent(model_server)) == 2

@@ -18,6 +18,7 @@ from app import engine_of
 from memory.events import BATCH, COUNTED, KEPT, read_events
 from models import EventRow, JobRow, MessageRow, OwnerRow
 from models.events import Position
+from tests.application import statements
 from tests.http import append, chat, error, good, said
 from tests.model_server import Status
 from tests.processes import Api, Server, eventually, migrated_server
@@ -348,3 +349,21 @@ def test_streams_leave_threads_to_everything_else(make_app):
             assert error(refused, 503)["code"] == "server_busy" and refused.headers["Retry-After"]
     with open_streams(client, 4, user_id="ada"):
         chat(client, "Hello there", **ADA)
+
+
+def test_a_turn_costs_no_statement_more_whoever_listens(app, client):
+    engine = engine_of(app)
+
+    def turn(number: int) -> list[str]:
+        with statements(engine.database) as sent:
+            chat(client, f"What did I say about the bakery {number}?", session_id="s", **ADA)
+        return sent
+
+    for number in range(3):
+        turn(number)
+    before = turn(3)
+    here(client)
+    good(client.post("/api/webhooks", json={"url": "https://example.com/"}))
+    with engine.database.read() as tx:
+        assert tx.scalar(select(OwnerRow.listened_at).where(OwnerRow.kind == "tenant")) is not None
+    assert len(turn(4)) == len(before)

@@ -293,3 +293,11 @@ def test_what_was_written_stays_when_the_reply_fails(make_app, model_server):
     assert facts(client) == ["I keep bees"]
     model_server.main.queue("Nice.")
     assert chat(client, "I keep bees.", **ASKED)["reply"] == "Nice."
+
+
+def test_a_stream_tells_it_at_its_end(client, model_server):
+    model_server.main.queue(ToolCalls((remember("I keep bees"),), "Let me see."), Text("Done."))
+    first, *_, last, _ = stream(client, "I keep bees.", **ASKED)
+    assert first["memory"]["written"] == [] and last["memory"]["written"][0]["text"] == "I keep bees"
+    good(client.delete(f"/api/sessions/s/messages/{stored(client, 's')[0]['id']}"))
+    assert facts(client) == [], "a fact goes with the message that it was taken from"

@@ -180,3 +180,24 @@ def test_in_discord_each_persons_words_are_stored_under_their_id(client):
     items = client.get(f"/api/sessions/{session['id']}/messages").json["items"]
     said = [(item["name"], item["content"]) for item in items if item["role"] == "user"]
     assert said == [("<@77>", "My dog is called Rex."), ("<@88>", "Mine is called Pip.")]
+
+
+def test_a_conversation_is_known_by_its_last_answer_behind_a_summary_of_the_program_s(client, model_server):
+    model_server.main.queue("Noted.", "It is moored in Split, at the quay.", "Until May.")
+    first = session_of(client, [user("My boat is blue.")])
+    session_of(client, [*talk("My boat is blue.", "Noted."), user("Where is it?")])
+    note = user("Here is a summary of the conversation to date:\n\nThey have a boat.")
+    short = [note, assistant("It is moored in Split, at the quay."), user("Until when?")]
+    assert session_of(client, short) == first
+    asked = [words for role, words in history(client, first) if role == "user"]
+    assert asked == ["My boat is blue.", "Where is it?", "Until when?"]
+
+
+def test_an_agents_window_of_the_last_exchanges_carries_on_its_session(client):
+    """n8n's memory of three exchanges leaves out the older ones, and the system message comes first or not at all."""
+    told, asked = [], ["My cat is called Miso.", "I live in Lyon.", "I play chess.", "I drink tea.", "And my cat?"]
+    for words in asked:
+        told.append(user(words))
+        told.append(assistant(complete(client, told[-7:], None, user="ada")))
+    (session,) = sessions(client)
+    assert [words for role, words in history(client, session["id"]) if role == "user"] == asked

@@ -376,3 +376,35 @@ def only_the_line_is_found(client: FlaskClient) -> None:
         results = find(client, word, session_id="s", window=9)
         assert any(word in WORD.findall(one["content"]) for one in results) is (word in known), word
         assert all(set(WORD.findall(str(near["content"]))) <= known for one in results for near in one["window"])
+
+
+def test_a_head_that_shows_replaced_words_goes_back_and_another_stays(make_app, model_server):
+    client = make_app(**at(model_server, tail_messages_max=4, tail_messages_min=0)).test_client()
+    model_server.main.default = lambda body: f"Answer to {question(body['messages'])}"
+    ids = []
+    for number in range(1, 7):
+        ids += talk(client, f"m{number}")
+        summarise(client, model_server, data=[f"up to m{number}"])
+    shown = summary(client, "s")["head_version"]
+    head = prompts(model_server)[-1][0]["content"]
+    assert shown > 1 and f"up to m{shown}" in head
+    talk(client, "again", replaces=ids[5])  # after what the head covers
+    assert prompts(model_server)[-1][0]["content"] == head
+    talk(client, "from here", replaces=ids[1])  # before it
+    sent = prompts(model_server)[-1]
+    assert "up to m1" in sent[0]["content"] and not re.search(r"m[2-6]|again", str(sent))
+    assert summary(client, "s")["head_version"] == version(client)["version"]
+
+
+def test_a_summary_that_was_being_made_of_replaced_messages_is_not_stored(app, client, model_server):
+    ids = talk(client, "one", "two")
+    release = threading.Event()
+    stale = digest_of(fact("Says two", 3, "two"), data=["stale"])
+    model_server.mini.queue(Delay(release, stale), digest_of(data=["fresh"]))
+    came = len(model_server.requests)
+    with meanwhile(lambda: engine_of(app).job_queue.run_due(["summary"])):
+        model_server.wait_for_requests(came + 1)
+        talk(client, "deux", replaces=ids[-1])
+        release.set()
+    assert version(client)["sections"]["data"] == ["fresh"]
+    assert client.get("/api/facts?session_id=s").json["items"] == []

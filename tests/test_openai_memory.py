@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from api.protocols.client_requests import SESSION_HEADERS
 from tests.http import history, meanwhile, sessions, stored
 from tests.knowledge import digest_of
-from tests.model_server import Delay, Status, ToolCalls, at
+from tests.model_server import Delay, Dictation, Status, ToolCalls, at
 from tests.openai import BODIES, Person, answered, assistant, complete, failed, post, result, sent, talk, user
 
 
@@ -746,3 +746,17 @@ def test_rules_of_sequence_hold_wherever_the_tail_is_folded(make_app, model_serv
     for prompt in prompts:
         exchange = prompt[max(place for place, one in enumerate(prompt) if one["role"] == "user") :]
         assert "Question" in exchange[0]["content"]
+
+
+def test_a_conversation_whose_first_answer_was_stopped_goes_on(client, model_server):
+    """The client shows less of the answer than is stored."""
+    model_server.main.queue(dictation := Dictation())
+    for piece in ("One ", "two "):
+        dictation.say(piece)
+    with post(client, talk("Count."), None, user="ada", stream=True) as answer:
+        next(chunk for chunk in answer.iter_encoded() if b"two" in chunk)
+    dictation.end()
+    complete(client, talk("Count.", "One", "Why?"), None, user="ada")
+    (session,) = sessions(client)
+    said = [("user", "Count."), ("assistant", "One"), ("user", "Why?"), ("assistant", "Answer 1.")]
+    assert history(client, session["id"]) == said

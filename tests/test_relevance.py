@@ -9,7 +9,9 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from benchmarks.conversation import note
-from search_index import RANKING_PROFILES, Query, SearchIndex, WordLlamaEmbedder
+from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for, relevant
+from memory.recall.triggers import role_meant
+from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
 from tests.recall import reason, recalled, talker, words
 from tests.search_index import message
@@ -175,3 +177,55 @@ def test_a_short_reply_beside_what_was_found_is_not_shown(model_app):
     )
     assert "repaired by Kim" in answer["block"] and "90 euros" in answer["block"]
     assert "Noted." not in answer["block"] and "Reasonable." not in answer["block"]
+
+
+def hit(score: float = 1.0, own: float = 0.0, near: float = 0.0, **why: float) -> Hit:
+    return Hit(1, 1, score, why, 0.0, own, near)
+
+
+def asked(text: str) -> Query:
+    return Query(text, about=role_meant(text))
+
+
+def test_a_message_about_the_person_opens_the_gate_sooner():
+    between = [hit(own=0.55)], [hit(near=1.0)], [hit(own=0.4, near=1.0)]
+    assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
+    personal = "Where do I work?", "What is my cat called?", "How do I usually take my coffee?"
+    assert {gate_for([], asked(text)) for text in personal} == {PERSONAL}
+    assert gate_for([], asked("I need to call her. Where does my sister live?")) == PERSONAL
+    assert gate_for([hit(speaker=1.0)], asked("What is it?")) == PERSONAL
+    assert gate_for([], asked("What is it?"), gate_kind="reference") == REFERRING and REFERRING.is_open(
+        [hit(own=0.5, near=0.2)]
+    )
+    anybody = (
+        "What is rain?",
+        "How do I pick a lock?",
+        "Where can I buy a lamp?",
+        "I want to learn chess",
+        "Can I eat it?",
+    )
+    assert {gate_for([hit(words=1.0)], asked(text)) for text in anybody} == {OTHER}
+    assert gate_for([hit(speaker=1.0)], asked("How do I pick a lock?")) == OTHER  # said by the person, as most is
+    question, statement = (gate_for([], asked("My lock?"), is_question=asks, is_foreign=True) for asks in (True, False))
+    assert (
+        question.is_open([hit(own=0.3)])
+        and not statement.is_open([hit(own=0.45)])
+        and statement.is_open([hit(own=0.5)])
+    )
+    assert OTHER.is_open([hit(time=1.0)]) and OTHER.is_open([hit(linked=1.0)]) and not OTHER.is_open([])
+
+
+def test_words_and_meaning_count_together_unless_one_of_them_cannot_be_told():
+    common_word, far_meaning = hit(own=0.5, near=0.3), hit(own=0.2, near=0.9)
+    assert not any(PERSONAL.is_open([one]) for one in (common_word, far_meaning))
+    assert all(
+        PERSONAL.is_open([one]) for one in (hit(own=0.5, near=0.6), hit(own=0.2, near=1.0), hit(own=0.9, near=0.1))
+    )
+    assert PERSONAL.is_open([hit(near=0.9)]) and not PERSONAL.is_open([hit(near=0.95), hit(own=0.2)])  # other words
+    assert PERSONAL.is_open([hit(own=0.5)]) and not PERSONAL.is_open([hit(own=0.45)])  # no embedder
+
+
+def test_beside_the_best_stands_what_has_its_words_around_it_or_is_near():
+    best, near, beside = hit(5.0), hit(4.0, near=0.7), hit(4.0, neighbours=0.2)
+    assert relevant([best, near, beside, hit(4.0, near=0.2, rare=2.0), hit(2.0, near=2.0)]) == [best, near, beside]
+    assert relevant([]) == []

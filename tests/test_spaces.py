@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from app import engine_of
-from tests.application import rows_of, run_command
+from tests.application import rows_of, run_command, statements
 from tests.http import append, ask, chat, failed, find, good, read_all, said, stored
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, Text, ToolCalls, at, prompts
@@ -449,3 +449,18 @@ def test_profiles_of_spaces_have_a_schema_of_their_own(app):
     motto = {"patch": [{"op": "add", "path": "/motto", "value": "Fly"}]}
     assert good(client.patch("/api/spaces/team/profile", json=motto))["document"] == {"motto": "Fly"}
     assert client.patch("/api/users/ada/profile", json=motto).status_code == 422
+
+
+def test_a_turn_without_spaces_runs_no_statement_for_them(remembered):
+    """With them, one for all, and what each memory needs."""
+    database, counts = engine_of(remembered).database, list[int]()
+    ada, alone = opens(remembered, team="write"), opens(remembered)
+    for _ in range(3):
+        for client in (alone, ada):
+            chat(client, "Thank you!", session_id="s")
+    for client in (alone, ada):
+        with statements(database) as sent:
+            chat(client, "Thank you!", session_id="s")
+        counts.append(sum(not text.startswith("INSERT INTO jobs") for text in sent))  # for a job that is not due soon
+        assert ("tuple" in str(sent) or "owners.kind, owners.name" in str(sent)) == (client is ada)
+    assert counts[1] == counts[0] + 1, "small talk: the owners are looked up, their facts are kept"
