@@ -143,6 +143,8 @@ def test_each_clause_goes_to_its_section():
     assert summary.data == ("It took 3 hours to find a jazz trio.",)
     assert summary.open_questions == ("What does a caterer cost?",)
     assert {one["scope"] for one in facts} == {"session"}
+    summary, _ = digest(["Must have: a balcony.", "The flat must have a lift.", "My son must have been asleep."])
+    assert summary.requirements == ("Must have a balcony", "Must have a lift")
 
 
 def test_options_are_ruled_out_and_put_back():
@@ -150,6 +152,8 @@ def test_options_are_ruled_out_and_put_back():
     assert previous.excluded == (Excluded("React", "it's too heavy"), Excluded("PHP"), Excluded("海边", "风太大"))
     assert digest(["Let's reconsider React."], previous)[0].excluded == previous.excluded[1:]
     assert digest(["No wait, the dentist is at 11"])[0].excluded == ()
+    said = ["Not: the ground floor.", "A shared kitchen is a no-go.", "Not: I meant Monday.", "Not really: it rained."]
+    assert digest(said)[0].excluded == (Excluded("the ground floor"), Excluded("A shared kitchen"))
 
 
 def test_the_assistants_words_are_never_memory():
