@@ -8,7 +8,7 @@ from memory.knowledge import rules
 from memory.knowledge.rule_set import RuleSet
 from memory.knowledge.rules import LISTED_MAX
 from schemas import rules as schema
-from schemas.shapes import Receipt, Rollback
+from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint("rules", "What memory keeps: categories, topics, how long, and what waits for review.")
 
@@ -57,7 +57,13 @@ def list_rules_versions(caller: Caller) -> dict[str, Any]:
     return {"items": rules.versions(current_engine(), caller)}
 
 
-@blueprint.post("/rules/rollback", body=Rollback, returns=schema.RulesVersion)
+@blueprint.post(
+    "/rules/rollback",
+    body=schema.RulesRollback,
+    returns=schema.RulesVersion,
+    slow=True,
+    errors={409: "The version closes facts and `close` is not there."},
+)
 def roll_back_rules(caller: Caller, body: dict[str, Any]) -> Any:
-    """Bring an earlier version back, as a new version; it closes nothing"""
+    """Bring an earlier version back, as a new version"""
     return rules.rollback(current_engine(), caller, **body)

@@ -5,10 +5,13 @@ from marshmallow import Schema
 from schemas import fields
 from schemas.facts import CATEGORY, Fact
 from schemas.fields import EXPECTED_VERSION, OPTIONAL
-from schemas.shapes import CallerQuery, Input
+from schemas.shapes import CallerQuery, Input, Rollback
 
 CATEGORIES_MAX, TOPICS_MAX, WORDS_MAX = 40, 20, 200
 ABOUT_CHARS, TOPIC_CHARS, WORD_CHARS, DAYS_MAX = 200, 200, 80, 36_500
+CLOSE = fields.Boolean(
+    **OPTIONAL, about="Whether to close what they keep out of what is stored. Null: 409 if there is anything."
+)
 
 
 class CategoryRule(Input):
@@ -48,9 +51,11 @@ class RulesPut(CallerQuery, RuleSet):
     """New rules, and whose they are: without `user_id` the tenant's."""
 
     expected_version = EXPECTED_VERSION
-    close = fields.Boolean(
-        **OPTIONAL, about="Whether to close what they keep out of what is stored. Null: 409 if there is anything."
-    )
+    close = CLOSE
+
+
+class RulesRollback(Rollback):
+    close = CLOSE
 
 
 class RulesPreviewed(CallerQuery, RuleSet):

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 
 from app import engine_of
+from memory.knowledge import rules
 from memory.knowledge.rule_set import RuleSet
 from models import FactRow
 from tests.http import Body, append, error, good, read_all, said
@@ -314,6 +315,20 @@ def test_a_person_only_narrows_the_rules_of_all(client):
     assert good(client.get("/api/rules?user_id=bob"))["in_force"] == good(client.get("/api/rules"))["rules"]
 
 
+def test_a_persons_rule_for_other_facts_leaves_the_tenants_categories_alone(client):
+    put(client, categories=[{"name": "pets"}])
+    for category, text in (("pets", "Has a dog"), ("other", "Saw Hamlet")):
+        good(client.post("/api/facts", json={"user_id": "ada", "text": text, "category": category}))
+    put(client, "ada", categories=[{"name": "other", "days": 3}])
+    ends = {item["text"]: item["expires_at"] is not None for item in read_all(client, "/api/facts", user_id="ada")}
+    assert ends == {"Has a dog": False, "Saw Hamlet": True}
+    rules = {"categories": [{"name": "other", "keep": False}]}
+    effect = good(client.post("/api/rules/preview", json={"user_id": "ada", **rules}))
+    assert [item["text"] for item in effect["facts"]] == ["Saw Hamlet"]
+    put(client, "ada", **rules, close=True)
+    assert texts(client) == ["Has a dog"]
+
+
 def test_every_version_is_kept_until_the_rules_are_erased(client):
     put(client, "ada", topics=["health"])
     put(client, "ada", topics=["money"], expected_version=1)
@@ -385,6 +400,30 @@ def test_no_prompt_shows_an_older_summary_with_what_went(talk, way):
         good(client.patch(f"/api/facts/{asthma['id']}", json={"text": "Has a cold"}))
     assert line not in talk.prompt("How?")
     assert talk.summary()["latest"]["sections"]["data"] == ["Likes tea"]
+
+
+def test_rules_that_are_brought_back_close_as_new_ones_do(client):
+    put(client, "ada", topics=["health"])
+    put(client, "ada", topics=[])
+    good(client.post("/api/facts", json=ASTHMA))
+    back = {"user_id": "ada", "version": 1}
+    assert error(client.post("/api/rules/rollback", json=back), 409)["code"] == "rules_close_facts"
+    assert good(client.get("/api/rules?user_id=ada"))["version"] == 2 and texts(client) == ["Has asthma"]
+    good(client.post("/api/rules/rollback", json={**back, "close": True}))
+    assert texts(client) == []
+
+
+def test_what_is_stored_while_rules_are_checked_is_closed_too(client, monkeypatch):
+    preview = rules.preview
+
+    def late(*args: Any) -> rules.Effect:
+        effect = preview(*args)
+        good(client.post("/api/facts", json=ASTHMA))
+        return effect
+
+    monkeypatch.setattr(rules, "preview", late)
+    put(client, "ada", topics=["health"], close=True)
+    assert texts(client) == []
 
 
 def test_new_rules_end_what_is_stored(bench):

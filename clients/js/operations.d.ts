@@ -1339,8 +1339,8 @@ export declare class Operations {
   previewRules(options?: { categories?: CategoryRule[]; /** What is kept out, in words that the mini model reads, as `health`. */ topics?: string[]; /** What is kept out wherever it stands: words, with `*` at either end for any letters, and `#` for a digit. */ words?: string[]; /** Whether facts that models found wait until somebody accepts them. */ review?: boolean; space?: string | null; user_id?: string }): Promise<RulesEffect>;
   /** List all versions of the rules, newest first. */
   listRulesVersions(options?: { space?: string | null; user_id?: string }): Promise<RulesVersionList>;
-  /** Bring an earlier version back, as a new version; it closes nothing. */
-  rollBackRules(version: number, options?: { space?: string | null; user_id?: string }): Promise<RulesVersion>;
+  /** Bring an earlier version back, as a new version. */
+  rollBackRules(version: number, options?: { space?: string | null; /** Whether to close what they keep out of what is stored. Null: 409 if there is anything. */ close?: boolean | null; user_id?: string }): Promise<RulesVersion>;
   /** List the instructions that the person's prompts show, and those that have a proposal. */
   listInstructions(options?: { space?: string | null; user_id?: string }): Promise<InstructionList>;
   /** Read an instruction, and the proposal that waits for it. */

@@ -76,7 +76,7 @@ def versions(engine: Engine, caller: Caller) -> list[RulesVersion]:
 
 
 def preview(engine: Engine, caller: Caller, rules: RuleSet) -> Effect:
-    """Return the effect that these rules would have.
+    """Return the effect that these rules would have, a person's together with the tenant's.
 
     Raises InvalidRequest for a word that can't be looked for, and for a category that has two rules.
     """
@@ -86,15 +86,22 @@ def preview(engine: Engine, caller: Caller, rules: RuleSet) -> Effect:
         text = "A category stands there twice. Nothing was stored."
         raise InvalidRequest("category_twice", text, param="categories")
     with engine.database.read() as tx:
-        return _effect(engine, tx, caller, rules)
+        return _effect(engine, tx, caller, _of_tenant(engine, tx, caller).narrowed(rules))
 
 
 def put(
-    engine: Engine, caller: Caller, rules: RuleSet, expected: int | None = None, *, close: bool | None = None
+    engine: Engine,
+    caller: Caller,
+    rules: RuleSet,
+    expected: int | None = None,
+    *,
+    close: bool | None = None,
+    author: str = "person",
 ) -> RulesVersion:
     """Store a new version of the caller's rules.
 
-    close: whether to close stored facts and texts that they keep out; None: refuse rules that keep any out.
+    close: whether to close stored facts and texts that they keep out; None: refuse rules that keep any out. What others
+    store in between is closed too, unless it is False.
     Raises InvalidRequest, and Conflict for another version and where `close` has to be said.
     """
     effect = preview(engine, caller, rules)
@@ -109,21 +116,20 @@ def put(
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, engine.now())
         put = Put(NAMESPACE, KEY, rules.as_dict(), expected)
-        item_rows.write(tx, owner.id, put, engine.now(), author="person")
+        item_rows.write(tx, owner.id, put, engine.now(), author=author)
+    stored = get(engine, caller)
     if close is not False:
-        _close(engine, effect, rules)
-    return get(engine, caller)
+        _close(engine, caller, stored.in_force)
+    return stored
 
 
-def rollback(engine: Engine, caller: Caller, version: int) -> RulesVersion:
-    """Store an earlier version as the newest. Raises NotFound."""
-    with engine.database.write() as tx:
-        owner = find_or_make_owner(tx, caller, engine.now())
+def rollback(engine: Engine, caller: Caller, version: int, *, close: bool | None = None) -> RulesVersion:
+    """Store an earlier version as the newest, as `put` does. Raises NotFound, and Conflict as it does."""
+    with engine.database.read() as tx:
         if (item := _item(engine, tx, caller)) is None:
             raise not_found()
-        old = item_rows.get_version(tx, item, version).value
-        item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, old), engine.now(), author="rollback")
-    return get(engine, caller)
+        old = RuleSet.of(item_rows.get_version(tx, item, version).value)
+    return put(engine, caller, old, close=close, author="rollback")
 
 
 def not_found() -> NotFound:
@@ -171,8 +177,10 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
 # -- closing
 
 
-def _close(engine: Engine, effect: Effect, rules: RuleSet) -> None:
+def _close(engine: Engine, caller: Caller, rules: RuleSet) -> None:
     """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
+    with engine.database.read() as tx:
+        effect = _effect(engine, tx, caller, rules)
     texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
     for batch in _batches([*texts, *ends]):
         _close_facts(engine, batch, texts, ends)

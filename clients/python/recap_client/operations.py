@@ -2012,14 +2012,17 @@ class Operations(ABC):
         return self.send(Call("GET", "/api/rules/versions", query=given(space=space), person="query", user_id=user_id))
 
     def roll_back_rules(
-        self, version: int, *, space: str | None = None, user_id: str | None = None
+        self, version: int, *, space: str | None = None, close: bool | None = None, user_id: str | None = None
     ) -> types.RulesVersion:
-        """Bring an earlier version back, as a new version; it closes nothing."""
+        """Bring an earlier version back, as a new version.
+
+        close: Whether to close what they keep out of what is stored. Null: 409 if there is anything.
+        """
         return self.send(
             Call(
                 "POST",
                 "/api/rules/rollback",
-                body={"version": version, **given(space=space)},
+                body={"version": version, **given(space=space, close=close)},
                 person="user_id",
                 user_id=user_id,
             )
@@ -5002,14 +5005,14 @@ class AsyncOperations(ABC):
         )
 
     async def roll_back_rules(
-        self, version: int, *, space: str | None = None, user_id: str | None = None
+        self, version: int, *, space: str | None = None, close: bool | None = None, user_id: str | None = None
     ) -> types.RulesVersion:
-        """Bring an earlier version back, as a new version; it closes nothing."""
+        """Bring an earlier version back, as a new version."""
         return await self.send(
             Call(
                 "POST",
                 "/api/rules/rollback",
-                body={"version": version, **given(space=space)},
+                body={"version": version, **given(space=space, close=close)},
                 person="user_id",
                 user_id=user_id,
             )
