@@ -210,8 +210,11 @@ def test_what_the_person_wrote_stays_and_what_they_took_out_does_not_come_back(a
     assert [(one["version"], one["author"]) for one in versions] == [
         *((4, "model"), (3, "model"), (2, "person"), (1, "model"))
     ]
+    good(ada.edit({"text": "The cat is ill."}))  # without the choir
     back = good(ada.client.post(f"{ada.address}/rollback", json={"version": 1}))
     assert (back["author"], ada.texts()) == ("rollback", ["Ada flies to Rome.", "Ada likes tea."])
+    ada.write(("Ada likes tea.", ["green tea"]), ("Ada sings in a choir.", ["choir"]))
+    assert ada.texts() == ["Ada likes tea."], "what that version has is back, and nothing else"
     error(ada.client.post(f"{ada.address}/rollback", json={"version": 9}), 404)
 
 

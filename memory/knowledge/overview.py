@@ -131,17 +131,19 @@ def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected
 
 
 def rollback(engine: Engine, caller: Caller, version: int) -> OverviewState:
-    """Make an earlier version the newest again, without sentences whose facts are valid no longer. Raises NotFound."""
+    """Make an earlier version the newest again, without sentences whose facts are valid no longer.
+
+    Sentences that the person took out since stay out, but for those of that version. Raises NotFound.
+    """
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         stored = item_rows.get_version(tx, _item(engine, tx, owner.id), version)
-        old, then = (
-            Overview.of(stored.value),
-            FactRow.valid_from <= stored.created_at,
-        )  # new words are valid since later
+        old, newest = Overview.of(stored.value), _read(engine, tx, owner.id).value
+        then = FactRow.valid_from <= stored.created_at  # new words are valid since later
         valid = set(tx.scalars(select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None), then)))
         sentences = tuple(sentence for sentence in old.sentences if valid.issuperset(sentence.facts))
-        _write(engine, tx, owner, replace(old, sentences=sentences), "rollback")
+        removed = tuple(sentence for sentence in newest.removed if sentence not in sentences)
+        _write(engine, tx, owner, replace(old, sentences=sentences, removed=removed), "rollback")
         return _state(engine, tx, owner)
 
 
