@@ -54,21 +54,23 @@ def give(  # noqa: PLR0913 - by keyword, as a body has them
 ) -> Item:
     """Store a person's feedback on the reply of an exchange, in the place of earlier feedback.
 
-    Thumbs "none" take earlier ones back. Its `state` is `stored`, `waiting` for the mini model, `proposed`,
-    `taken`, `unchanged`, or `refused` for a `reason`. Raises NotFound, and InvalidRequest for a bad name and for
-    an exchange that must not be remembered.
+    Earlier thumbs stay until others come, or "none" takes them back. Its `state` is `stored`, `waiting` for the mini
+    model, `proposed`, `taken`, `unchanged`, or `refused` for a `reason`. Raises NotFound, and InvalidRequest for a bad
+    name and for an exchange that must not be remembered.
     """
     instructions.require_name(instruction)
     with engine.database.write() as tx:
         exchange = find_exchange(tx, caller, session_id, message_id)
         owner = exchange.session.owner
+        earlier = item_rows.read(tx, owner.id, NAMESPACE, exchange.key, engine.now())
         if thumbs == "up":
             examples.keep(tx, exchange, engine.now(), tags=(), rating=BEST)
         elif thumbs is not None:
             examples.drop(tx, exchange, engine.now())
         is_for_model = engine.settings.feedback != "off" and owner.is_named and (text or thumbs == "down")
+        standing = earlier.value["thumbs"] if thumbs is None and earlier is not None else thumbs
         value = {
-            "thumbs": None if thumbs == "none" else thumbs,
+            "thumbs": None if standing == "none" else standing,
             "text": text,
             "instruction": instruction,
             "reason": "",

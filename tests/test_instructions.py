@@ -182,6 +182,8 @@ def test_thumbs_make_an_example_or_take_it_away_and_messages_tell_them(ada):
         examples = read_all(ada.client, "/api/examples", **ADA)
         kept = [("Write another one", "Waves roll out.")] if given == "up" else []
         assert [(one["input"], one["output"]) for one in examples] == kept
+    ada.judge("Like this one.", answer("", ""))
+    assert thumbs()[-1] == "up" and read_all(ada.client, "/api/examples", **ADA) == examples, "words take none back"
     ada.judge("", thumbs="none")
     assert read_all(ada.client, "/api/examples", **ADA) == []
 
