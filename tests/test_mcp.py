@@ -228,7 +228,7 @@ def test_everything_is_forgotten_once_the_person_agrees(tea, address):
 
 def test_the_person_agrees_to_what_is_accepted(tea, address):
     good(tea.put("/api/rules", json={"user_id": "ada", "review": True}))
-    made = use(tea, "add_memory", text="Has a cat", quote="I have a cat")
+    made, _ = (use(tea, "add_memory", text="Has a cat", quote="I have a cat") for _ in range(2))
     assert made["waiting"] and [one["id"] for one in use(tea, "get_memories", state="waiting")["items"]] == [made["id"]]
 
     async def accept(client: Client) -> None:
@@ -246,7 +246,9 @@ def test_the_person_agrees_to_what_is_accepted(tea, address):
 def test_a_correction_waits_for_review_too(tea):
     old = use(tea, "add_memory", text="Has a cat", quote="I have a cat")
     good(tea.put("/api/rules", json={"user_id": "ada", "review": True}))
-    new = use(tea, "update_memory", id=old["id"], text="Has a dog", quote="I have a dog")
+    dog = {"text": "Has a dog", "quote": "I have a dog"}
+    new = use(tea, "update_memory", id=old["id"], **dog)
+    assert new["id"] == use(tea, "update_memory", id=old["id"], **dog)["id"] != use(tea, "add_memory", **dog)["id"]
     assert new["waiting"] and "Has a cat" in [one["text"] for one in use(tea, "get_memories")["items"]]
     good(tea.post("/api/facts/review", json={"user_id": "ada", "accepted": [new["id"]]}))
     texts = [one["text"] for one in use(tea, "get_memories")["items"]]

@@ -94,7 +94,7 @@ def add(
 ) -> Fact:
     """Store a fact that the person states, for one session or (without) for all of theirs.
 
-    by_model: a model found it; it waits for review where the rules say so.
+    by_model: a model found it; it waits for review where the rules say so, once.
     Raises NotFound, and InvalidRequest for what the rules keep out and when neither a session nor a user is named.
     """
     now = engine.now()
@@ -105,11 +105,19 @@ def add(
         replaces = columns.pop("replaces", ())
         columns |= {"expires_at": decision.expires_at, **(fact_writes.waits(now, replaces) if decision.waits else {})}
         columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
-        fact_id = fact_writes.add_fact(tx, owner.id, now, **columns)
+        fact_id = _waiting_already(tx, owner.id, columns) if decision.waits else None
+        fact_id = fact_id or fact_writes.add_fact(tx, owner.id, now, **columns)
         fact_writes.mark_changed(tx, [owner.id])
         fact_writes.schedule_end(engine, tx, owner.id, owner.tenant, decision.expires_at)
         facts = fact_reads.read_facts(tx, FactRow.id == fact_id)
     return Ranking.of(engine).scored(facts, "", now)[0]
+
+
+def _waiting_already(tx: Transaction, owner_id: int, columns: Mapping[str, Any]) -> int | None:
+    """Return the id of the owner's fact that waits for review in place of the same facts, and says the same."""
+    rows = tx.scalars(select(FactRow).where(FactRow.owner_id == owner_id, FactRow.waiting).order_by(FactRow.id))
+    waiting = (as_value(Fact, row, session_id=None) for row in rows if row.replaces == columns["replaces"])
+    return next((fact.id for fact in waiting if is_duplicate(columns["text"], words_of(fact))), None)
 
 
 def get(engine: Engine, caller: Caller, fact_id: int) -> Fact:
