@@ -388,7 +388,8 @@ class SearchIndex:
             if self._waiting_embedder is not None:
                 (vector,) = quantize(self._waiting_embedder.embedder, [prepared.text])
             segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES, connection)
-            return [segment], snapshot.commit, ids if operators != NONE else None
+            # Another query has other ones, so they are cached under no commit.
+            return [segment], object(), ids if operators != NONE else None
         accepted = self._store.matching(owner, generation, operators, connection) if operators != NONE else None
         return list(snapshot.segments.values()), snapshot.commit, accepted
 

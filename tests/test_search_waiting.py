@@ -85,6 +85,19 @@ def test_of_a_large_index_the_store_chooses_what_is_ranked(place, monkeypatch):
     assert found(index, rows, "-apple", operators=True) == []
 
 
+def test_of_a_large_index_each_query_has_its_own_choice(place, monkeypatch):
+    rows = Rows(*(message(at, WORDS[at % len(WORDS)], at) for at in range(1, 301)))
+    rows.index(opened(place))
+    monkeypatch.setattr(search_index.index, "RANKED_WHOLE", 100)
+    monkeypatch.setattr(search_index.index, "CANDIDATES", 20)
+    monkeypatch.setattr(
+        search_index.index, "id", lambda _: 0, raising=False
+    )  # as if each array took the last one's place
+    index = opened(place)
+    for place_of_word, word in enumerate(WORDS):
+        assert {at % len(WORDS) for at in found(index, rows, word, limit=3)} == {place_of_word}
+
+
 def test_of_too_many_messages_that_wait_for_the_index_the_newest_are_found(place, monkeypatch):
     monkeypatch.setattr(search_index.index, "RANKED_WHOLE", 3)
     rows, index = Rows(*(message(at, "the lighthouse keeper") for at in range(1, 6))), opened(place)
