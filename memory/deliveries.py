@@ -7,6 +7,7 @@ events of its own owner alone.
 Invariants [test_webhooks]:
 - An event is delivered at least once, whatever is killed meanwhile: the lane moves on after its receiver has answered.
 - Of an owner, no event is delivered before an earlier one was.
+- What was erased, and what the webhook does not want any more, is not posted after that is stored.
 - The address that is checked is the one that is connected to. Private, loopback, link-local and all other addresses
   that are not public are reached only where WEBHOOK_NETWORKS names them, and only there without TLS.
 - No redirect is followed, no proxy is taken, no body is read, and nothing lasts longer than DELIVERY_SECONDS.
@@ -107,7 +108,11 @@ class Deliveries:
         self._job_queue.enqueue(tx, *jobs)
 
     def run(self, job: Job) -> bool:
-        """Deliver the next events of a lane; return whether there are more. Raises DeliveryFailed."""
+        """Deliver the next events of a lane; return whether there may be more. Raises DeliveryFailed."""
+        return all(self._deliver_next(job) for _ in range(BATCH))
+
+    def _deliver_next(self, job: Job) -> bool:
+        """Deliver the next event of a lane as it is now; return False if there is none. Raises DeliveryFailed."""
         with self._database.read() as tx:
             row = tx.get(WebhookRow, int(job.key.partition("/")[0]))
             lane = tx.get(LaneRow, (row.id, job.owner_id)) if row is not None else None
@@ -115,7 +120,7 @@ class Deliveries:
                 return False
             after, upto = parse_position(lane.position), parse_position(row.position)
             which = _O.id == job.owner_id
-            events, _ = read_events(tx, which, after, upto, types=row.types or (), words=row.words)
+            events, _ = read_events(tx, which, after, upto, types=row.types or (), words=row.words, most=1)
         if events and row.failing_since is not None:
             last_try = datetime.fromisoformat(row.deliveries[0]["at"])
             pause = min(PAUSE_MAX, (last_try - row.failing_since) / 2)
@@ -125,7 +130,7 @@ class Deliveries:
             delivery = self.deliver(row, event, job.owner_id)
             if delivery["error"] is not None:
                 raise DeliveryFailed(row.id, delivery["error"])
-        return len(events) == BATCH
+        return bool(events)
 
     def deliver(self, row: WebhookRow, event: Event, owner_id: int | None = None) -> dict[str, Any]:
         """Post an event and store how it went; return that. owner_id: whose lane moves on by it."""

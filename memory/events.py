@@ -189,7 +189,7 @@ def parse_position(raw: str) -> Position:
     return Position(*(min(int(part), 2**63 - 1) for part in parts))
 
 
-def read_events(
+def read_events(  # noqa: PLR0913 - whose, between which places, and what of them
     tx: Transaction,
     which: ColumnElement[bool],
     after: Position,
@@ -197,18 +197,19 @@ def read_events(
     *,
     types: Collection[str] = (),
     words: bool = False,
+    most: int = BATCH,
 ) -> tuple[list[Event], Position]:
-    """Return the next events between two places, at most BATCH, and the place behind them.
+    """Return the next events between two places, at most `most`, and the place behind them.
 
     which: condition for the owners' rows. types: empty for all. words: with what people and models said.
     """
     after = Position(*map(min, after, upto))  # rows at its end were erased, or the database is a restored one
     kinds, events, position = _kinds(after, upto, types), list[Event](), after
-    by_kind = (_read(tx, kind, _between(kind, which, after, upto, types), words=words) for kind in kinds)
-    for event in islice(merge(*by_kind, key=lambda event: event.timestamp), BATCH):
+    by_kind = (_read(tx, kind, _between(kind, which, after, upto, types).limit(most), words=words) for kind in kinds)
+    for event in islice(merge(*by_kind, key=lambda event: event.timestamp), most):
         position = Position(*map(max, position, event.position))
         events.append(replace(event, position=position))
-    return events, position if len(events) == BATCH else upto
+    return events, position if len(events) == most else upto
 
 
 def find_owners(
@@ -244,12 +245,12 @@ def _between(
 
 
 def _read(tx: Transaction, kind: int, rows: Select[Any], *, words: bool) -> list[Event]:
-    """Return the first events of a kind, BATCH at most. The position of each says its own row alone."""
+    """Return the events of a kind in `rows`. The position of each says its own row alone."""
     source, columns = _SOURCES[kind], _SOURCES[kind].columns
     parts = {**source.data, **(source.words if words else {})}
     labelled = (part.label(f"data_{name}") for name, part in parts.items())
     owner = (select(name).where(_O.id == columns.owner_id).scalar_subquery() for name in (_O.kind, _O.name))
-    events, query = [], rows.with_only_columns(columns.id, columns.at, columns.type, *owner, *labelled).limit(BATCH)
+    events, query = [], rows.with_only_columns(columns.id, columns.at, columns.type, *owner, *labelled)
     for row_id, at, event_type, owner_kind, name, *values in tx.execute(query):
         data = dict(zip(parts, values, strict=True))
         if "document" in data:

@@ -292,6 +292,25 @@ def test_a_receiver_that_is_gone_or_whose_webhook_is_deleted_gets_nothing_more(a
     error(client.delete("/api/webhooks/1"), 404)
 
 
+@pytest.mark.parametrize("change", ["disabled", "without words", "erased"])
+def test_what_changes_while_events_are_posted_counts_for_the_next_one(app, client, receiver, change):
+    hook = f"/api/webhooks/{make(client, receiver, words=True)['id']}"
+    ids = append(client, "tea", [said(f"quicksilver {n}") for n in range(3)], **ADA)["message_ids"]
+
+    def change_it(_: Any) -> bool:
+        if len(receiver.requests) == 1 and change == "erased":
+            good(app.test_client().delete(f"/api/sessions/tea/messages/{ids[1]}?user_id=ada"))
+        elif len(receiver.requests) == 1:
+            good(app.test_client().patch(hook, json={"enabled": change != "disabled", "words": False}))
+        return False
+
+    receiver.fails = change_it
+    deliver(app)
+    contents = [event["data"].get("content") for event in receiver.events if event["type"] == "message.stored"]
+    words = {"disabled": [], "without words": [None, None], "erased": ["quicksilver 2"]}
+    assert contents == ["quicksilver 0", *words[change]]
+
+
 def test_an_erased_person_is_told_and_nothing_else_of_them(app, client, receiver):
     make(client, receiver, words=True)
     append(client, "tea", [said("SENTINEL")], **ADA)
