@@ -32,7 +32,7 @@ from memory.leases import LEASE_DURATION, Lease, Leases
 from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, Transaction, retry_on_conflict
-from models.database_faults import fault_of
+from models.database_faults import DatabaseFault, fault_of
 from models.jobs import Job, JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
 
@@ -288,7 +288,14 @@ class JobQueue:
         with self._lock:
             self._free[job.kind] -= 1
             self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # the process may have no more threads now: the job's lease runs out
+            with self._lock:
+                self._free[job.kind] += 1
+                self._threads.discard(thread)
+            self._leases.forget(_lease(job))
+            raise
 
     # -- one job
 
@@ -339,7 +346,8 @@ class JobQueue:
             return False, _reason(failure), math.inf if is_away else ATTEMPTS
         except Exception as failure:  # a job that always fails must not end the worker
             log.exception("job failed")
-            return False, _reason(failure), DISK_ATTEMPTS if isinstance(failure, OSError) else ATTEMPTS
+            is_disk = isinstance(failure, OSError) or fault_of(failure) is DatabaseFault.FULL
+            return False, _reason(failure), DISK_ATTEMPTS if is_disk else ATTEMPTS
 
     def _finish_job(
         self, job: Job, error: str | None, *, limit: float, more: bool = False, is_expired: bool = False

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, exists, select, update
@@ -97,10 +98,10 @@ class Leases:
         on_renew: called with the transaction that renews the lease, every RENEW_SECONDS.
         """
         with self._changed:
-            self._held[lease] = _Held(stop, on_renew)
-            if self._keeper is None:
+            if self._keeper is None or not self._keeper.is_alive():
                 self._keeper = threading.Thread(target=self._keep_forever, name="recap-leases", daemon=True)
-                self._keeper.start()
+                self._keeper.start()  # raises RuntimeError without holding the lease, so that it expires
+            self._held[lease] = _Held(stop, on_renew)
 
     def stop(self, find: Callable[[Transaction], SessionRow]) -> bool:
         """Stop the turn in progress in the session that `find` returns; return False if there is none."""
@@ -219,14 +220,24 @@ class Leases:
             for lease, work in sorted(leases.items(), key=lambda item: (item[0].kind is JobRow, item[0].row_id)):
                 _change(tx, lease, lease_until=until)
                 if work.on_renew is not None:
-                    work.on_renew(tx)
+                    _call(partial(work.on_renew, tx))
 
     def _stop_marked(self, turns: Mapping[Lease, Callable[[], None]]) -> None:
         with self._database.read() as tx:
             stopped = set(tx.scalars(_STOP_TOKENS, {"rows": [lease.row_id for lease in turns]}))
         for lease, stop in turns.items():
             if lease.token in stopped:
-                stop()
+                _call(stop)
+
+
+def _call(callback: Callable[[], None]) -> None:
+    """Call what a holder passed. Errors of the database are raised, as other leases wait for it too."""
+    try:
+        callback()
+    except SQLAlchemyError:
+        raise
+    except Exception:
+        log.exception("leases: a callback failed; the other leases are renewed")
 
 
 def _change(tx: Transaction, lease: Lease, **values: Any) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from app import engine_of
 from benchmarks.serving import ROOT
@@ -29,6 +30,8 @@ from tests.model_server import Status
 from tests.processes import eventually
 
 TRIES = jobs.ATTEMPTS
+FULL = sqlite3.OperationalError("database or disk is full")
+FULL.sqlite_errorcode = sqlite3.SQLITE_FULL
 
 # -- merging and waiting
 
@@ -94,6 +97,7 @@ def test_a_failure_is_retried_with_growing_pauses_that_new_work_does_not_shorten
     [
         ModelError("model_unreachable", "It is away."),
         PermissionError(errno.EACCES, "Permission denied", "/srv/recap/index"),
+        OperationalError("INSERT", None, FULL),
         IndexBusy("another process writes to the index"),
     ],
 )

@@ -5,15 +5,17 @@ without anybody waiting.
 """
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
+from memory import jobs
 from memory.engine import Engine
 from memory.jobs import BACKOFF_FIRST
-from memory.leases import LEASE_DURATION, LEASE_SECONDS
+from memory.leases import LEASE_DURATION, LEASE_SECONDS, Lease
 from models import JobRow, SessionRow
 from tests.http import append, chat, good, meanwhile, read_all, said
 from tests.http import history as all_said
@@ -100,6 +102,52 @@ def test_a_clock_that_is_put_back_does_not_keep_a_dead_holders_session_from_othe
 
 
 # -- the thread that renews
+
+
+def test_renewing_goes_on_after_a_callback_failed_and_a_thread_could_not_start(bench, other, monkeypatch, caplog):
+    monkeypatch.setattr("memory.leases.RENEW_SECONDS", 0.0)
+    threads = refuse_threads(monkeypatch, "recap-leases")
+    bench.enqueue("a")
+    bench.enqueue("b")
+    with pytest.raises(RuntimeError):
+        bench.take()
+    assert threads == []
+    taken = bench.take()
+    bench.engine.leases.hold(Lease(JobRow, 0, "x"), on_renew=lambda _: "\ud83d".encode())
+    bench.clock.tick(5)
+
+    def is_renewed() -> bool:
+        with other.database.read() as tx:
+            return bool(tx.get_one(JobRow, taken.id).lease_until > taken.lease_until)
+
+    assert eventually(is_renewed) and eventually(lambda: "a callback failed" in caplog.text)
+    bench.clock.tick(5)
+    taken.lease_until += timedelta(seconds=5)
+    assert eventually(is_renewed)
+
+
+def test_a_thread_that_could_not_start_stops_no_jobs(bench, monkeypatch):
+    monkeypatch.setattr(jobs, "FAILED_LOOK_SECONDS", 0.05)
+    threads = refuse_threads(monkeypatch, "recap-jobs-probe")
+    bench.enqueue("a")
+    bench.engine.job_queue.start()
+    assert eventually(lambda: threads == [])
+    assert eventually(lambda: bench.clock.tick(LEASE_SECONDS) or bench.done == ["a"])
+    bench.engine.job_queue.stop(5.0)
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
+    """Let the next thread of this name not start, as at the limit of threads. The list has the name until then."""
+    start, refused = threading.Thread.start, [name]
+
+    def start_another(thread: threading.Thread) -> None:
+        if thread.name in refused:
+            refused.remove(thread.name)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_another)
+    return refused
 
 
 def test_renewing_goes_on_after_the_database_failed(bench, other, monkeypatch, caplog):
