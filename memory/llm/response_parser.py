@@ -229,7 +229,7 @@ def _objects(chunks: Iterable[bytes], errors: ProviderErrors) -> Iterator[dict[s
     rest, read_on = iter(chunks), bytearray()
     for chunk in rest:
         read_on += chunk
-        if b"\n" in chunk and read_on.strip():
+        if b"\n" in read_on.lstrip():
             break
         if not chunk.strip():
             yield {}

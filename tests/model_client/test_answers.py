@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.llm import complete
-from memory.llm.response_parser import events
+from memory.llm import ChatMessage, ModelRequest, complete, text_of
+from memory.llm.provider_errors import ProviderErrors
+from memory.llm.response_parser import events, parse_completion
+from memory.llm.thoughts import ThoughtSplitter
 from tests.llm import ask, both, chunk, data
 from tests.model_server import Raw, Text
 
@@ -77,6 +79,15 @@ def test_usage_is_taken_if_it_can_be_read(server, model, stream, usage, expected
     if expected:
         assert (finish.usage.prompt_tokens, finish.usage.completion_tokens) == expected
         assert finish.usage.cached_tokens == usage.get("prompt_cache_hit_tokens", 0)
+
+
+def test_a_stream_may_begin_with_blank_lines_and_be_cut_anywhere():
+    stream = b"\n\n" + good(chunk({"content": "Hi"}))
+    request = ModelRequest((ChatMessage("user", "Hello"),), stream=True)
+    errors = ProviderErrors("http://localhost", "m", "OPENAI_MODEL", 1.0)
+    for cut in range(len(stream)):
+        parts = [part for part in (stream[:cut], stream[cut:]) if part]
+        assert text_of(parse_completion(parts, request, errors, ThoughtSplitter())) == "Hi", cut
 
 
 @given(st.lists(st.sampled_from([b"data: a", b"data:b", b":c", b"event: d", b"", b"", "data: é…".encode()])), st.data())
