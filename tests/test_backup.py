@@ -135,6 +135,27 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     assert backup.exists(), "the backup is still there"
 
 
+@pytest.mark.parametrize("failing", [".part", "recap.db"])
+def test_a_restore_whose_disk_fails_leaves_the_database_and_its_log(
+    stopped, run, backup, tmp_path, monkeypatch, failing
+):
+    file, log = tmp_path / "data" / "recap.db", tmp_path / "data" / "recap.db-wal"
+    log.write_bytes(b"written last")
+    kept, replace, fsync = file.read_bytes(), Path.replace, os.fsync
+    failed = []
+
+    def fail(name: str) -> None:
+        if name.endswith(failing):
+            failed.append(name)
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "replace", lambda path, target: fail(str(target)) or replace(path, target))
+    monkeypatch.setattr(os, "fsync", lambda file: fail(str(Path(f"/proc/self/fd/{file}").readlink())) or fsync(file))
+    assert run("restore", backup).exit_code != 0
+    assert failed and (file.read_bytes(), log.read_bytes()) == (kept, b"written last")
+    assert not list(file.parent.glob("recap-until-*"))
+
+
 def test_the_log_of_a_database_that_was_lost_is_not_applied_to_the_restored_one(
     stopped, make_app, run, backup, tmp_path
 ):

@@ -62,10 +62,13 @@ def back_up(engine: Engine, target: Path, *, force: bool = False) -> Backup:
             "writes over any file but the database.",
         )
     try:
-        with _replacing(target) as part:
+        with _new_file(target) as part:
             with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as database:
                 database.execute("VACUUM INTO ?", (str(part),))
             backup = examine(part)
+            _sync(part)
+            part.replace(target)
+            _sync(target.parent)
     except sqlite3.DatabaseError as error:
         raise InvalidRequest(
             "backup_failed",
@@ -102,7 +105,7 @@ def restore(
                 f"{file} is of a newer Recap than this one, with the schema {backup.revision}. Nothing was changed; "
                 "update Recap first.",
             )
-        with _replacing(place) as part:
+        with _new_file(place) as part:
             shutil.copyfile(file, part)
             upgrade(part)
             with closing(sqlite3.connect(part)) as database:
@@ -111,7 +114,10 @@ def restore(
                 os.chown(part, data_dir.stat().st_uid, data_dir.stat().st_gid)
             if (index := data_dir / "index").exists():
                 shutil.rmtree(index)
-            former = _move_away(place, now)
+            _sync(part)
+            with _moved_away(place, now) as former:
+                part.replace(place)
+            _sync(place.parent)
     return backup, former
 
 
@@ -200,33 +206,39 @@ class DataLock:
             raise refusal if isinstance(error, BlockingIOError) else error from None
 
 
-def _move_away(place: Path, now: datetime) -> Path | None:
+@contextmanager
+def _moved_away(place: Path, now: datetime) -> Iterator[Path | None]:
     """Give the database a second, dated name, and take its log away, which SQLite would apply to the restored one.
 
-    Return the name; None when there was no database. Its log may be there all the same.
+    Yield the name; None when there was no database. Its log may be there all the same. An error undoes it.
     """
     former = place.with_name(f"{place.stem}-until-{now:%Y%m%dT%H%M%SZ}{place.suffix}")
     is_there = place.exists()
+    logs = [pair for pair in zip(_beside(place), _beside(former), strict=True) if pair[0].exists()]
     if is_there:
         os.link(place, former)  # no rename: there is a database under its name all the time
-        former.chmod(0o600)  # as the restored one
-    for log, kept in zip(_beside(place), _beside(former), strict=True):
-        if log.exists():
+    try:
+        if is_there:
+            former.chmod(0o600)  # as the restored one
+        for log, kept in logs:
             log.replace(kept).chmod(0o600)
-    return former if is_there else None
+        yield former if is_there else None
+    except BaseException:
+        for log, kept in logs:
+            if kept.exists():
+                kept.replace(log)
+        former.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """Open a new file beside `target`, which takes its place at the end of the block, unless that raises an error."""
+def _new_file(target: Path) -> Iterator[Path]:
+    """Make a file beside `target`, to take its place; what is left of it at the end of the block goes."""
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     part.unlink(missing_ok=True)
     part.touch(0o600, exist_ok=False)
     try:
         yield part
-        _sync(part)
-        part.replace(target)
-        _sync(target.parent)
     finally:
         for left in (part, *_beside(part)):
             left.unlink(missing_ok=True)
