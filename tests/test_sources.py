@@ -3,11 +3,14 @@
 import io
 import json
 import re
+import sqlite3
 import zipfile
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, cast
 
+import pytest
 from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,8 +20,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from app import engine_of
 from benchmarks.serving import ROOT
+from memory.errors import InvalidRequest
 from memory.transfer.export import SessionRecord
-from memory.transfer.sources import PROGRAMS, SOURCES, files
+from memory.transfer.sources import PROGRAMS, SOURCES, files, langgraph
 from memory.transfer.sources.times import Times
 from tests.application import rows_of, run_command
 from tests.http import Body, error, good, read_all
@@ -584,6 +588,18 @@ _values = st.recursive(
     max_leaves=30,
 )
 _objects = st.dictionaries(st.sampled_from(_NAMES), _values, max_size=8)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "checkpoints.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        SqliteSaver(database).setup()
+        row = "INSERT INTO checkpoints (thread_id, checkpoint_id, type, checkpoint) VALUES ('t', '1', 'msgpack', X'c1')"
+        database.execute(row)
+        database.commit()
+    with path.open("rb") as file, pytest.raises(InvalidRequest) as refusal:
+        list(langgraph.threads(file))
+    assert refusal.value.code == "bad_database"
 
 
 def test_the_table_of_programs_has_each_that_is_read():

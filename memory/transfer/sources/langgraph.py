@@ -42,7 +42,7 @@ def threads(file: IO[bytes]) -> Iterator[dict[str, Any]]:
             for (thread_id, user_id), rows in groupby(database.execute(_STATES), lambda row: row[:2]):
                 thread = {"type": "langgraph", "thread_id": thread_id, "user_id": user_id}
                 yield {**thread, "messages": _messages(state for *_, state in rows)}
-    except sqlite3.Error as error:
+    except (sqlite3.Error, ValueError) as error:  # ValueError: of a damaged checkpoint
         raise refused(
             "bad_database",
             f"This database can't be read as LangGraph's checkpoints: {error}. Import the file that SqliteSaver writes",
