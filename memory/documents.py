@@ -92,7 +92,6 @@ def _store(engine: Engine, caller: Caller, session_id: str | None, record: Docum
             id, record = row.public_id, replace(record, created_at=row.created_at)
             erased = erasing.erase_rows(engine, tx, row)
         stored = passages.store(engine, tx, owner, record, id)
-        tell(tx, "document.stored", [(owner.id, {"document_id": stored[0].public_id})], record.updated_at)
         shown = _as_document(*stored, state="created" if erased is None else "replaced")
     if erased is not None:
         engine.job_queue.run_now("unindex", erased.index_key)

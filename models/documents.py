@@ -46,7 +46,10 @@ class Passage(NamedTuple):
 
 @dataclass(frozen=True)
 class DocumentRecord:
-    """Document to store, or to export: what its row has, its passages, and when it was added and last replaced."""
+    """Document to store, or to export: what its row has, its passages, and when it was added and last replaced.
+
+    id: in an export, by which items name the passages that they rest on.
+    """
 
     title: str
     uri: str | None
@@ -58,6 +61,7 @@ class DocumentRecord:
     passages: Iterable[Passage]
     created_at: datetime
     updated_at: datetime
+    id: str | None = None
 
 
 @dataclass(frozen=True)

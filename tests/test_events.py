@@ -219,6 +219,13 @@ def test_where_nobody_listens_only_forgotten_facts_are_kept_until_the_person_is_
         assert tx.scalars(select(JobRow.kind).where(JobRow.kind == "events")).all() == []
 
 
+def test_a_document_that_is_imported_is_told(client):
+    at = here(client)
+    good(client.post("/api/documents", json={**ADA, "text": "How to make tea."}))
+    good(client.post("/api/import?user_id=bob", json=good(client.get("/api/users/ada/export"))))
+    assert [event["type"] for event in read(client, at, user_id="bob")] == ["document.stored"]
+
+
 def test_an_erased_person_leaves_the_event_that_they_were_erased(app, client):
     at = here(client)
     live_one(client)

@@ -14,6 +14,7 @@ from sqlalchemy.orm import contains_eager
 from memory.access.owners import get_row, visible_to
 from memory.engine import Engine
 from memory.errors import NotFound
+from memory.events import tell
 from memory.paging import Page, read_page
 from memory.sessions.messages import CURRENT, MESSAGES, append
 from models import DocumentRow, MessageRow, OwnerRow, SessionRow, Transaction, columns_of
@@ -114,7 +115,7 @@ def get(tx: Transaction, caller: Caller, document_id: str) -> Stored:
 
 
 def store(engine: Engine, tx: Transaction, owner: OwnerRow, record: DocumentRecord, id: str | None = None) -> Stored:
-    """Store a document, and ask for its passages to be indexed. id: of the one that it replaces."""
+    """Store a document, and ask for its passages to be indexed, and tell of it. id: of the one that it replaces."""
     row = SessionRow(
         tenant=owner.tenant,
         public_id=id or uuid.uuid4().hex,
@@ -138,6 +139,7 @@ def store(engine: Engine, tx: Transaction, owner: OwnerRow, record: DocumentReco
     row.created_at = record.created_at
     row.summary_through = row.facts_through = row.message_count  # nothing of it is ever summarised
     engine.sessions.enqueue_follow_ups(tx, row, index_delay=0.0, summarise=False)
+    tell(tx, "document.stored", [(owner.id, {"document_id": row.public_id})], engine.now())
     return row, document
 
 

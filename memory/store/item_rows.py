@@ -18,6 +18,7 @@ from memory.access.owners import find_owner, get_row, visible_to
 from memory.errors import Conflict, NotFound
 from memory.paging import Page, read_page
 from models import ItemRow, ItemSourceRow, ItemVersionRow, MessageRow, OwnerRow, SessionRow, Transaction
+from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import OWN, Item, ItemVersion, Namespace, Put, Source
 from schemas.fields import INT64_MAX
@@ -175,6 +176,11 @@ def remove_expired(tx: Transaction, owner_id: int, now: datetime) -> datetime | 
     """Delete expired items of an owner; return when the next one expires."""
     tx.execute(delete(ItemRow).where(_I.owner_id == owner_id, _I.expires_at <= now))
     return tx.scalar(select(func.min(_I.expires_at)).where(_I.owner_id == owner_id))
+
+
+def expire_job(owner_id: int, tenant: str, at: datetime, now: datetime) -> JobRequest:
+    """Return the request for the job that deletes an owner's items which have expired at this time."""
+    return JobRequest("expire", owner_id, tenant, owner_id, delay=max(0.0, (at - now).total_seconds()))
 
 
 # -- history and sources

@@ -84,7 +84,7 @@ class Items:
         with self.database.write() as tx:
             next_expiry = item_rows.remove_expired(tx, job.owner_id, now)
             if next_expiry is not None:
-                self.job_queue.enqueue(tx, _expire(job.owner_id, job.tenant, next_expiry, now))
+                self.job_queue.enqueue(tx, item_rows.expire_job(job.owner_id, job.tenant, next_expiry, now))
 
     def _prepare(self, operation: Operation) -> PreparedQuery | None:
         if not isinstance(operation, Search) or not (operation.query or "").strip():
@@ -160,13 +160,9 @@ def _jobs(owner_id: int, tenant: str, done: Sequence[tuple[Operation, Any]], now
     """Yield the jobs that follow from operations, each with its result."""
     expiries = [item.expires_at for operation, item in done if isinstance(operation, Put) and item.expires_at]
     if expiries:
-        yield _expire(owner_id, tenant, min(expiries), now)
+        yield item_rows.expire_job(owner_id, tenant, min(expiries), now)
     if any(isinstance(operation, Delete) and erased for operation, erased in done):
         yield JobRequest("scrub", tenant, tenant, delay=ERASED_ITEMS_SECONDS)
-
-
-def _expire(owner_id: int, tenant: str, at: datetime, now: datetime) -> JobRequest:
-    return JobRequest("expire", owner_id, tenant, owner_id, delay=max(0.0, (at - now).total_seconds()))
 
 
 RANKED_ITEMS_MAX = 1_000

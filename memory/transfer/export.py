@@ -237,7 +237,7 @@ class Export:
         )
         for _, row, document in self._rows(query, SessionRow):
             passages = (Passage(draft.content, (draft.extra or {}).get("page")) for draft in self._messages(row.id))
-            own = {"title": row.title, "created_at": row.created_at, "updated_at": row.updated_at}
+            own = {"id": row.public_id, "title": row.title, "created_at": row.created_at, "updated_at": row.updated_at}
             yield as_value(DocumentRecord, document, passages=passages, **own)
 
     @property

@@ -238,6 +238,7 @@ class ExportedDocument(_Record):
 
     value = DocumentRecord
 
+    id = fields.SessionId(**OPTIONAL)
     title = fields.text(1, 200, required=True)
     uri = fields.text(1, 2_000, **OPTIONAL)
     external_id = fields.text(1, 256, **OPTIONAL)

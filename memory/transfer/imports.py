@@ -28,7 +28,7 @@ from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
 from memory.recall import unhelpful
 from memory.sessions.messages import append, skip_unread, tombstone
-from memory.store.item_rows import restore
+from memory.store.item_rows import expire_job, restore
 from memory.transfer.export import FORMAT, DocumentRecord, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from models import (
     FactRevisionRow,
@@ -70,7 +70,7 @@ class ImportDocument:
 
 
 def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, owner_id: int | None = None) -> "Import":
-    """Store sessions, then the facts and items that name them, for the caller's user or for the owner of this id.
+    """Store sessions and documents, and the facts and items that name them, for the caller's user or this owner.
 
     Raises Conflict when a turn in one of the sessions does not end, or when the person is erased meanwhile. What was
     stored until then stays; sending the same again continues.
@@ -82,10 +82,10 @@ def store_import(engine: Engine, caller: Caller, document: ImportDocument, *, ow
     while batch := list(islice(facts, BATCH_ROWS)):
         work.store_facts(batch)
     work.link_facts()
-    while part := list(islice(items, BATCH_ROWS)):
-        work.store_items(part)
     for document_record in document.documents:
         work.store_document(document_record)
+    while part := list(islice(items, BATCH_ROWS)):
+        work.store_items(part)
     if not document.remember and owner_id is None:
         with engine.database.write() as tx:
             work.owner(tx).remember = False
@@ -183,13 +183,19 @@ class Import:
             MessageRow.session_id == row.id, MessageRow.branch == 0
         )
         ids = dict(tx.execute(active).all())
-        taken = set(tx.scalars(select(TurnRow.user_message_id).where(TurnRow.session_id == row.id)))
+        of_session = TurnRow.session_id == row.id
+        taken = set(tx.scalars(select(TurnRow.user_message_id).where(of_session)))
+        unanswered = tx.scalars(select(TurnRow).where(of_session, TurnRow.reply_message_id.is_(None)))
+        stored = {turn.user_message_id: turn for turn in unanswered}
         for turn in turns:
             message, reply = ids.get(turn.user_position), ids.get(turn.reply_position or 0)
-            if message is not None and message not in taken:
-                usage = turn.usage.to_stored() if turn.usage else None
-                own = {"tenant": row.tenant, "session_id": row.id, "user_message_id": message, "usage": usage}
-                tx.add(TurnRow(reply_message_id=reply, **columns_of(turn, TurnRow) | own))
+            usage = turn.usage.to_stored() if turn.usage else None
+            values = {**columns_of(turn, TurnRow), "usage": usage, "reply_message_id": reply}
+            if message in stored and reply is not None:  # it was exported before the reply came
+                for name, value in {**values, "so_far": None}.items():
+                    setattr(stored[message], name, value)
+            elif message is not None and message not in taken:
+                tx.add(TurnRow(tenant=row.tenant, session_id=row.id, user_message_id=message, **values))
                 self.created["turns"] += 1
 
     def store_facts(self, facts: Sequence[FactRecord]) -> None:
@@ -248,9 +254,9 @@ class Import:
 
         An item that lost a source, or that its kind would not store, is left out.
         """
-        now, new = self.engine.now(), 0
+        now, new = self.engine.now(), list[ItemRecord]()
         with self.engine.database.write() as tx:
-            owner_id = self.owner(tx).id
+            owner = self.owner(tx)
             for record in records:
                 sources = [
                     _source(tx, self.session_rows.get(place.session_id), place.position) for place in record.sources
@@ -258,9 +264,12 @@ class Import:
                 ids = [source.id for source in sources if source is not None and source.erased_at is None]
                 if len(ids) == len(sources) and is_well_formed(record):
                     record = self._overview(record) if record.namespace == overview.NAMESPACE else record
-                    new += restore(tx, owner_id, record, record.versions, ids, now)
-        self.created["items"] += new
-        self.known["items"] += len(records) - new
+                    if restore(tx, owner.id, record, record.versions, ids, now):
+                        new.append(record)
+            if ends := [record.expires_at for record in new if record.expires_at is not None]:
+                self.engine.job_queue.enqueue(tx, expire_job(owner.id, owner.tenant, min(ends), now))
+        self.created["items"] += len(new)
+        self.known["items"] += len(records) - len(new)
 
     def _overview(self, record: ItemRecord) -> ItemRecord:
         """Return an overview with the ids that its facts and sessions have here."""
@@ -274,8 +283,9 @@ class Import:
         with self.engine.database.write() as tx:
             owner = self.owner(tx)
             known = passages.find(tx, owner.id, record.external_id, record.digest)
-            if known is None:
-                passages.store(self.engine, tx, owner, record)
+            row, document = known or passages.store(self.engine, tx, owner, record)
+            if record.id is not None and document.digest == record.digest:
+                self.session_rows[record.id] = row.id
         (self.created if known is None else self.known)["documents"] += 1
 
     def owner(self, tx: Transaction) -> OwnerRow:
