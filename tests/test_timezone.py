@@ -76,6 +76,7 @@ def test_profile_overview_and_known_facts_have_the_days_of_the_persons_zone(star
     assert f"{words} (said 2026-11-28 20:30)" in prompts(model_server, "mini")[-1][-1]["content"]
     chat(client, "Where?", session_id="t", user_id="ada", **({"timezone": NEW_YORK} if named else {}))
     assert f"{words} (said 2026-11-28 " in prompts(model_server)[-1][0]["content"]
+    model_server.mini.queue({"patch": [{"op": "add", "path": "/home", "value": "A boat", "quote": words, "source": 1}]})
     for kind in ("profile", "overview"):
         good(client.post(f"/api/users/ada/{kind}/refresh"))
         engine.job_queue.run_due([kind])
@@ -83,6 +84,8 @@ def test_profile_overview_and_known_facts_have_the_days_of_the_persons_zone(star
     assert f"2026-11-28 Saturday 20:30 user: {words}" in profile[-1]["content"]
     assert "Today is 2026-11-28, Saturday." in overview[0]["content"]
     assert f"{words} (said 2026-11-28)" in overview[-1]["content"] and "11-29" not in overview[-1]["content"]
+    chat(client, "Where?", session_id="new", user_id="ada", **({"timezone": NEW_YORK} if named else {}))
+    assert "- home: A boat (said 2026-11-28)" in prompts(model_server)[-1][0]["content"]
 
 
 def test_a_client_is_told_the_present_beside_memory(start, model_server):

@@ -11,7 +11,7 @@ Invariants [test_profile, test_erasing]:
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Self
 
 from jsonschema import Draft202012Validator, SchemaError
@@ -346,9 +346,9 @@ class ProfileBlock:
     values: tuple[Value, ...] = ()
 
     @classmethod
-    def of(cls, item_id: int, version: int, stored: Any) -> Self:
+    def of(cls, item_id: int, version: int, stored: Any, zone: tzinfo = UTC) -> Self:
         values = Profile.of(stored).values()
-        lines, _ = tokens.fit_budget(PROFILE_TOKENS, (value.line for value in values))
+        lines, _ = tokens.fit_budget(PROFILE_TOKENS, (value.line(zone) for value in values))
         return cls(item_id, version, tuple(lines), tuple(values[: len(lines)]))
 
     def states(self, fact: Fact) -> bool:

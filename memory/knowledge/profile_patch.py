@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any, NamedTuple, Self
 
 from jsonpatch import JsonPatch, JsonPatchException
@@ -53,11 +53,11 @@ class Value(NamedTuple):
         """Return its name and value, as a fact would say them."""
         return f"{self.name} {self.value}"
 
-    @property
-    def line(self) -> str:
-        """Return it as a line of a prompt."""
+    def line(self, zone: tzinfo) -> str:
+        """Return it as a line of a prompt. zone: in which the person's days begin."""
         name, text = escape(one_line(self.name)), escape(one_line(str(self.value)))
-        return f"- {name}: {text} (said {datetime.fromisoformat(self.source['since']):%Y-%m-%d})"
+        since = datetime.fromisoformat(self.source["since"]).astimezone(zone)
+        return f"- {name}: {text} (said {since:%Y-%m-%d})"
 
     @property
     def statement(self) -> tuple[str, Any]:

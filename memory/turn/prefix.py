@@ -119,7 +119,7 @@ def read_prefix(
     person, overview_block = ProfileBlock(), OverviewBlock()
     if remember and engine.settings.profile_mode.mode != "off":
         for row in items[_PROFILE].values():  # one at most
-            person = ProfileBlock.of(row.item_id, row.version, row.value)
+            person = ProfileBlock.of(row.item_id, row.version, row.value, turn.zone(engine.settings))
     if remember and engine.settings.overview.mode != "off":
         for row in items[_OVERVIEW].values():
             overview_block = OverviewBlock.of(row)
