@@ -305,6 +305,28 @@ def test_what_is_no_known_fact_is_forgotten_with_the_messages_that_say_it(
     assert (line not in [hit["content"] for hit in find(talk.client, line, **ADA)]) is is_forgotten
 
 
+@pytest.mark.parametrize(
+    ("line", "forgets"),
+    [
+        ("Forget that I'm allergic to walnuts. And don't remember this message.", "walnuts"),
+        ("Don't remember this, and forget that my PIN is 4711.", "4711"),
+        ("Forget that my PIN is 1234. Don't remember this.", None),
+        ("Vergiss, dass meine Nachbarin Olga trinkt. Merk dir diese Nachricht nicht.", "Olga"),  # which is no fact
+    ],
+)
+def test_a_message_that_is_kept_out_forgets_by_its_own_words(model_app, model_server, line, forgets):
+    talk = Talk(model_app, model_server, user="ada")
+    lines = ["I am allergic to walnuts.", "My PIN is 4711.", "Meine Nachbarin Olga trinkt."]
+    talk.say(*lines)
+    digested(talk, *(fact(text, number, scope="user") for number, text in enumerate(lines[:2], 1)))
+    talk.say(line)
+    jobs_done(talk.client, "summary", "index")
+    assert line not in json.dumps(talk.digests(), ensure_ascii=False)
+    left = [text for text in lines if forgets is None or forgets not in text]
+    assert sorted(told(talk)) == sorted(set(left) & set(lines[:2]))
+    assert {hit["content"] for hit in find(talk.client, " ".join(lines), **ADA)} == set(left)
+
+
 def test_one_batch_may_ask_to_forget_a_known_fact_and_what_is_none(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     lines = ["I am allergic to walnuts.", "My PIN is 4711."]

@@ -37,7 +37,9 @@ from memory.prompts.prompts import HAS_PROMPTS, PromptTemplate
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.memory_requests import (
     asks_to_forget,
+    asks_to_keep_out,
     drafts_asked_for,
+    named_to_forget,
     unknown_to_forget,
     without_kept_out,
     words_beside_requests,
@@ -89,6 +91,7 @@ class Batch:
 
     session: a row of _READ. last: the position of the last message that waits for a summary.
     most: how many messages the job's next part may have. refused: the model server's refusal of the only message.
+    unread: messages, with their words, that ask to forget something and not to be remembered themselves.
     """
 
     session: Row[Any]
@@ -96,6 +99,7 @@ class Batch:
     source: SummaryInput
     prompt: PromptTemplate
     most: int
+    unread: Sequence[Message] = ()
     refused: ModelError | None = None
 
     @property
@@ -206,25 +210,30 @@ def _make_batch(
         return None
     of_session = session.owner_id, session.id, session.facts_revision
     known = current_facts(engine, tx, *of_session) if session.has_facts else ()
-    text = " ".join(message.content for message in messages)
+    text, read = " ".join(message.content for message in messages), without_kept_out(messages)
     zone = engine.settings.zone(session.timezone)  # "tomorrow" is counted from the person's own day
     source = SummaryInput(
         rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
-        in_zone(messages, zone),
+        in_zone(read, zone),
         Ranking.of(engine).about(known, text, KNOWN_FACTS_TOKENS, engine.now()),
         session.public_id,
         zone,
         {
             message.id: words_beside_requests(message.content)
-            for message in messages
+            for message in read
             if message.role == "user" and asks_to_forget(message.content)
         },
         links=engine.settings.links == "on",
         types=() if session.type else engine.types.choices(session.types.split(",") if session.types else ()),
-        instructions=learned_instructions.may_be_in(engine, messages),
+        instructions=learned_instructions.may_be_in(engine, read),
         rules=rules,
     )
-    return Batch(session, last, source, prompt, most)
+    unread = [
+        message
+        for message in messages
+        if message.role == "user" and asks_to_keep_out(message.content) and asks_to_forget(message.content)
+    ]
+    return Batch(session, last, source, prompt, most, unread)
 
 
 # -- the model
@@ -286,12 +295,13 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         if corrected:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
         # This version goes too: it may repeat what the person asks to forget.
-        if forgotten := result.forgotten(batch.source, corrected):
-            forget_asked(engine, tx, Caller(session.tenant), forgotten, batch.source.requests_to_forget)
-        for message in batch.source.messages:
-            known = (f"{fact.text} {fact.quote}" for fact in batch.source.known_facts)
-            is_asking = message.id in batch.source.requests_to_forget
-            if is_asking and (words := unknown_to_forget(message.content, known)):
+        known, unread = batch.source.known_facts, [each for each in batch.unread if each.position <= batch.through]
+        requests = [each for each in batch.source.messages if each.id in batch.source.requests_to_forget] + unread
+        named = {fact_id: "" for message in unread for fact_id in named_to_forget(message.content, known)}
+        if forgotten := named | result.forgotten(batch.source, corrected):
+            forget_asked(engine, tx, Caller(session.tenant), forgotten, [message.id for message in requests])
+        for message in requests:
+            if words := unknown_to_forget(message.content, (f"{fact.text} {fact.quote}" for fact in known)):
                 forget_said(engine, tx, session.owner_id, words, [message.id])
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)
@@ -355,10 +365,7 @@ def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
 
 
 def _read_messages(tx: Transaction, session_id: int, through: int, most: int) -> list[Message]:
-    """Return the messages after `through`: at most `most`, and at most BATCH_TOKENS unless the first has more.
-
-    Messages that are kept out of memory come without their words.
-    """
+    """Return the messages after `through`: at most `most`, and at most BATCH_TOKENS unless the first has more."""
     batch: list[Message] = []
     budget = BATCH_TOKENS
     following = tx.execute(RECENT_MESSAGES.limit(most), {"session": session_id, "after": through})
@@ -367,7 +374,7 @@ def _read_messages(tx: Transaction, session_id: int, through: int, most: int) ->
             break
         budget -= message.tokens
         batch.append(message)
-    return without_kept_out(batch)
+    return batch
 
 
 def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:

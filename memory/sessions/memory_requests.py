@@ -2,7 +2,7 @@
 
 A message that says "don't remember this" is answered, and stays in its chat until it leaves the prompt.  No summary,
 fact, index or other chat has it, nor its reply (tests/test_memory_requests.py).  Of requests to forget, the mini model
-says which facts they mean.
+says which facts they mean; of a message that asks for both, which no model reads, its own words do.
 """
 
 import re
@@ -17,7 +17,7 @@ from sqlalchemy.orm import aliased
 from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, states, text_pattern
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
-from models.facts import FactDraft
+from models.facts import Fact, FactDraft
 from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message, is_kept_out
 from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.caches import cached
@@ -60,6 +60,13 @@ def unknown_to_forget(text: str, known: Iterable[str]) -> str:
     if len(asked) != 1 or any(states(content_terms(fact), asked[0][1]) for fact in known):
         return ""
     return asked[0][0]
+
+
+def named_to_forget(text: str, known: Iterable[Fact]) -> list[int]:
+    """Return the ids of the known facts that say all words and figures of something that a message asks to forget."""
+    parts = [(part, terms) for part in requests_to_forget(own_words(text)) if (terms := content_terms(part))]
+    said = ((fact.id, MessageWords("user", f"{fact.text} {fact.quote}")) for fact in known)
+    return [fact_id for fact_id, words in said if any(words.has_all(*part) for part in parts)]
 
 
 def words_beside_requests(text: str) -> str:
@@ -139,6 +146,10 @@ class MessageWords:
     def has_figures(self, text: str) -> bool:
         """Return whether the message has all figures of a text."""
         return self._figures.issuperset(_FIGURE.findall(text))
+
+    def has_all(self, text: str, terms: frozenset[str]) -> bool:
+        """Return whether the message has all figures and terms of a text."""
+        return self.has_figures(text) and states(self._terms, terms, share=1)
 
     def repeats(self, text: str, quote: str) -> bool:
         """Return whether the message has most words of a fact's text or quote.
