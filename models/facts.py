@@ -84,7 +84,8 @@ class FactRevisionRow(Base):
     """Fact as it was after a change. `author` is `model` or `person`.
 
     `action` is `made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened`
-    when that is undone; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or `excluded`.
+    when that is undone, or its correction is deleted; `ended` at its `expires_at`; by rules `proposed` and then
+    `accepted`, or `excluded`.
     """
 
     __tablename__ = "fact_revisions"

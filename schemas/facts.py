@@ -14,7 +14,8 @@ _CATEGORY = f"One of {', '.join(FACT_CATEGORIES)}, or a category of the rules (`
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _ACTIONS = (
     "`made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it "
-    "is undone; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or `excluded`."
+    "is undone, or its correction is deleted; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or "
+    "`excluded`."
 )
 _ENDS = "When it stops being true by itself. Null: never."
 

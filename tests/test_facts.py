@@ -318,6 +318,23 @@ def test_a_correction_that_is_undone_leaves_what_it_corrected_and_the_summary_to
     assert talk.facts() == []
 
 
+def test_a_correction_of_two_facts_that_is_undone_leaves_both_and_tells_it(talk):
+    talk.hear(
+        "I own a Fiat and a bike.", reply=digest_of(*(fact(f"Owns a {one}", 1, f"a {one}") for one in ("Fiat", "bike")))
+    )
+    both = talk.facts()
+    marks = [one["id"] for one in both]
+    boat = fact("Owns a boat", 2, "I own a boat", supersedes=marks)
+    talk.hear("I sold both, now I own a boat.", reply=digest_of(boat, data=["Owns a boat"]))
+    (wrong,) = talk.facts()
+    good(talk.client.delete(f"/api/facts/{wrong['id']}?restore=true"))
+    assert talk.texts() == [one["text"] for one in both]
+    assert talk.summary()["latest"]["sections"]["data"] == ["Owns a Fiat; Owns a bike"]
+    for mark in marks:
+        history = good(talk.client.get(f"/api/facts/{mark}/history"))["items"]
+        assert [one["action"] for one in history] == ["made", "superseded", "reopened"]
+
+
 @pytest.mark.parametrize(("scope", "changed"), [("session", {"one"}), ("user", {"one", "two"})])
 def test_summaries_say_the_new_words_of_an_edited_fact_where_it_holds(model_app, model_server, scope, changed):
     names = {"one": "ada", "two": "ada", "three": "bob"}
@@ -439,6 +456,23 @@ def test_an_end_is_set_moved_and_taken_away(bench):
     clock.tick(7200)
     bench.engine.job_queue.run_due(["fact_ends"])
     assert at_hand(client)[0] == ["Is in Rome"]
+
+
+@pytest.mark.parametrize("days", [6, 40])
+def test_a_fact_that_is_valid_again_is_closed_at_its_end(bench, days):
+    client, clock = bench.client, bench.clock
+    at = [(clock.now + timedelta(days=number)).isoformat() for number in (5, 30)]
+    for text, end in zip(("Is in Rome", "Rents a garage"), at, strict=True):
+        made = good(client.post("/api/facts", json={"user_id": "ada", "text": text, "expires_at": end}))
+    good(client.patch(f"/api/facts/{made['id']}", json={"text": "Owns a garage", "expires_at": None}))
+    clock.tick(days * 86_400)
+    bench.engine.job_queue.run_due(["fact_ends"])
+    good(client.delete(f"/api/facts/{made['id']}?restore=true&user_id=ada"))
+    assert at_hand(client)[0] == (["Rents a garage"] if days < 30 else [])
+    clock.tick(30 * 86_400)
+    bench.engine.job_queue.run_due(["fact_ends"])
+    then = read_all(client, "/api/facts", user_id="ada", as_of=at[0])
+    assert [(one["text"], one["valid_to"]) for one in then] == [("Rents a garage", at[1])]
 
 
 @pytest.mark.parametrize(

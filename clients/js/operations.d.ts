@@ -453,7 +453,7 @@ export interface FactPage {
 }
 export interface FactRevision {
   fact_id: number;
-  /** `made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it is undone; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or `excluded`. */ action: string;
+  /** `made`, `edited` or `superseded`; by consolidation `merged`, `contradicted` or `expired`, and `reopened` when it is undone, or its correction is deleted; `ended` at its `expires_at`; by rules `proposed` and then `accepted`, or `excluded`. */ action: string;
   /** `model` or `person`. */ author: string;
   text: string;
   category: string;

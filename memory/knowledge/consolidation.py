@@ -28,7 +28,7 @@ from memory.access.owners import get_user, lock_owner, owner_zone
 from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, NOW
-from memory.knowledge.fact_writes import change_fact, end_of, invalidate, merge
+from memory.knowledge.fact_writes import end_of, invalidate, merge, revalidate
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, words_as_written
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
 from memory.languages import MONTHS
@@ -75,7 +75,7 @@ _FACTS = (
 _LATER = aliased(FactRevisionRow)
 _LAST = select(func.max(_LATER.id)).where(_LATER.fact_id == FactRow.id).scalar_subquery()
 _INVALIDATED = (
-    select(FactRevisionRow.at, FactRevisionRow.action, FactRow.id, FactRow.superseded_by)
+    select(FactRevisionRow.at, FactRevisionRow.action, FactRow.id, FactRow.superseded_by, FactRow.expires_at)
     .join(FactRow, FactRow.id == FactRevisionRow.fact_id)
     .where(FactRevisionRow.id == _LAST, FactRevisionRow.action.in_(ACTIONS), FactRow.valid_to.is_not(None))
     .order_by(FactRevisionRow.at.desc())
@@ -208,7 +208,7 @@ def undo(engine: Engine, caller: Caller) -> Run:
             invalid, valid_again = list(rows), Counter[str]()
             while ready := [row for row in invalid if _is_valid(tx, row.superseded_by)]:
                 for row in ready:
-                    change_fact(tx, row.id, now, "reopened", valid_to=None, superseded_by=None, merged=False)
+                    revalidate(tx, row.id, row.expires_at, now)
                     valid_again[row.action] += 1
                 invalid = [row for row in invalid if row not in ready]
             if valid_again:

@@ -171,6 +171,13 @@ def invalidate(  # noqa: PLR0913 - how it ends, and who ends it
     change_fact(tx, fact_id, now, action, author, valid_to=valid_to, **columns)
 
 
+def revalidate(tx: Transaction, fact_id: int, ends: datetime | None, now: datetime) -> None:
+    """Make a fact valid again that another one invalidated, or close it at its end if that is over."""
+    is_over = ends is not None and ends <= now
+    valid_to, action = (ends, "ended") if is_over else (None, "reopened")
+    change_fact(tx, fact_id, now, action, valid_to=valid_to, superseded_by=None, merged=False)
+
+
 def merge(tx: Transaction, fact: Fact, into: Fact, now: datetime) -> None:
     """Merge a fact into another one that says the same.
 
@@ -273,7 +280,8 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
         return
     corrected = select(FactRow).where(FactRow.superseded_by.in_(deleted), FactRow.id.not_in(deleted))
     newest: dict[FactRow, int] = {}  # fact that was merged into a deleted one
-    for fact in tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all():
+    affected = tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all()
+    for fact in affected:
         last, same = deleted[fact.superseded_by or 0], fact.merged
         while (after := deleted.get(last.superseded_by or 0)) is not None:
             last, same = after, same and last.merged
@@ -284,6 +292,9 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
             fact.valid_to = last.valid_to if same else None
             newest |= {last: fact.id} if same else {}
     tx.flush()
+    for fact in affected:
+        if fact.valid_to is None:
+            revalidate(tx, fact.id, fact.expires_at, now)
     revised = set(tx.scalars(select(FactRevisionRow.fact_id).where(FactRevisionRow.fact_id.in_(deleted))))
     replaced = {fact for fact in deleted.values() if fact.superseded_by and fact.id not in revised}  # `replace_fact`
     for fact in replaced:
@@ -341,14 +352,19 @@ def schedule_end(engine: Engine, tx: Transaction, owner_id: int, tenant: str, *e
 
 
 def close_ended(engine: Engine, job: Job) -> None:
-    """Run the job that closes an owner's facts that have reached their end. Idempotent."""
-    now, valid = engine.now(), (FactRow.owner_id == job.owner_id, FactRow.valid_to.is_(None))
+    """Run the job that closes an owner's facts that have reached their end. Idempotent.
+
+    It runs at the ends of all facts: one that is not valid may be valid again by then.
+    """
+    now, theirs = engine.now(), FactRow.owner_id == job.owner_id
     with engine.database.write() as tx:
         owner = lock_owner(tx, job.owner_id)
         if owner is None:
             return
-        ended = select(FactRow.id, FactRow.expires_at).where(*valid, FactRow.expires_at <= now)
+        ended = select(FactRow.id, FactRow.expires_at).where(
+            theirs, FactRow.valid_to.is_(None), FactRow.expires_at <= now
+        )
         for fact_id, end in tx.execute(ended).all():
             invalidate(tx, fact_id, now, "ended", until=end)
-        following = tx.scalar(select(func.min(FactRow.expires_at)).where(*valid))
+        following = tx.scalar(select(func.min(FactRow.expires_at)).where(theirs, FactRow.expires_at > now))
         schedule_end(engine, tx, owner.id, owner.tenant, following)

@@ -303,11 +303,14 @@ def forget(
     ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
     chain = fact_reads.supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(chain))) or 0
-    corrected = select(FactRow).where(FactRow.superseded_by.in_(ids), FactRow.merged.is_(False))
-    valid_again = {row.superseded_by: row for row in tx.scalars(corrected)} if restore else {}
+    corrected = select(FactRow).where(FactRow.superseded_by.in_(ids), FactRow.merged.is_(False)).order_by(FactRow.id)
+    words: dict[int, list[str]] = defaultdict(list)  # of the facts that each one corrected
+    for row in tx.scalars(corrected) if restore else ():
+        words[row.superseded_by or 0].append(row.text)
+    valid_again = {fact_id: "; ".join(texts) for fact_id, texts in words.items()}
     rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain))).all()
     parts = {row.id: rest for row in rows if (rest := rests.get(row.id)) and _is_part(rest, row)}
-    left = parts | {fact_id: row.text for fact_id, row in valid_again.items()}
+    left = parts | valid_again
     by_owner: dict[int, list[Fact]] = defaultdict(list)
     for row in rows:
         by_owner[row.owner_id].append(as_value(Fact, row, session_id=None))

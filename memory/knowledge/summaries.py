@@ -266,12 +266,12 @@ def rewrite_newest(
     return rewritten
 
 
-def undo_correction(engine: Engine, tx: Transaction, new: FactRow, old: FactRow) -> None:
-    """Have the newest summary of a correction's session say the old fact, also where a model put it in other words."""
-    words = set(stems(new.text)).difference(stems(old.text))
+def undo_correction(engine: Engine, tx: Transaction, new: FactRow, old: str) -> None:
+    """Have the newest summary of a correction's session say the old words, also where a model put it in others."""
+    words = set(stems(new.text)).difference(stems(old))
 
     def undone(text: str) -> str:
-        return one_line_item(old.text) if words and words.issubset(stems(text)) else text
+        return one_line_item(old) if words and words.issubset(stems(text)) else text
 
     of_session = SessionRow.id == new.session_id
     rewrite_newest(engine, tx, of_session, lambda sections: sections.map_texts(undone), "erasure")

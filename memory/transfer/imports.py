@@ -236,8 +236,7 @@ class Import:
                     FactRevisionRow(**columns_of(revision, FactRevisionRow) | {"fact_id": row.id})
                     for revision in fact.revisions
                 )
-            ends = [row.expires_at for _, row in new if row.valid_to is None]
-            schedule_end(self.engine, tx, owner.id, owner.tenant, *ends)
+            schedule_end(self.engine, tx, owner.id, owner.tenant, *(row.expires_at for _, row in new))
         self.created["facts"] += len(new)
         self.known["facts"] += len(facts) - len(new)
 

@@ -36,7 +36,7 @@ function told(revisions) {
 function sentences(revision, last) {
   const { action, author, text: words, importance, category, pinned } = revision;
   if (action === "superseded") return [text("memory.history.corrected", { words })];
-  if (["accepted", "ended", "excluded"].includes(action)) return [text(`memory.history.${action}`)];
+  if (["accepted", "ended", "excluded", "reopened"].includes(action)) return [text(`memory.history.${action}`)];
   if (action === "made" || action === "proposed") return [text(`memory.history.${author === "person" ? "stated" : "noted"}`, { words })];
   const changes = [];
   if (words !== last?.text) changes.push(text("memory.history.text", { words }));
