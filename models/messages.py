@@ -9,8 +9,10 @@ from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, 
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId, Refusal
+from models.owners import Caller
 
 _UNSHOWN = text("hidden_at IS NOT NULL OR refused IS NOT NULL")
+NAME_CHARS = 128  # of who says a message, at most
 REVISED = ""  # no generation of an index; NULL is a message that no index was ever told of
 
 
@@ -177,6 +179,12 @@ class MessageDraft:
     erased_at: datetime | None = None
     hidden_at: datetime | None = None
     refused: Refusal | None = None
+
+    def said_by(self, caller: Caller) -> Self:
+        """Return the draft with the name of who says it: in a space several persons speak."""
+        if self.role != "user" or self.name or caller.space is None or caller.user_id is None:
+            return self
+        return replace(self, name=caller.user_id[:NAME_CHARS])
 
     def unremembered(self) -> Self:
         """Return the draft as a message that its chat alone remembers."""

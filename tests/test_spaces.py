@@ -13,7 +13,7 @@ from tests.application import rows_of, run_command, statements
 from tests.http import append, ask, chat, failed, find, good, read_all, said, stored
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, Text, ToolCalls, at, prompts
-from tests.openai import answered
+from tests.openai import BODIES, answered, assistant, talk, user
 from tests.recall import talker
 from tests.test_auth import with_key
 from tests.test_mcp import told
@@ -57,6 +57,41 @@ def test_what_one_says_in_a_space_another_finds_there_and_nowhere_else(as_person
     assert mine["id"] != ours["id"] == again["id"], "a retry in a space is told from one outside"
 
 
+@pytest.mark.parametrize("path", BODIES)
+def test_a_message_of_any_protocol_has_its_speakers_name(as_person, model_server, path):
+    """Programs send the conversation without names: what was said before stays the others'."""
+    persons = {name: as_person(name, spaces={"team": "write"}) for name in ("ada", "bob")}
+    append(persons["bob"], "s", [said("We meet at nine."), said("I know.", "assistant")], **TEAM)
+    told = talk("We meet at nine.", "I know.")
+
+    def say(name: str) -> None:
+        model_server.main.queue(Text(f"Answer {len(told)}."))
+        headers = {"X-Memory-Space": "team", "X-OpenWebUI-Chat-Id": "s"}
+        answer = persons[name].post(path, json=BODIES[path](told), headers=headers)
+        assert "X-Memory-Error" not in answer.headers and good(answer)
+        told.append(assistant(f"Answer {len(told)}."))
+
+    for name, words in (("ada", "Make it ten."), ("bob", "Ten is late."), ("bob", "Nine?"), ("ada", "Nine.")):
+        told.append(user(words))
+        say(name)
+    del told[-1]  # Bob asks for another answer to what Ada said
+    say("bob")
+    line = [(one["name"], one["content"]) for one in stored(persons["ada"], "s", **TEAM)]
+    names = ("bob", None, "ada", None, "bob", None, "bob", None, "ada", None)
+    assert line == [(name, one["content"]) for name, one in zip(names, told, strict=True)]
+
+
+def test_an_exchange_that_a_space_has_is_not_appended_again(as_person, model_server):
+    ada, headers = as_person("ada", spaces={"team": "write"}), {"X-Memory-Space": "team"}
+    id = good(ada.post("/v1/conversations", json={}, headers=headers))["id"]
+    model_server.main.queue(Text("At nine."))
+    good(ada.post("/v1/responses", json={"input": "When?", "conversation": id}, headers=headers))
+    items = [*talk("When?", "At nine."), user("Thanks.")]
+    good(ada.post(f"/v1/conversations/{id}/items", json={"items": items}, headers=headers))
+    line = [(one["name"], one["content"]) for one in stored(ada, id, **TEAM)]
+    assert line == [("ada", "When?"), (None, "At nine."), ("ada", "Thanks.")]
+
+
 def test_instructions_and_the_profile_of_a_space(app, as_person, model_server):
     ada = as_person("ada", spaces={"team": "write"})
     good(ada.put("/api/instructions/tone", json={"text": "Be formal.", **TEAM}))
@@ -81,7 +116,7 @@ def test_a_key_opens_the_spaces_that_it_names(as_person):
     assert theirs.text.replace("team", "none") == nobodys.text
     failed(ask(eve, "Hello", **TEAM), 404, "space_not_found")
     failed(eve.get("/api/spaces/team/profile"), 404, "space_not_found")
-    failed(ada.get("/api/spaces/a%20b/profile"), 404, "space_not_found")
+    failed(ada.get("/api/spaces/a%20b/profile"), 422, "invalid_fields")
     assert good(eve.get("/api/spaces"))["items"] == []
     (space,) = good(ada.get("/api/spaces"))["items"]
     assert (space["name"], space["right"]) == ("team", "write") and space["created_at"]
@@ -305,6 +340,21 @@ def test_an_application_says_which_memories_a_turn_reads(remembered, model_serve
     failed(ask(client, ASKED, spaces=["a b"]), 422, "invalid_fields")
     block = good(client.post("/api/recall", json={"message": ASKED, "user_id": "ada", "spaces": ["team"]}))
     assert "1111" in block["block"] and "2222" in block["block"]
+
+
+def test_a_tool_of_mcp_recalls_what_a_turn_would_read(remembered):
+    ada = opens(remembered, team="read", company="read")
+    for headers, shown in (
+        ({}, {"1111", "2222", "3333"}),
+        ({"X-Memory-Spaces": "company"}, {"1111", "3333"}),
+        ({"X-Memory-Space": "team"}, {"1111", "2222"}),
+        ({"X-Memory-Space": "team", "X-Memory-Person": "off"}, {"2222"}),
+    ):
+        wrong, block = told(ada, "recall", headers, message=ASKED)
+        assert not wrong and {code for code in ("1111", "2222", "3333") if code in block} == shown, headers
+    wrong, text = told(ada, "recall", {"X-Memory-Spaces": "theirs"}, message=ASKED)
+    assert wrong and "'theirs'" in text
+    assert not told(ada, "get_memories", {"X-Memory-Spaces": "theirs"})[0]
 
 
 def test_a_memory_that_a_key_does_not_open_is_read_by_no_turn(remembered, model_server):

@@ -225,7 +225,7 @@ class Sessions:
         with self.leases.free_session(
             lambda tx: find_session(tx, caller, session_id) or self.make(tx, caller, session_id), busy
         ) as (tx, row):
-            return self._append(tx, row, drafts)
+            return self._append(tx, row, [draft.said_by(caller) for draft in drafts])
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
         ids = [draft.external_id for draft in drafts if draft.external_id]

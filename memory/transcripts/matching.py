@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,7 @@ from memory.engine import Engine
 from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
-from memory.transcripts.reconcile import MessageKey, common_prefix, goes_on, is_same_utterance, reconcile
+from memory.transcripts.reconcile import MessageKey, common_prefix, ends_with, goes_on, is_same_utterance, reconcile
 from memory.transcripts.transcript import (
     Transcript,
     TranscriptMessage,
@@ -261,7 +262,7 @@ def _is_again(turn: TurnRow, client: TranscriptRequest, arrived_at: datetime, se
 
 
 def sync_transcript(
-    engine: Engine, tx: Transaction, row: SessionRow, client: TranscriptRequest, *, is_retry: bool
+    engine: Engine, tx: Transaction, row: SessionRow, client: TranscriptRequest, caller: Caller, *, is_retry: bool
 ) -> tuple[Message, Mapping[int, TranscriptMessage]]:
     """Make the session's active branch the client's conversation, as far as it was sent.
 
@@ -273,9 +274,12 @@ def sync_transcript(
     plan = reconcile(list(line.values()), client.keys, is_retry=is_retry, is_complete=client.is_complete)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
     new, is_replaced = sent[plan.new :], plan.keep < len(line)
-    if is_replaced:
-        new = new or sent[-1:]  # for another answer the question is stored again in the place of its first copy
-    drafts = [message.draft if row.is_remembered else message.draft.unremembered() for message in new]
+    drafts = [message.draft.said_by(caller) for message in new]
+    if is_replaced and not new:  # for another answer the question is stored again in the place of its first copy
+        new, asked = sent[-1:], sent[-1].draft
+        drafts = [replace(asked, name=asked.name or line[ids[plan.keep - 1]].name)]
+    if not row.is_remembered:
+        drafts = [draft.unremembered() for draft in drafts]
     stored: list[Message] = []
     if is_replaced:
         position = before + plan.keep + 1 - (plan.new == len(sent))
@@ -299,7 +303,8 @@ def new_drafts(
     drafts += [MessageDraft("assistant", sent.prefill)] if sent.prefill else []
     keys = list(map(message_key, drafts))
     line = list(map(message_key, stored))
-    known = (place for place, key in enumerate(keys, 1) if key.role == "assistant" and keys[:place] == line[-place:])
+    answers = (place for place, key in enumerate(keys, 1) if key.role == "assistant")
+    known = (place for place in answers if ends_with(line, len(line), keys[:place]))
     return drafts, drafts[max(known, default=0) :]
 
 

@@ -96,7 +96,7 @@ class MessageKey:
             return self.role == stored.role
         if (self.role, self.calls, self.attachments) != (stored.role, stored.calls, stored.attachments):
             return False
-        if self.name and stored.name and self.name != stored.name:
+        if self._is_another_persons(stored):
             return False
         if self.text == stored.text or self.words == stored.words or self._shortened(stored):
             return True
@@ -115,11 +115,14 @@ class MessageKey:
         """Return whether this is that stored message understood further: with more words, or written otherwise."""
         if self.erased or stored.erased or (self.role, stored.role) != ("user", "user"):
             return False
-        if (self.name, self.attachments) != (stored.name, stored.attachments):
+        if self._is_another_persons(stored) or self.attachments != stored.attachments:
             return False
         spoken = [[word.strip(_PUNCTUATION) for word in _WORD.findall(key.text.casefold())] for key in (self, stored)]
         mine, theirs = (list(filter(None, words)) for words in spoken)
         return theirs != [] and mine[: len(theirs)] == theirs and self.words != stored.words
+
+    def _is_another_persons(self, stored: "MessageKey") -> bool:
+        return bool(self.name and stored.name) and self.name != stored.name
 
     def _shortened(self, stored: "MessageKey") -> bool:
         if self.role != "assistant" or len(self.words) >= len(stored.words):
@@ -160,9 +163,9 @@ def _plan(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: b
     shared = common_prefix(line, sent)
     if shared < len(line):
         called = next((place for place in range(len(sent), 0, -1) if sent[place - 1].role == "assistant"), 0)
-        if called and any(key.role == "tool" for key in sent[called:]) and _ends_with(line, len(line), sent[:called]):
+        if called and any(key.role == "tool" for key in sent[called:]) and ends_with(line, len(line), sent[:called]):
             return replace(_once_more(len(line), sent[:called]), new=called)
-        if _ends_with(line, len(line), sent):
+        if ends_with(line, len(line), sent):
             return _once_more(len(line), sent)
         no_history = not any(key.role == "assistant" for key in sent) and (not shared or len(sent) == 1)
         if no_history and not is_complete:
@@ -232,7 +235,7 @@ def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retr
     asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
     if asked and goes_on(line[asked - 1 :], sent):
         return MergePlan(asked - 1, 0)
-    is_stored = _ends_with(line, asked, sent) and all(
+    is_stored = ends_with(line, asked, sent) and all(
         key.answers == stored.answers for key, stored in zip(sent, line[asked - len(sent) :], strict=False)
     )
     if is_stored and (is_retry or asked == len(sent) or any(key.role == "tool" for key in sent)):
@@ -240,7 +243,8 @@ def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retr
     return MergePlan(len(line), 0)
 
 
-def _ends_with(line: Sequence[MessageKey], end: int, sent: Sequence[MessageKey]) -> bool:
+def ends_with(line: Sequence[MessageKey], end: int, sent: Sequence[MessageKey]) -> bool:
+    """Return whether the messages sent are the line's last ones before its place `end`."""
     first = end - len(sent)
     if first < 0 or line[end - 1].erased:
         return False

@@ -333,7 +333,7 @@ def _store_transcript(
             row.lease_token = row.lease_until = None
             return Turn(taken.request, earlier_answer=turns.read_answer(rows, resumed))
         is_retry = resumed is not None
-        last, as_sent = sync_transcript(engine, rows, row, transcript, is_retry=is_retry)
+        last, as_sent = sync_transcript(engine, rows, row, transcript, taken.request.caller, is_retry=is_retry)
         rows.flush()
         after = {"session": row.id, "after": min(row.head_through, row.message_count - 1)}
         recent = map(Message._make, tx.execute(RECENT_MESSAGES, after))

@@ -19,7 +19,6 @@ from models.owners import Caller, Usage
 from models.sessions import SessionState
 from models.turns import CUT_OFF, INTERRUPTED
 
-NAME_CHARS = 128  # of a message's `name`, at most
 ATTACHMENT_TOKENS = 800  # estimated for an image that a client sends; models count from 85 to 1,600
 
 
@@ -94,11 +93,8 @@ class TurnRequest:
     @property
     def draft(self) -> MessageDraft:
         """Return the message to store."""
-        speaker = self.caller.user_id if self.caller.space is not None else None  # in a space several persons speak
-        name = self.name or (speaker[:NAME_CHARS] if speaker is not None else None)
-        if self.sent is not None:
-            return replace(self.sent.draft, name=name)
-        return MessageDraft("user", self.message, name)
+        draft = self.sent.draft if self.sent is not None else MessageDraft("user", self.message)
+        return replace(draft, name=self.name).said_by(self.caller)
 
     @property
     def fingerprint(self) -> str:
