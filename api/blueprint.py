@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from apispec.ext.marshmallow.common import resolve_schema_instance
+from flask import request
 from flask_smorest import Blueprint
-from marshmallow import Schema
+from marshmallow import EXCLUDE, Schema
 from werkzeug.routing import IntegerConverter
 
 from api.bodies import BodyParser
@@ -173,8 +174,11 @@ def _with_caller(view_func: Any, *, alone_in_query: bool) -> Any:
     @functools.wraps(view_func)
     def acting(*loaded: Any, **path: Any) -> Any:
         whom = next(part for part in (path, *loaded) if not part.keys().isdisjoint(WHOM))
+        by_address = whom is path
+        if by_address:  # it is checked as in a query or a body
+            ApiBlueprint.ARGUMENTS_PARSER.parse(CallerQuery(), request, location="view_args", unknown=EXCLUDE)
         user_id, space = (whom.pop(name, None) for name in WHOM)
-        found = caller(user_id, space, by_address=whom is path)
+        found = caller(user_id, space, by_address=by_address)
         return view_func(found, *loaded[alone_in_query:], **path)
 
     return acting

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from flask import Request, request
-from marshmallow import RAISE, Schema
+from marshmallow import Schema
 from webargs.flaskparser import FlaskParser
 from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import BadRequest, ClientDisconnected, RequestEntityTooLarge
@@ -47,17 +47,18 @@ class WholeRequest(Request):
 class BodyParser(FlaskParser):
     """Parse bodies within bounds. Unknown names in a query are refused, and the owner that a body is to name."""
 
-    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": RAISE}
+    DEFAULT_UNKNOWN_BY_LOCATION = {**FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION, "query": None}  # None: as the schema says
 
     def load_querystring(self, req: Any, schema: Schema) -> Any:
         """Return the query. A name that is sent more than once has a list, which only a field for lists takes."""
         return {name: values if len(values) > 1 else values[0] for name, values in req.args.lists()}
 
+    def load_form(self, req: Any, schema: Schema) -> Any:
+        _refuse_owner_in_query(req, schema)
+        return super().load_form(req, schema)
+
     def load_json(self, req: Any, schema: Schema) -> Any:
-        for name in WHOM if "user_id" in schema.fields else ():
-            if name in req.args:  # ignored there, it would mean everybody
-                message = f"This call takes `{name}` in its body, not in its address. Nothing was done."
-                raise InvalidRequest("owner_in_query", message, param=name)
+        _refuse_owner_in_query(req, schema)
         if not (isinstance(schema, Input) and schema.long):
             req.max_content_length = min(req.max_content_length, SHORT_BYTES)
         check_values(req.get_data())
@@ -65,6 +66,13 @@ class BodyParser(FlaskParser):
             return super().load_json(req, schema)
         except ValueError as error:  # a number with more digits than Python reads
             raise BadRequest from error
+
+
+def _refuse_owner_in_query(req: Any, schema: Schema) -> None:
+    for name in WHOM if "user_id" in schema.fields else ():
+        if name in req.args:  # ignored there, it would mean everybody
+            message = f"This call takes `{name}` in its body, not in its address. Nothing was done."
+            raise InvalidRequest("owner_in_query", message, param=name)
 
 
 def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tuple[dict[str, Any], FileStorage | None]:

@@ -8,7 +8,7 @@ from typing import Any
 from flask import g, request
 
 from api.oauth import token_principal
-from api.permissions import ANY_SCOPE, need_right_for_call
+from api.permissions import ANY_SCOPE, need_right_for_call, other_memories_to_read
 from config import Settings
 from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
 from memory.access.oauth import TOKEN_PREFIX
@@ -166,11 +166,14 @@ def space_in_header() -> str | None:
     return storable(space, fits=ID.fullmatch(space) is not None) if space else None
 
 
-def others_in_headers() -> tuple[list[str] | None, bool | None]:
-    """Return the spaces that the turn reads too, and whether it reads the person's memory, as far as headers say so."""
+def others_in_headers(caller: Caller) -> tuple[Caller, ...]:
+    """Return the owners whose memory a turn reads too, as far as headers say so.
+
+    Raises NotFound, Forbidden and InvalidRequest as `other_memories_to_read` does.
+    """
     spaces, person = header("X-Memory-Spaces"), header("X-Memory-Person").lower()
     names = [name.strip() for name in spaces.split(",") if name.strip()][:SPACES_READ_MAX] if spaces else None
-    return names, {"on": True, "off": False}.get(person)
+    return other_memories_to_read(caller, names, {"on": True, "off": False}.get(person))
 
 
 def person_in_headers(*first: str) -> str:

@@ -220,6 +220,13 @@ def test_a_form_of_another_site_is_refused(client):
     assert error(other, 415)["code"] == "not_json"
 
 
+def test_the_owner_in_the_address_of_a_form_is_refused(client):
+    for owner in ("user_id", "space"):
+        form = {"user_id": "ada", "file": (io.BytesIO(b"Hello"), "a.txt")}
+        answer = client.post("/api/documents", query_string={owner: "bob"}, data=form)
+        assert error(answer, 422)["code"] == "owner_in_query"
+
+
 @pytest.mark.slow
 def test_a_large_text_is_added_and_indexed_in_bounded_time(client):
     words = [f"word{number % 5_000}" for number in range(110_000)]

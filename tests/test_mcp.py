@@ -27,6 +27,7 @@ from app import engine_of
 from benchmarks.serving import ROOT, Server
 from memory import tokens
 from schemas.facts import FactQuery
+from schemas.rules import TOPICS_MAX
 from tests.http import append, error, good, said
 from tests.live import Loopback
 from tests.test_auth import with_key
@@ -259,6 +260,13 @@ def test_a_topic_is_kept_out(tea):
     assert use(tea, "keep_out", topic="health")["rules"] == {"topics": ["health"]}
     wrong, text = told(tea, "add_memory", text="Has asthma", quote="I have asthma")
     assert wrong and "kept out" in text
+    for number in range(1, TOPICS_MAX):
+        use(tea, "keep_out", topic=f"topic {number}")
+    wrong, text = told(tea, "keep_out", topic="one more")
+    assert wrong and "takes one away" in text
+    rules = good(tea.get("/api/rules?user_id=ada"))["rules"]
+    assert len(rules["topics"]) == TOPICS_MAX
+    assert use(tea, "keep_out", topic="health")["rules"]["topics"] == rules["topics"], "it is kept out already"
 
 
 def test_nothing_is_forgotten_where_the_client_cannot_ask_the_person(tea, address):

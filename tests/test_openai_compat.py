@@ -275,6 +275,9 @@ def test_models_are_listed_in_the_form_that_an_anthropic_client_reads(client, mo
     assert all(model["type"] == "model" and model["display_name"] == model["id"] for model in page["data"])
     assert good(client.get("/v1/models/recap", headers=version)) == page["data"][0]
     assert good(client.get("/v1/models/recap"))["object"] == "model"
+    refused = client.get("/v1/models/nope", headers=version)
+    assert (refused.status_code, refused.json["type"]) == (404, "error")
+    assert refused.json["error"]["type"] == "not_found_error"
 
 
 def test_the_built_in_model_speaks_openai_too(make_app):

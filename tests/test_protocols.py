@@ -389,6 +389,7 @@ def test_a_stored_response_is_read_and_erased(gpt, client, model_server):
     for response in (first, second, third):
         read = gpt.responses.retrieve(response.id)
         assert (read.output, read.status, read.created_at) == (response.output, "completed", response.created_at)
+        assert gpt.responses.retrieve(response.id, include=["message.output_text.logprobs"]).output == read.output
         assert read.usage == response.usage
         *_, end = events = list(gpt.responses.retrieve(response.id, stream=True))
         assert [event.sequence_number for event in events] == list(range(len(events)))
@@ -436,6 +437,8 @@ def test_a_conversation_is_a_session(gpt, client, model_server):
         *("user", "user", "assistant", "user", "assistant", "function_call")
     ]
     assert [item.id for item in gpt.conversations.items.list(id, limit=1)] == [item.id for item in listed[::-1]]
+    included = gpt.conversations.items.list(id, order="asc", limit=2, include=["message.output_text.logprobs"])
+    assert list(included) == listed
     assert (
         gpt.conversations.items.retrieve(listed[5].id, conversation_id=id).to_dict()["arguments"] == '{"city": "Lyon"}'
     )
@@ -475,6 +478,16 @@ def test_an_empty_conversation_is_the_first_persons_who_is_named_in_it(gpt, clie
     with pytest.raises(openai.NotFoundError):
         gpt.responses.create(model=MODEL, conversation=id, user="bob", input="What is she called?")
     assert len(list(gpt.conversations.items.list(id))) == 4
+    empty = gpt.conversations.create().id
+    for whom in ({"X-Memory-Space": "team"}, {"X-Memory-Space": "team", "X-OpenWebUI-User-Id": "ada"}):
+        for path in ("", "/items"):  # nothing moves a session into a space
+            answer = client.get(f"/v1/conversations/{empty}{path}", headers=whom)
+            assert (answer.status_code, answer.json["error"]["code"]) == (404, "conversation_not_found")
+    for answer in (
+        client.post("/v1/conversations/none", json={"metadata": {}}),
+        client.delete("/v1/conversations/none"),
+    ):
+        assert (answer.status_code, answer.json["error"]["code"]) == (404, "conversation_not_found")
     made = client.post("/api/sessions", json={"session_id": "support", "system_prompt": "Secret."})  # by an application
     assert made.status_code == 201
     with pytest.raises(openai.NotFoundError):

@@ -75,8 +75,15 @@ def test_a_user_id_that_no_address_can_carry_is_refused(client):
     for user in ["/ada", "a\nda", "ada\x7f", ".", ".."]:
         answer = client.post("/api/sessions/tea/messages", json={"messages": [said("hello")], "user_id": user})
         assert error(answer, 422)["param"] == "user_id"
-        error(client.delete(f"/api/users/{quote(user, safe='')}"), 404)  # and no redirect to ada
+        address = f"/api/users/{quote(user, safe='')}"
+        for answer in (client.delete(address), client.patch(address, json={"remember": False})):
+            assert answer.status_code in (404, 422)  # and no redirect to ada
         assert good(client.get("/api/users/ada"))["messages"] == 1
+    for kind, name, wrong in (("user", "x" * 300, "user_id"), ("user", "a\0", "user_id"), ("space", "a b", "space")):
+        answer = client.patch(f"/api/{kind}s/{quote(name)}", json={"remember": False})
+        refused = error(answer, 422)
+        assert (refused["code"], refused["param"]) == ("invalid_fields", wrong)
+    assert [one["user_id"] for one in good(client.get("/api/users"))["items"]] == ["ada"]
 
 
 # -- erasing

@@ -20,7 +20,7 @@ from api.current_request import request_id
 from api.errors import Body
 from api.protocols import client_requests as chat
 from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
-from api.protocols.openai import MESSAGES_MAX, STREAM, OpenRequest, openai_error
+from api.protocols.openai import MESSAGES_MAX, STREAM, OpenRequest, is_anthropic, openai_error
 from memory.errors import NotFound, RecapError
 from memory.json_values import object_in
 from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
@@ -434,3 +434,4 @@ def anthropic_error(error: RecapError) -> tuple[Body, int]:
 
 
 errors.RENDERERS["/v1/messages"] = anthropic_error
+errors.RENDERERS["/v1/models"] = lambda error: anthropic_error(error) if is_anthropic() else openai_error(error)

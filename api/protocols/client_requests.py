@@ -19,7 +19,6 @@ from marshmallow import ValidationError
 
 from api.blueprint import LIMITED
 from api.identity import client_caller, header, idempotency_key, others_in_headers, storable, text_of_name
-from api.permissions import other_memories_to_read
 from api.streaming import ReplyEncoder, answer_turn
 from config.parsers import zone_of
 from memory import tokens
@@ -234,7 +233,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         owner,
         message=conversation.asked,
         session_id=session_id,
-        also=other_memories_to_read(owner, *others_in_headers()),
+        also=others_in_headers(owner),
         recall="tools" if has_memory_tools() else None,
         timezone=_timezone(),
         stream=stream,

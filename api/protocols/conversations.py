@@ -239,28 +239,32 @@ def get_conversation(conversation_id: str) -> Any:
 @blueprint.post(OF_CONVERSATION, body=ConversationChange, returns=ConversationObject)
 def update_conversation(body: dict[str, Any], conversation_id: str) -> Any:
     """Change what is kept with a conversation"""
-    changes = {"client_metadata": body["metadata"]}
-    return current_engine().sessions.change(client_caller({}), conversation_id, changes)
+    whom, changes = client_caller({}), {"client_metadata": body["metadata"]}
+    find_conversation(whom, conversation_id)
+    return current_engine().sessions.change(whom, conversation_id, changes)
 
 
 @blueprint.delete(OF_CONVERSATION, returns=DeletedObject, slow=True)
 def delete_conversation(conversation_id: str) -> dict[str, Any]:
     """Erase a conversation with its items, as DELETE /api/sessions/{session_id} does"""
-    erase_session(current_engine(), client_caller({}), conversation_id)
+    whom = client_caller({})
+    find_conversation(whom, conversation_id)
+    erase_session(current_engine(), whom, conversation_id)
     return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
 
 
 def find_conversation(whom: Caller, id: str, *, param: str = "conversation_id") -> Any:
     """Return the session of a conversation.
 
-    An empty one that was made without a name becomes that of the first person who is named. Raises NotFound.
+    An empty one that was made without a name becomes that of the first person who is named, outside of spaces.
+    Raises NotFound.
     """
     sessions = current_engine().sessions
     try:
         return sessions.get(whom, id)
     except NotFound:
         is_secret = id.startswith(CONVERSATION)  # nobody guesses it, as they may the id of an application's session
-        if is_secret and whom.owner is not None and (adopted := sessions.adopt(whom, id)):
+        if is_secret and whom.user_id is not None and whom.space is None and (adopted := sessions.adopt(whom, id)):
             return adopted
         raise NotFound("conversation_not_found", f"There is no conversation {id!r}.", param=param) from None
 
@@ -272,6 +276,7 @@ def list_items_of_conversation(query: dict[str, Any], conversation_id: str) -> R
     A message of the person's, of the model's and of a function's has the id that it is retrieved by.
     """
     whom, sessions = client_caller({}), current_engine().sessions
+    find_conversation(whom, conversation_id)
     newest_first, limit, after = query["order"] == "desc", query["limit"], query["after"]
     cursor = None
     if after is not None:  # its message may have more items

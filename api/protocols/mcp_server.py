@@ -26,7 +26,7 @@ from pydantic import ValidationError
 
 from api.bodies import check_values
 from api.current_request import current_engine
-from api.identity import caller
+from api.identity import caller, others_in_headers
 from api.protocols.mcp_tools import TOOLS, session_uri
 from memory.access.keys import Principal
 from memory.access.owners import require_memory
@@ -78,6 +78,7 @@ class McpServer:
     principal: Principal
     person: Caller
     can_ask: bool = False  # whether the client shows its person a form
+    others: Callable[[Caller], tuple[Caller, ...]] = lambda _: ()  # whose memory a turn would read, too
 
     def list_tools(self, _: mcp.PaginatedRequestParams | None = None) -> mcp.ListToolsResult:
         """List the tools that the key has the scope for."""
@@ -99,7 +100,8 @@ class McpServer:
                 self.principal.require_scope(entry.scope, own=False)
             if entry.question is not None and not _agreed(params.input_responses):
                 return self._ask(entry.question(self.engine, person, entry.load(params.arguments or {})))
-            text, data = entry.call(self.engine, person, params.arguments or {})
+            more = {"also": self.others(person)} if entry.reads_others else {}
+            text, data = entry.call(self.engine, person, params.arguments or {}, **more)
         except RecapError as error:
             return mcp.CallToolResult(content=[mcp.TextContent(text=error.message)], is_error=True)
         return mcp.CallToolResult(content=[mcp.TextContent(text=text)], structured_content=data)
@@ -220,7 +222,8 @@ def answer(user_id: str | None, space: str | None) -> Response:
     person = caller(user_id, space)  # another's name is 404 in each era
     version = _version(message)
     g.mcp_modern = version in MODERN_PROTOCOL_VERSIONS
-    server = McpServer(current_engine(), g.principal, person, can_ask=g.mcp_modern and _can_ask(message))
+    can_ask = g.mcp_modern and _can_ask(message)
+    server = McpServer(current_engine(), g.principal, person, can_ask, others_in_headers)
     result = _result(server, message, version).model_dump(by_alias=True, exclude_none=True)
     if g.mcp_modern:
         result["_meta"] = {mcp.SERVER_INFO_META_KEY: _implementation().model_dump(exclude_none=True)}

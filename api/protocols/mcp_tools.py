@@ -183,7 +183,8 @@ CHATS = page_of(sessions.Session)(only=("next_cursor", "items.id", "items.title"
 class Entry:
     """Tool as it is listed, the schemas of its arguments and answer, the scope that it needs, and its function.
 
-    question: to which the person themself has to say yes before the tool runs.
+    question: to which the person themself has to say yes before the tool runs. reads_others: beside its arguments it
+    gets the owners whose memory a turn would read, too, as `also`.
     """
 
     tool: Tool
@@ -192,15 +193,16 @@ class Entry:
     scope: str
     run: Run
     question: Question | None
+    reads_others: bool
 
-    def call(self, engine: Engine, caller: Caller, arguments: dict[str, Any]) -> tuple[str, Any]:
+    def call(self, engine: Engine, caller: Caller, arguments: dict[str, Any], **more: Any) -> tuple[str, Any]:
         """Return the answer as text, JSON or ready for a prompt, and as data if it is data. Raises RecapError.
 
         A page that is too long for a model is read again with half as many items.
         """
         params = self.load(arguments)
         while True:
-            answer = self.run(engine, caller, dict(params))
+            answer = self.run(engine, caller, params | more)
             text = answer
             if self.shows is not None:  # as JSON without invisible characters, in which no text opens or closes markup
                 text = normalize(json.dumps(self.shows.dump(answer), ensure_ascii=False, separators=(",", ":")))
@@ -255,6 +257,7 @@ def _tool(
     *,
     destroys: bool = False,
     question: Question | None = None,
+    reads_others: bool = False,
 ) -> Callable[[Run], Run]:
     def add(run: Run) -> Run:
         title, _, description = (run.__doc__ or "").partition("\n\n")
@@ -262,7 +265,7 @@ def _tool(
         texts = {"name": run.__name__, "title": title, "description": " ".join(description.split())}
         output_schema = _output_schema(shows) if shows is not None else None
         tool = Tool(**texts, input_schema=_input_schema(takes), output_schema=output_schema, annotations=hints)
-        TOOLS[tool.name] = Entry(tool, takes, shows, scope, run, question)
+        TOOLS[tool.name] = Entry(tool, takes, shows, scope, run, question, reads_others)
         return run
 
     return add
@@ -328,7 +331,7 @@ def delete_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any
     return erasing.erase_fact(engine, caller, params["id"])
 
 
-@_tool(RecalledMessage(), None)
+@_tool(RecalledMessage(), None, reads_others=True)
 def recall(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """Recall what matters for a message of the person
 
@@ -396,6 +399,9 @@ def keep_out(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
     """
     stored = get_rules(engine, caller)
     topics = tuple(dict.fromkeys((*stored.value.topics, params["topic"])))
+    if len(topics) > rules.TOPICS_MAX:
+        text = f"Nothing was done: {rules.TOPICS_MAX} topics are kept out, and no more can be. `Rules` on Recap's page"
+        raise InvalidRequest("invalid_arguments", f"{text} takes one away.")
     return put_rules(engine, caller, replace(stored.value, topics=topics), stored.version, close=False)
 
 

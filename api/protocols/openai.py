@@ -122,10 +122,11 @@ def complete(body: dict[str, Any]) -> Response:
 def list_served_models() -> Response:
     """List the models: `recap`, which is the main model, and those of the model server
 
-    A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one model.
+    A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one model,
+    and an error.
     """
     listing = current_engine().model_server.models.listing()
-    if not _is_anthropic():
+    if not is_anthropic():
         return Response(listing, mimetype="application/json")
     models = [_anthropic_model(model) for model in json.loads(listing)["data"]]
     return jsonify(data=models, has_more=False, first_id=models[0]["id"], last_id=models[-1]["id"])
@@ -142,13 +143,11 @@ def get_served_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
     entry = current_engine().model_server.models.entry(model)
     return (
-        jsonify(_anthropic_model(json.loads(entry)))
-        if _is_anthropic()
-        else Response(entry, mimetype="application/json")
+        jsonify(_anthropic_model(json.loads(entry))) if is_anthropic() else Response(entry, mimetype="application/json")
     )
 
 
-def _is_anthropic() -> bool:
+def is_anthropic() -> bool:
     """Return whether the client reads Anthropic's protocol, which has its models at the same addresses."""
     return "anthropic-version" in request.headers
 

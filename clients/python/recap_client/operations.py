@@ -2664,7 +2664,7 @@ class Operations(ABC):
         """List the models: `recap`, which is the main model, and those of the model server.
 
         A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one
-        model.
+        model, and an error.
         """
         return self.send(Call("GET", "/v1/models"))
 
@@ -5594,7 +5594,7 @@ class AsyncOperations(ABC):
         """List the models: `recap`, which is the main model, and those of the model server.
 
         A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one
-        model.
+        model, and an error.
         """
         return await self.send(Call("GET", "/v1/models"))
 
