@@ -296,6 +296,7 @@ export interface ExportedCost {
   facts: Record<string, number>;
 }
 export interface ExportedDocument {
+  id: string | null;
   title: string;
   uri: string | null;
   external_id: string | null;

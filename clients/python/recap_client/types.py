@@ -339,6 +339,7 @@ class ExportedCost(TypedDict):
 
 
 class ExportedDocument(TypedDict):
+    id: str | None
     title: str
     uri: str | None
     external_id: str | None
