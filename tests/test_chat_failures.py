@@ -51,8 +51,9 @@ BAD_REQUESTS: list[Any] = [
     (body({}), 422, "invalid_fields", "message"),
     *(
         (body({"message": value}), 422, "invalid_fields", "message")
-        for value in (None, True, {}, ["hi"], "", " \n\t\u3000", "a\x00b", {"role": "user", "content": 5})
+        for value in (None, True, {}, "", " \n\t\u3000", "a\x00b", {"role": "user", "content": 5})
     ),
+    (body({"message": ["hi"]}), 422, "invalid_fields", "message.0"),
     (body({"message": {"role": "assistant", "content": "hi"}}), 422, "invalid_fields", "message"),
     (raw('{"message": "a\\ud800b"}'), 422, "invalid_fields", "message"),
     (raw('{"message": NaN}'), 422, "invalid_fields", "message"),
