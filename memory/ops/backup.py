@@ -14,7 +14,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -214,21 +214,18 @@ def _moved_away(place: Path, now: datetime) -> Iterator[Path | None]:
     """
     former = place.with_name(f"{place.stem}-until-{now:%Y%m%dT%H%M%SZ}{place.suffix}")
     is_there = place.exists()
-    logs = [pair for pair in zip(_beside(place), _beside(former), strict=True) if pair[0].exists()]
-    if is_there:
-        os.link(place, former)  # no rename: there is a database under its name all the time
-    try:
+    with ExitStack() as undo:
         if is_there:
+            os.link(place, former)  # no rename: there is a database under its name all the time
+            undo.callback(former.unlink)
             former.chmod(0o600)  # as the restored one
-        for log, kept in logs:
-            log.replace(kept).chmod(0o600)
+        for log, kept in zip(_beside(place), _beside(former), strict=True):
+            if log.exists():
+                log.replace(kept)
+                undo.callback(kept.replace, log)
+                kept.chmod(0o600)
         yield former if is_there else None
-    except BaseException:
-        for log, kept in logs:
-            if kept.exists():
-                kept.replace(log)
-        former.unlink(missing_ok=True)
-        raise
+        undo.pop_all()
 
 
 @contextmanager
