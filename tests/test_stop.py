@@ -9,6 +9,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from app import engine_of
+from tests.application import statements
 from tests.http import ask, chat, events, failed, history, meanwhile, stream, streamed_text
 from tests.model_server import Delay, Exchange, ModelServer, Reply, Status, ToolCalls, at, prompts
 from tests.processes import eventually
@@ -80,13 +82,16 @@ def test_what_was_said_is_stored_and_the_stream_ends_regularly(apps, model_serve
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answered(apps, model_server, streaming):
+    """A streamed turn ends at once.  A plain one ends when the model begins to answer."""
     first, second = apps
     begin = threading.Event()
     model_server.main.queue(Delay(begin, "One two three."))
     with meanwhile(lambda: ask(first.test_client(), "Count.", session_id="s", stream=streaming)) as answers:
         model_server.wait_for_requests(1)
         assert stop(second.test_client())
-        assert eventually(lambda: answers)
+        with statements(engine_of(first).database) as sent:
+            # A process looks for stops that others noted; with its second look, it has acted on the first.
+            assert eventually(lambda: answers if streaming else sum("stop_token" in one for one in sent) > 1)
         begin.set()
     error = failed(answers[0], 409, "turn_stopped")
     assert "Your message is kept" in error["message"]

@@ -149,13 +149,7 @@ class ProviderClient:
             raise errors.cut_off() from None
 
     def chunks_ahead(
-        self,
-        path: str,
-        body: Body | None,
-        errors: ProviderErrors,
-        deadline: float,
-        cancel: CancelToken,
-        silence: float | None,
+        self, path: str, body: Body | None, errors: ProviderErrors, deadline: float, cancel: CancelToken, silence: float
     ) -> Generator[bytes, None, None]:
         """As `chunks`, but read in a thread of their own: a cancelled token and the deadline end them at once.
 
@@ -343,8 +337,10 @@ class OpenAIModel:
         splitter = ThoughtSplitter(implicit=form.implicit_thoughts and request.stream)
         provider, path = self.provider, "/chat/completions"
         body = form.body(self.name, request, cache_key=provider.takes_cache_key)
-        silence = provider.timeout if request.stream else None
-        chunks = provider.chunks_ahead(path, body, self._errors, deadline, request.cancel, silence)
+        if request.stream:
+            chunks = provider.chunks_ahead(path, body, self._errors, deadline, request.cancel, provider.timeout)
+        else:
+            chunks = provider.chunks(path, body, self._errors, deadline, request.cancel)
         with contextlib.closing(chunks):
             for event in parse_completion(chunks, request, self._errors, splitter):
                 if isinstance(event, StreamEnd) and splitter.had_implicit_thought != form.implicit_thoughts:

@@ -220,18 +220,6 @@ def test_time_is_up_however_slow_the_server_is(server, make, stream, reply):
     assert len(server.requests) == 1
 
 
-def test_an_answer_in_one_piece_has_no_more_time_once_it_has_begun(server, make):
-    def begun_late() -> Iterator[bytes]:
-        time.sleep(0.8)
-        yield b"{"
-        time.sleep(2)
-
-    server.main.queue(lambda body: Raw(begun_late()))
-    started = time.monotonic()
-    assert failure(make(model_timeout=1.0), ask()).code == "model_timeout"
-    assert time.monotonic() - started < 1.6
-
-
 @both
 def test_one_connection_serves_many_calls(server, model, stream):
     server.main.queue(TEXT, Status(500), TEXT, Status(404))
