@@ -24,7 +24,7 @@ from api.current_request import EXTENSION
 from memory.engine import Engine
 
 _MODULES = (  # of calls, in the order of the document
-    *("chat", "sessions", "summaries", "facts", "documents", "graph", "recall", "store", "profile"),
+    *("chat", "sessions", "turns", "summaries", "facts", "documents", "graph", "recall", "store", "profile"),
     *("overview", "examples", "users", "spaces", "retention", "rules", "instructions", "conversation_types"),
     *("feedback", "prompts", "model_server", "jobs", "events", "webhooks"),
     *(f"protocols.{name}" for name in ("openai", "anthropic", "responses", "stored_responses", "conversations", "mcp")),

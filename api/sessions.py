@@ -1,4 +1,4 @@
-"""Sessions, their messages and their turns."""
+"""Sessions and their messages."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ from memory.recall.related_sessions import related_sessions
 from memory.turn import turns
 from models.keys import CHAT
 from schemas import messages, sessions
-from schemas import turns as turn_shapes
 from schemas.shapes import Receipt
 
 blueprint = ApiBlueprint("sessions", "Conversations and their messages.")
@@ -161,22 +160,3 @@ def stop_reply(caller: Caller, session_id: str) -> dict[str, bool]:
     get a reply.
     """
     return {"stopping": turns.stop(current_engine(), caller, session_id)}
-
-
-turns_blueprint = ApiBlueprint("turns", "How each turn ended, what it cost, and which memory its prompt showed.")
-
-
-@turns_blueprint.get("/sessions/<session_id>/turns", query=turn_shapes.TurnQuery, page_of=turn_shapes.Turn)
-def list_turns(caller: Caller, query: dict[str, Any], session_id: str) -> Any:
-    """List a session's turns, newest first
-
-    Turns of messages that were replaced are left out.
-    """
-    newest_first = query.pop("order") == "desc"
-    return turns.page(current_engine(), caller, session_id, newest_first=newest_first, **query)
-
-
-@turns_blueprint.get("/sessions/<session_id>/turns/<int64:message_id>", returns=turn_shapes.TurnWithMemory)
-def get_turn(caller: Caller, session_id: str, message_id: int) -> Any:
-    """Read one turn, named by its message or its reply, with the memory its prompt showed"""
-    return turns.get(current_engine(), caller, session_id, message_id)

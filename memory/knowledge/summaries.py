@@ -1,13 +1,12 @@
 """Read, edit and ask for the structured summaries of sessions; every version of one is kept."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import dropwhile
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, insert, select
+from sqlalchemy import ColumnElement, bindparam, func, insert, select
 
 from memory import tokens
 from memory.access.owners import get_session
@@ -25,7 +24,7 @@ from models import IS_SUMMARY_IN_USE, FactRow, JobRow, MessageRow, SessionRow, S
 from models.facts import Fact
 from models.jobs import JobRequest
 from models.owners import Caller
-from models.sections import Sections
+from models.sections import SECTIONS, Sections
 
 
 @dataclass(frozen=True)
@@ -212,10 +211,12 @@ def summarised_without(
     The newest version without them is used again, and the title, if it came from what goes, is taken anew. The caller
     asks for the job that continues the summary.
     """
-    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version))
-    # A version continues the one before it, so all after the first that has read one of the messages may repeat it.
-    later = dropwhile(lambda version: not any(_has_read(version, message) for message in messages), versions)
-    gone = {version.version: version for version in later}
+    branches = select(MessageRow.branch, func.min(MessageRow.position)).where(MessageRow.session_id == row.id)
+    begins = {branch: first for branch, first in tx.execute(branches.group_by(MessageRow.branch)) if branch}
+    versions = tx.scalars(select(SummaryRow).where(SummaryRow.session_id == row.id).order_by(SummaryRow.version)).all()
+    gone: dict[int | None, SummaryRow] = {}
+    for message in messages:
+        gone |= _repeating(versions, message, begins)
     with title_taken_anew(tx, row):
         yield gone.values()
         for version in gone.values():
@@ -228,14 +229,26 @@ def summarised_without(
     row.summary_through = skip_unread(tx, row, row.summary_through)
 
 
-def _has_read(version: SummaryRow, message: MessageRow) -> bool:
-    """Return whether a version may rest on a message: it covers its place, on whatever branch.
-
-    A person's version covers less once messages are replaced, so any younger one may rest on a replaced message too.
-    """
-    is_in_time = message.refused is None or version.created_at < message.refused.at
-    is_younger = message.branch != 0 and version.created_at >= message.created_at
-    return is_in_time and (version.through >= message.position or is_younger)
+def _repeating(
+    versions: Sequence[SummaryRow], message: MessageRow, begins: Mapping[int, int]
+) -> dict[int | None, SummaryRow]:
+    """Return the summary versions that may repeat the message, by number. begins: where each branch begins."""
+    tainted: dict[int | None, SummaryRow] = {}
+    previous: int | None = None
+    for version in versions:
+        # A branch's versions also cover messages before the place where the branch was cut off.
+        is_older = not message.branch or version.branch < message.branch
+        is_beneath = version.branch and is_older and message.position < begins.get(version.branch, 0)
+        may_have_read = message.refused is None or version.created_at < message.refused.at
+        is_on_path = version.branch == message.branch or is_beneath
+        covers = may_have_read and version.through >= message.position and is_on_path
+        # A person's summary stays on the current branch when the messages that it covered are replaced.
+        first_edit = previous is None and version.author == "person" and message.branch
+        parent = version.restores if version.author in ("rollback", "replacement", "erasure") else previous
+        if covers or first_edit or parent in tainted:
+            tainted[version.version] = version
+        previous = version.version
+    return tainted
 
 
 def replace_texts(sections: Sections, instead: Mapping[Fact, str]) -> Sections:
@@ -267,14 +280,39 @@ def rewrite_newest(
 
 
 def undo_correction(engine: Engine, tx: Transaction, new: FactRow, old: str) -> None:
-    """Have the newest summary of a correction's session say the old words, also where a model put it in others."""
-    words = set(stems(new.text)).difference(stems(old))
+    """Take a correction out of its session's newest summary, also where a model put it in other words.
 
-    def undone(text: str) -> str:
-        return one_line_item(old) if words and words.issubset(stems(text)) else text
-
-    of_session = SessionRow.id == new.session_id
-    rewrite_newest(engine, tx, of_session, lambda sections: sections.map_texts(undone), "erasure")
+    What the version before the correction said of the `old` words stands there again.
+    """
+    if new.session_id is None:
+        return
+    row = tx.get_one(SessionRow, new.session_id)
+    newest = find_version(tx, row, row.summary_version)
+    earlier = select(SummaryRow).where(SummaryRow.session_id == row.id, SummaryRow.branch == 0)
+    before = tx.scalar(
+        earlier.where(SummaryRow.created_at < new.created_at).order_by(SummaryRow.version.desc()).limit(1)
+    )
+    if newest is None or before is None:
+        return
+    were, are = Sections.from_dict(before.sections), Sections.from_dict(newest.sections)
+    words, old_words, changed = set(stems(new.text)), set(stems(old)), dict[str, Any]()
+    new_words = words - old_words
+    if not (words and old_words):
+        return
+    for section in SECTIONS:
+        was, shown = getattr(were, section.name), getattr(are, section.name)
+        if section.kind == "line" and was and new_words and new_words <= set(stems(shown)) - set(stems(was)):
+            changed[section.name] = was
+        elif section.kind == "items":
+            left = [item for item in shown if item in was or not words.issubset(stems(item))]
+            for place, item in enumerate(was):
+                if item not in left and old_words.issubset(stems(item)):
+                    left.insert(place, item)
+            changed[section.name] = tuple(left)
+    undone = replace(are, **changed)
+    if undone != are:
+        add_version(engine, tx, row, undone, row.summary_through, "erasure")
+        use_newest_summary(tx, row, engine.settings)
 
 
 def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
