@@ -143,7 +143,8 @@ def _read(settings: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
 
 def make_schema(app: Flask) -> bool:
     """Make the schema of a new database; return whether it is new. Raises SettingsError for an older or newer one."""
-    engine, revision = engine_of(app), None
+    engine = engine_of(app)
+    revision = None
     try:
         with engine.database.read() as tx:
             revision = revision_of(tx.connection())
@@ -162,7 +163,8 @@ def _start_with_first_request(app: Flask) -> None:
 
     Not earlier: a server that forks its workers would start it in the process that serves nothing.
     """
-    serve, engine = app.wsgi_app, engine_of(app)
+    serve = app.wsgi_app
+    engine = engine_of(app)
 
     def start_and_serve(environ: Any, start_response: Any) -> Any:
         if not engine.has_started:

@@ -53,7 +53,9 @@ class Connection(socket.socket):
 
     def expect(self, seconds: float, rate: int | None = None) -> None:
         """Let data arrive for `seconds`, and longer as `rate` says; let each piece of the answer be taken as long."""
-        self.seconds, self.rate, self.deadline = seconds, rate, time.monotonic() + seconds
+        self.seconds = seconds
+        self.rate = rate
+        self.deadline = time.monotonic() + seconds
         self.head, self.unread = b"", False
 
     def recv(self, *args: Any) -> bytes:
@@ -158,7 +160,8 @@ class Worker(ThreadWorker):
 
         closes = req.should_close
         req.should_close = lambda: closes() or _left(reader) >= DRAINED_BYTES  # asked when the answer's head is sent
-        req.body.read, req.body.close_connection = readable, req.force_close
+        req.body.read = readable
+        req.body.close_connection = req.force_close
         if not self.cfg.is_ssl:
             conn.sock.expect(self._seconds, BODY_RATE)
         try:
@@ -176,7 +179,8 @@ class Worker(ThreadWorker):
         path = b"/v1/" if b" /v1/" in getattr(client, "head", b"") else b"/"
         blank = next(get_parser(self.cfg, [b"GET %s* HTTP/1.1\r\nConnection: close\r\n\r\n" % path], addr))
         answer, environ = wsgi.create(blank, client, addr, client.getsockname(), self.cfg)
-        environ[REFUSED], client.unread = _told(exc), True
+        environ[REFUSED] = _told(exc)
+        client.unread = True
         with closing(self.wsgi(environ, answer.start_response)) as pieces:
             for piece in pieces:
                 answer.write(piece)

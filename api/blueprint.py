@@ -160,7 +160,9 @@ class ApiBlueprint(Blueprint):
         if query is not None:
             view = self.arguments(resolve_schema_instance(query), location="query")(view)
         view = self.doc(**described)(view)
-        view.scope, view.own, view.slow = scope, own, turn or slow  # for the middleware
+        view.scope = scope
+        view.own = own
+        view.slow = turn or slow  # for the middleware
         view.files, view.uploads = files, uploads
         super().add_url_rule(rule, None, view, **options)
 
@@ -191,7 +193,8 @@ def _about_space(view_func: Any) -> Any:
     def of_space(*args: Any, **path: Any) -> Any:
         return view_func(*args, **path)
 
-    name, about = view_func.__name__, (view_func.__doc__ or "").replace("a person", "a space")
+    name = view_func.__name__
+    about = (view_func.__doc__ or "").replace("a person", "a space")
     of_space.__name__ = name.replace("user", "space") if "user" in name else f"{name}_of_space"
     of_space.__doc__ = about.replace("the person", "the space").replace(" person ", " space ")
     return of_space

@@ -35,7 +35,8 @@ class WholeRequest(Request):
 
     def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False) -> Any:  # noqa: FBT001
         data = super().get_data(cache=cache, parse_form_data=parse_form_data)
-        expected, arrived = self.content_length, len(data)
+        expected = self.content_length
+        arrived = len(data)
         if expected is None:
             if self.max_content_length is not None and arrived >= self.max_content_length:
                 raise RequestEntityTooLarge

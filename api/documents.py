@@ -44,11 +44,13 @@ def add_document() -> Any:
     """
     most = current_engine().settings.max_document_bytes
     body, file = read_upload(schema.DocumentCreate, schema.DocumentUpload, most)
-    owner, session_id = caller(body.pop("user_id"), body.pop("space")), body.pop("session_id")
+    owner = caller(body.pop("user_id"), body.pop("space"))
+    session_id = body.pop("session_id")
     if file is None:
         upload = documents.Upload(body.pop("text").encode(), charset="utf-8", **body)
     else:
-        data, charset = file.read(), file.mimetype_params.get("charset", "")
+        data = file.read()
+        charset = file.mimetype_params.get("charset", "")
         upload = documents.Upload(data, file.mimetype, file.filename or "", charset, **body)
     return documents.add_document(current_engine(), owner, upload, session_id)
 

@@ -80,7 +80,8 @@ def _respond(error: RecapError, **more: Any) -> Response:
     if prefix is not None:
         body, status = RENDERERS[prefix](error)
     else:
-        body, status = error_body(error), error.status
+        body = error_body(error)
+        status = error.status
         body["error"] |= more
     response = jsonify(body)
     response.status_code = status
@@ -137,7 +138,8 @@ def _meant() -> str | None:
 
     Only of the protocols of others: an id that is empty by mistake does not lead from one thing to all of them.
     """
-    adapter, path = current_app.create_url_adapter(request), f"/{re.sub('/{2,}', '/', request.path.strip('/'))}"
+    adapter = current_app.create_url_adapter(request)
+    path = f"/{re.sub('/{2,}', '/', request.path.strip('/'))}"
     found = path if path == "/mcp" else f"/v1{_BASE.sub('', path, count=1)}"
     if adapter is None or found == request.path or not adapter.test(found, request.method):
         return None

@@ -32,7 +32,8 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
     `view` has the scope; without one, the request is answered with 404 or 405.
     """
     metrics = request.path == METRICS
-    sent, expected = _bearer().encode("utf-8", "surrogatepass"), settings.metrics_key.encode()
+    sent = _bearer().encode("utf-8", "surrogatepass")
+    expected = settings.metrics_key.encode()
     if metrics and expected and hmac.compare_digest(sent, expected):
         return None  # also while the database, which has the other keys, can't be read
     if not keys.required:
@@ -81,8 +82,10 @@ def _bearer() -> str:
 
 def _check_local(settings: Settings) -> None:
     """Raise Forbidden for a request that is not this machine's own."""
-    headers, is_forwarded = request.headers, FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
-    host, origin = headers.get("Host", ""), headers.get("Origin")  # without Host, werkzeug would name this machine
+    headers = request.headers
+    is_forwarded = FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
+    host = headers.get("Host", "")
+    origin = headers.get("Origin")  # without Host, werkzeug would name this machine
     problem = why_not_local(
         request.remote_addr or "",
         host,
@@ -171,7 +174,8 @@ def others_in_headers(caller: Caller) -> tuple[Caller, ...]:
 
     Raises NotFound, Forbidden and InvalidRequest as `other_memories_to_read` does.
     """
-    spaces, person = header("X-Memory-Spaces"), header("X-Memory-Person").lower()
+    spaces = header("X-Memory-Spaces")
+    person = header("X-Memory-Person").lower()
     names = [name.strip() for name in spaces.split(",") if name.strip()][:SPACES_READ_MAX] if spaces else None
     return other_memories_to_read(caller, names, {"on": True, "off": False}.get(person))
 

@@ -40,7 +40,8 @@ def put_instruction(caller: Caller, body: dict[str, Any], instruction: str) -> A
 @blueprint.delete("/instructions/<instruction>", returns=Receipt)
 def delete_instruction(caller: Caller, instruction: str) -> Any:
     """Erase an instruction with all of its versions, for good"""
-    namespaces, missing = (instructions.NAMESPACE, instructions.PROPOSALS), instructions.not_found(instruction)
+    namespaces = (instructions.NAMESPACE, instructions.PROPOSALS)
+    missing = instructions.not_found(instruction)
     return erasing.erase_versions(current_engine(), caller, instruction, namespaces, missing, name=instruction)
 
 

@@ -158,7 +158,8 @@ class ConcurrencyLimiter:
     """Count the slow requests in progress in this process: of all, of each key, address and person."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings, threads = settings, settings.threads
+        self._settings = settings
+        threads = settings.threads
         spare = min(SPARE, threads // 4) or 1
         self._maximum = {"slow": max(1, threads - spare), "short": threads - spare // 2}
         self._running: Counter[str | Caller] = Counter()

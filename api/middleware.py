@@ -102,7 +102,8 @@ def register(app: Flask, engine: Engine) -> None:
     @app.after_request
     def after_request(response: Response) -> Response:
         info: RequestInfo = g.request_info
-        headers, route = response.headers, request.url_rule.rule if request.url_rule is not None else "none"
+        headers = response.headers
+        route = request.url_rule.rule if request.url_rule is not None else "none"
         headers["X-Request-ID"] = info.id
         own = set(headers.keys())
         headers.extend({name: value for name, value in HEADERS.items() if name not in own})
@@ -155,7 +156,8 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
     is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
     is_form = request.blueprint == SIGN_IN and request.mimetype == "application/x-www-form-urlencoded"
     if getattr(view, "uploads", False) and request.mimetype == "multipart/form-data":
-        is_form, origin = True, request.origin
+        is_form = True
+        origin = request.origin
         if origin is not None and origin not in allowed_origins and urlsplit(origin).netloc != request.host:
             raise Forbidden(
                 "other_site",
@@ -173,7 +175,9 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
 
 def log_request(metrics: Metrics, info: RequestInfo, method: str, route: str, response: Response) -> None:
     """Count a request and log it."""
-    seconds, status, code = time.perf_counter() - info.began, response.status_code, info.code
+    seconds = time.perf_counter() - info.began
+    status = response.status_code
+    code = info.code
     metrics.end_request(method, route, status, seconds, code)
     quiet = status < 400 and code is None and (route in QUIET or (method == "GET" and route in POLLED))
     level = logging.DEBUG if quiet else logging.INFO  # an error's cause has a line of its own, at its own level

@@ -43,12 +43,14 @@ blueprint = Blueprint("oauth", __name__)
 
 def public_address() -> str | None:
     """Return this server's address in OAuth; None where it is off."""
-    engine, headers = current_engine(), request.headers
+    engine = current_engine()
+    headers = request.headers
     if not engine.keys.required:
         return None
     address = engine.settings.public_url
     if not address:
-        host, is_forwarded = headers.get("Host", ""), FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
+        host = headers.get("Host", "")
+        is_forwarded = FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
         is_local = why_not_local(request.remote_addr or "", host, None, (), is_forwarded=is_forwarded) is None
         return f"http://{host}" if is_local and _HOST.fullmatch(host) else None
     parts = urlsplit(address)
@@ -154,8 +156,11 @@ def register_client() -> Any:
 @blueprint.post(f"{PREFIX}/token")
 def exchange_token() -> Any:
     """Exchange a code or a refresh token for tokens."""
-    address, form, oauth = _address(), _form(TokenForm()), current_engine().oauth
-    client_id, resource = form["client_id"], _resource(form["resource"], address)
+    address = _address()
+    form = _form(TokenForm())
+    oauth = current_engine().oauth
+    client_id = form["client_id"]
+    resource = _resource(form["resource"], address)
     if form["grant_type"] == "authorization_code":
         tokens = oauth.redeem(form["code"], client_id, form["redirect_uri"], form["code_verifier"], resource)
     elif form["grant_type"] == "refresh_token":

@@ -67,7 +67,8 @@ def _exact(part: dict[str, Any]) -> dict[str, Any]:
 
 def _schemas_in(part: Any, schemas: dict[str, Any]) -> set[str]:
     """Return the names of the schemas that a part of the document refers to, at first or second hand."""
-    names, waiting = set[str](), [part]
+    names: set[str] = set()
+    waiting = [part]
     while waiting:
         for name in set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(waiting.pop()))) - names:
             names.add(name)

@@ -28,7 +28,8 @@ def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None
     """
     if (user_id is None) == (space is None):
         raise click.UsageError("Say whose memory it becomes, with --user or --space.")
-    engine, caller = current_engine(), Caller(tenant, user_id, space)
+    engine = current_engine()
+    caller = Caller(tenant, user_id, space)
     for path in files:
         with path.open("rb") as file:
             click.echo(f"{path.name}: reading", err=True)

@@ -34,7 +34,8 @@ def verify() -> None:
 @index.command("rebuild")
 def rebuild() -> None:
     """Make every index again from the messages.  Searches go on meanwhile."""
-    settings, count = current_engine().settings, 0
+    settings = current_engine().settings
+    count = 0
     place = (settings.index_dir if settings.index_dir.exists() else settings.data_dir).stat()
     if os.geteuid() == 0:  # the server's account has to write what root makes
         os.setegid(place.st_gid)

@@ -59,7 +59,8 @@ def show() -> None:
         click.echo(_line(info))
         for connection in connections:
             if connection.key_id == info.id:
-                place, since = urlsplit(connection.redirect_uri), f"connected {connection.created_at:%Y-%m-%d}"
+                place = urlsplit(connection.redirect_uri)
+                since = f"connected {connection.created_at:%Y-%m-%d}"
                 program = f"{connection.name}  {place.hostname or place.scheme}  {connection.scopes}"
                 since += f", renewed {connection.renewed_at:%Y-%m-%d %H:%M} UTC"
                 click.echo(f"    connection {connection.id}  {program}  {since}")

@@ -49,7 +49,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     try:
         data = json.loads(conversation.read_text(encoding="utf-8"))
         messages = read_messages(data)
-    except (ValueError, LookupError, TypeError) as error:
+    except ValueError as error:
         raise click.ClickException(f"{conversation} is no conversation, whose form `--help` shows: {error}") from error
     facts = tuple(data.get("stated_facts") or extract_facts(messages))
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
@@ -68,12 +68,25 @@ def table(results: Sequence[Mapping[str, object]]) -> str:
 
 
 def read_messages(data: Any) -> list[Message]:
-    """Return the messages of `{"messages": [...]}`. Raises ValueError, LookupError, TypeError for another form."""
+    """Return the messages of `{"messages": [...]}`.  Raises ValueError that says what is wrong."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
+        raise ValueError('A conversation is a JSON object with a list of "messages".')
     messages: list[Message] = []
     for position, item in enumerate(data["messages"], start=1):
-        at, content = datetime.fromisoformat(item.get("created_at") or datetime.now(UTC).isoformat()), item["content"]
-        size, at = tokens.estimate_message(content), at if at.tzinfo else at.replace(tzinfo=UTC)
-        message = Message(position, "", position, item.get("role", "user"), content, at, size, item.get("name"))
+        if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
+            raise ValueError(f'Message {position} has no "content".')
+        created_at = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
+        created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
+        message = Message(
+            id=position,
+            session_id="",
+            position=position,
+            role=item.get("role", "user"),
+            content=item["content"],
+            created_at=created_at,
+            tokens=tokens.estimate_message(item["content"]),
+            name=item.get("name"),
+        )
         messages.append(message)
     return messages
 
@@ -85,7 +98,8 @@ def compare(
 
     An update whose answer is refused is skipped, as in a session.  Raises ModelError when the model fails.
     """
-    summary, refused = Sections(), 0
+    summary = Sections()
+    refused = 0
     spent, facts, unread = list[Usage](), list[Fact](), list[Message]()
     ask = partial(engine.mini.ask, 0, tenant=Caller().tenant, spent=spent)
     for start in range(0, len(messages), every):
@@ -102,8 +116,10 @@ def compare(
                 facts.append(Fact(len(facts) + 1, draft.text, valid_from=since, created_at=since))
             except Ungrounded:
                 refused += 1
-        summary, unread = update.sections, []
-    analysis, total = analysis_in(engine.settings.search_language), sum(spent, Usage(0, 0))
+        summary = update.sections
+        unread = []
+    analysis = analysis_in(engine.settings.search_language)
+    total = sum(spent, Usage(0, 0))
     is_kept = {fact: _holds(str(summary), fact, analysis) for fact in stated_facts}
     return {
         "": prompt.label,

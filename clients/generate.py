@@ -283,7 +283,8 @@ JAVASCRIPT_INPUT = replace(JAVASCRIPT, names={**JAVASCRIPT.names, "date-time": "
 
 def used(document: Schema) -> dict[str, Schema]:
     """Return the schemas of bodies and results, by name."""
-    schemas, found = document["components"]["schemas"], dict[str, Schema]()
+    schemas = document["components"]["schemas"]
+    found: dict[str, Schema] = {}
     waiting = [one for call in operations(document) for one in (call.body, call.answers) if one]
     while waiting:
         for name in re.findall(r'"#/components/schemas/(\w+)"', json.dumps(waiting.pop())):
@@ -371,14 +372,23 @@ def python_operations(document: Schema) -> str:
 def python_method(call: Operation, prefix: str, streamed: bool = False) -> Iterator[str]:
     """Yield the lines of a method; `prefix` is that of the class."""
     awaited = "await " if prefix else ""
-    name, verb, result = call.name, "return self.send", "None" if call.result is None else PYTHON.write(call.result)
+    name = call.name
+    verb = "return self.send"
+    result = "None" if call.result is None else PYTHON.write(call.result)
     if streamed:
-        name, verb, result, awaited = "stream", "return self.open", f"{prefix}Stream", ""
+        name = "stream"
+        verb = "return self.open"
+        result = f"{prefix}Stream"
+        awaited = ""
     elif call.is_events:
-        verb, result, awaited = "return self.listen", f"{prefix}EventStream", ""
+        verb = "return self.listen"
+        result = f"{prefix}EventStream"
+        awaited = ""
     elif call.item:
         page = PYTHON.write(call.result or {})
-        verb, result, awaited = "return self.each", f"{prefix}Listing[{PYTHON.write(call.item)}, {page}]", ""
+        verb = "return self.each"
+        result = f"{prefix}Listing[{PYTHON.write(call.item)}, {page}]"
+        awaited = ""
     elif call.result is None:
         verb = "self.send"
     verb = verb.replace("self.", f"{awaited}self.")

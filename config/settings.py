@@ -378,7 +378,8 @@ class Settings(BaseModel):
     @classmethod
     def unread(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> list[str]:
         """Return a sentence for each name that is set and nearly a setting's."""
-        names, sentences = [*cls.variables(), *environment.KEY_FILES.values()], []
+        names = [*cls.variables(), *environment.KEY_FILES.values()]
+        sentences = []
         for name in environment.read_all(environ, dotenv).keys() - set(names):
             near = get_close_matches(name.upper(), names, 1, 0.85) if len(name) >= SIMILAR_CHARS_MIN else []
             if name.removeprefix("RECAP_") in names:

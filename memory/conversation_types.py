@@ -135,7 +135,8 @@ class ConversationTypes:
 
     def put(self, caller: Caller, name: str, **does: Any) -> ConversationType:
         """Store a type of the caller's, by the fields of a type. Raises InvalidRequest."""
-        new, limit = ConversationType(name, **does), self._settings.context_tokens // BUDGET_SHARE
+        new = ConversationType(name, **does)
+        limit = self._settings.context_tokens // BUDGET_SHARE
         check_name(name, "type")
         if cue := next((cue for cue in new.cues if not self._words(cue)), None):
             raise _refused("bad_cue", f"The cue {cue!r} has no word that tells anything. Name another.")
@@ -172,7 +173,8 @@ class ConversationTypes:
         """
         own = {name: ConversationType(name, **value) for name, value in stored.items()}
         types = self._defaults | own
-        chosen, recognised = row.type if row.type in types else None, row.recognised_type
+        chosen = row.type if row.type in types else None
+        recognised = row.recognised_type
         if chosen or not self._is_on:
             name = chosen
         elif recognised is not None and (not recognised or recognised in types):
@@ -183,7 +185,8 @@ class ConversationTypes:
         prefix_type = name if choosing else row.head_type
         of_turn, of_prefix = (types.get(key or "", ConversationType("")) for key in (name, chosen or prefix_type))
         changes = ((name, getattr(of_turn, name)) for name in ("recall", *_BUDGETS))
-        changed, default = {name: value for name, value in changes if value is not None}, self._settings.recall
+        changed = {name: value for name, value in changes if value is not None}
+        default = self._settings.recall
         if "tools" in (of_turn.recall or default, of_prefix.recall or default):
             changed["recall"] = of_prefix.recall or default
         settings = self._settings.model_copy(update=changed) if changed else self._settings
@@ -194,7 +197,8 @@ class ConversationTypes:
         types = dict(self._defaults)
         for owner in filter(None, owners):
             for item in item_rows.list_items(tx, owner.id, NAMESPACE, self._now()):
-                built_in, of_tenant = item.key in BUILT_IN, owner.kind == "tenant"
+                built_in = item.key in BUILT_IN
+                of_tenant = owner.kind == "tenant"
                 types[item.key] = ConversationType(item.key, **item.value, built_in=built_in, of_tenant=of_tenant)
         return types
 

@@ -182,7 +182,8 @@ def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 def post(url: str, secrets: Iterable[str], event: Event, at: datetime, networks: Iterable[Network]) -> Outcome:
     """Post an event to an address, signed with each of the secrets; any answer of 2xx is a success."""
-    is_encrypted, timestamp = url.lower().startswith("https:"), int(at.timestamp())
+    is_encrypted = url.lower().startswith("https:")
+    timestamp = int(at.timestamp())
     content = EVENT.dumps(event).encode()
     headers: dict[bytes | str, bytes | str] = {
         "Content-Type": "application/json",

@@ -54,7 +54,8 @@ def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str
 
     Its passages are found as soon as this returns.
     """
-    digest, media_type = upload.digest, media_type_of(upload.data, upload.media_type, upload.filename)
+    digest = upload.digest
+    media_type = media_type_of(upload.data, upload.media_type, upload.filename)
     with engine.database.read() as tx:
         owner = owner_and_session(tx, caller, session_id)[0]
         known = passages.find(tx, owner.id, upload.external_id, digest) if owner is not None else None
@@ -84,12 +85,15 @@ def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str
 def _store(engine: Engine, caller: Caller, session_id: str | None, record: DocumentRecord) -> Document:
     with engine.database.write() as tx:
         owner = owner_and_session(tx, caller, session_id)[0] or find_or_make_owner(tx, caller, engine.now())
-        known, id, erased = passages.find(tx, owner.id, record.external_id, record.digest), None, None
+        known = passages.find(tx, owner.id, record.external_id, record.digest)
+        id = None
+        erased = None
         if known is not None:
             row, document = known
             if document.digest == record.digest:  # another request has just stored it
                 return _as_document(row, document, state="unchanged")
-            id, record = row.public_id, replace(record, created_at=row.created_at)
+            id = row.public_id
+            record = replace(record, created_at=row.created_at)
             erased = erasing.erase_rows(engine, tx, row)
         stored = passages.store(engine, tx, owner, record, id)
         shown = _as_document(*stored, state="created" if erased is None else "replaced")

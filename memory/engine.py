@@ -57,7 +57,8 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.now = now
-        self._starting, self._started_in = threading.Lock(), 0  # the process in which the background work runs
+        self._starting = threading.Lock()
+        self._started_in = 0  # the process in which the background work runs
         self.data_lock = DataLock(settings.data_dir)
         self.database = database = Database(database_engine)
         self.metrics = metrics = _metrics(settings.otel_exporter_otlp_endpoint)

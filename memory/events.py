@@ -204,7 +204,9 @@ def read_events(  # noqa: PLR0913 - whose, between which places, and what of the
     which: condition for the owners' rows. types: empty for all. words: with what people and models said.
     """
     after = Position(*map(min, after, upto))  # rows at its end were erased, or the database is a restored one
-    kinds, events, position = _kinds(after, upto, types), list[Event](), after
+    kinds = _kinds(after, upto, types)
+    events: list[Event] = []
+    position = after
     by_kind = (_read(tx, kind, _between(kind, which, after, upto, types).limit(most), words=words) for kind in kinds)
     for event in islice(merge(*by_kind, key=lambda event: event.timestamp), most):
         position = Position(*map(max, position, event.position))
@@ -238,7 +240,8 @@ def _between(
     kind: int, which: ColumnElement[bool], after: Position, upto: Position, types: Collection[str]
 ) -> Select[Any]:
     """Return a query for the rows of a kind, in order. It reads no rows before `after`."""
-    source, columns = _SOURCES[kind], _SOURCES[kind].columns
+    source = _SOURCES[kind]
+    columns = _SOURCES[kind].columns
     owned = select(_O.id).where(_O.id == columns.owner_id, which).exists()  # no join: it would begin at the owner
     rows = source.rows.where(columns.id > after[kind], columns.id <= upto[kind], owned).order_by(columns.id)
     return rows.where(columns.type.in_(types)) if types and len(source.types) > 1 else rows
@@ -246,11 +249,13 @@ def _between(
 
 def _read(tx: Transaction, kind: int, rows: Select[Any], *, words: bool) -> list[Event]:
     """Return the events of a kind in `rows`. The position of each says its own row alone."""
-    source, columns = _SOURCES[kind], _SOURCES[kind].columns
+    source = _SOURCES[kind]
+    columns = _SOURCES[kind].columns
     parts = {**source.data, **(source.words if words else {})}
     labelled = (part.label(f"data_{name}") for name, part in parts.items())
     owner = (select(name).where(_O.id == columns.owner_id).scalar_subquery() for name in (_O.kind, _O.name))
-    events, query = [], rows.with_only_columns(columns.id, columns.at, columns.type, *owner, *labelled)
+    events = []
+    query = rows.with_only_columns(columns.id, columns.at, columns.type, *owner, *labelled)
     for row_id, at, event_type, owner_kind, name, *values in tx.execute(query):
         data = dict(zip(parts, values, strict=True))
         if "document" in data:
@@ -367,7 +372,8 @@ class Events:
         after: where the reader was before; None for the end of the log. It ends after `seconds`, and when the process
         stops. Raises RecapError before it yields anything.
         """
-        which, until = of_caller(caller), time.monotonic() + seconds
+        which = of_caller(caller)
+        until = time.monotonic() + seconds
         self._note_listener(caller.tenant)
         newest = self.end()
         position = Position(*map(min, after or newest, newest))  # a restored database has fewer rows than it had

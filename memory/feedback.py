@@ -119,7 +119,8 @@ def run(engine: Engine, job: Job) -> bool:
         usable = partial(_proposal, before.strip(), "\n".join(own), everything, room)
         proposed = engine.mini.ask(owner.id, request, owner.tenant, usable).value
     except InvalidAnswer as error:
-        state, reason = "refused", str(error)
+        state = "refused"
+        reason = str(error)
     with engine.database.write() as tx:
         row = lock_owner(tx, owner.id)
         waiting = _waiting(engine, tx, row) if row is not None else []

@@ -67,7 +67,8 @@ def hide_messages(
 
     def chosen(row: SessionRow, line: Line, positions: set[int]) -> set[int]:
         if tokens is not None:
-            room, recent = tokens, [message for message in line if message.position > row.head_through]
+            room = tokens
+            recent = [message for message in line if message.position > row.head_through]
             recent = [message for message in recent if message.hidden_at is None]
             while recent and room >= recent[-1].tokens:
                 room -= recent.pop().tokens
@@ -100,7 +101,8 @@ def _change(
     busy = "Nothing was changed; stop the reply, or try this again later."
     with engine.leases.free_session(lambda tx: get_session(tx, caller, session_id), busy) as (tx, row):
         line = tx.execute(_LINE, {"session": row.id}).all()
-        before, after = _hidden(line), _in_sequence(line, chosen(row, line, _positions(row, line, **named)))
+        before = _hidden(line)
+        after = _in_sequence(line, chosen(row, line, _positions(row, line, **named)))
         changed = Hidden(sorted(after - before.keys()), sorted(before.keys() - after))
         marks = dict.fromkeys(changed.hidden, engine.now()) | dict.fromkeys(changed.shown)
         if marks:
@@ -158,10 +160,12 @@ def _hidden(line: Line) -> dict[int, datetime]:
 def _in_sequence(line: Line, chosen: set[int]) -> set[int]:
     """Return the `chosen` positions, with those that can't be shown while the chosen ones are hidden."""
     hidden = set(chosen)
-    unasked, calls = False, list[int]()  # an answer whose question is hidden; one with the results that follow it
+    unasked = False  # is the question of the next answers hidden?
+    calls: list[int] = []  # the latest answer, with the results of its tools that follow it
     for message in line:
         if message.role == "user":
-            unasked, calls = message.position in hidden, []
+            unasked = message.position in hidden
+            calls = []
         elif message.role == "assistant" or (message.role == "tool" and (calls or unasked)):
             calls = [message.position] if message.role == "assistant" else [*calls, message.position]
             if unasked or not hidden.isdisjoint(calls):

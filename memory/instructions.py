@@ -164,13 +164,18 @@ def learn(engine: Engine, tx: Transaction, owner: OwnerRow, lines: Iterable[tupl
     A line takes the place of one that it contradicts; where there is no room, it is left out.
     lines: each with the person's words that it rests on, and the id of their message.
     """
-    waiting, quotes, sources = _item(engine, tx, owner, LEARNED, PROPOSALS), list[str](), list[int]()
+    waiting = _item(engine, tx, owner, LEARNED, PROPOSALS)
+    quotes: list[str] = []
+    sources: list[int] = []
     before: str = waiting.value["text"] if waiting is not None else text_of(engine, tx, owner, LEARNED)
     if waiting is not None:
-        quotes, sources = [waiting.value["quote"]], [*item_rows.messages_of(tx, waiting)]
-    text, chars_max = before, room(engine, tx, owner, LEARNED)
+        quotes = [waiting.value["quote"]]
+        sources = [*item_rows.messages_of(tx, waiting)]
+    text = before
+    chars_max = room(engine, tx, owner, LEARNED)
     for line, quote, message_id in lines:
-        terms, others = content_terms(line), text.splitlines()
+        terms = content_terms(line)
+        others = text.splitlines()
         longer = "\n".join([*(old for old in others if not _is_other_value(old, line)), line])
         if len(longer) <= chars_max and all(content_terms(old) != terms for old in others):
             text = longer
@@ -191,7 +196,8 @@ def _shown(engine: Engine, tx: Transaction, caller: Caller) -> dict[str, Instruc
             newest = _versions(item.key, histories[item.id][::-1])[0]
             shown[item.key] = replace(newest, of_tenant=owner.kind == "tenant")
         for item in item_rows.list_items(tx, owner.id, PROPOSALS, engine.now()):
-            newest, value = shown.get(item.key, Instruction(item.key)), item.value
+            newest = shown.get(item.key, Instruction(item.key))
+            value = item.value
             proposal = Proposal(diff=_diff(newest.text, value["text"]), created_at=item.created_at, **value)
             shown[item.key] = replace(newest, proposal=proposal)
     return shown

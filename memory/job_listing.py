@@ -92,7 +92,8 @@ def _made_due(engine: Engine, *which: ColumnElement[bool]) -> Update:
 
 
 def _infos(engine: Engine, tx: Transaction, rows: Sequence[Row[Any]]) -> list[JobInfo]:
-    now, positions = engine.now(), _positions(tx, rows)
+    now = engine.now()
+    positions = _positions(tx, rows)
     ages = (max(0, int((now - row.created_at).total_seconds())) for row in rows)
     return [
         as_value(JobInfo, row, position=positions.get(row.id), age=age) for row, age in zip(rows, ages, strict=True)
@@ -117,7 +118,7 @@ _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
 def _positions(tx: Transaction, rows: Iterable[Row[Any]]) -> dict[int, int]:
     """Return the positions of the rows that wait, by id. Jobs between two of them are counted in the index, once."""
-    positions = dict[int, int]()
+    positions: dict[int, int] = {}
     pending = [row for row in rows if row.state == "pending"]
     waiting = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in pending]
     for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):

@@ -39,7 +39,8 @@ ONE_BY_ONE = ("summary",)  # each reads the facts that the one before has stored
 
 def _next_round() -> ScalarSelect[int]:
     """Return the round for a job that is put into its queue now: the current one, or one after its owner's last."""
-    other, kind = JobRow.__table__.alias().c, bindparam("in_kind", type_=String())
+    other = JobRow.__table__.alias().c
+    kind = bindparam("in_kind", type_=String())
     own = select((func.max(other.round) + 1).label("round"))
     own = own.where(other.owner_id == bindparam("of_owner"), other.kind == kind)
     current = select(_Q.round).where(_Q.kind == kind, _Q.tenant == bindparam("in_tenant"))
@@ -86,7 +87,8 @@ def _next_job() -> ScalarSelect[int]:
     after = select(func.min(pending.tenant)).where(*of_kind, pending.tenant > waiting.c.tenant).scalar_subquery()
     waiting = waiting.union_all(select(after).where(waiting.c.tenant.is_not(None)))
 
-    theirs, job = JobRow.__table__.alias().c, JobRow.__table__.alias()
+    theirs = JobRow.__table__.alias().c
+    job = JobRow.__table__.alias()
     of_tenant = theirs.kind == bindparam("of_kind"), theirs.tenant == waiting.c.tenant
     due = or_(theirs.run_at <= bindparam("now"), theirs.updated_at > bindparam("in_future"))
     in_turn = or_(bindparam("of_kind").not_in(ONE_BY_ONE), _is_next_of_owner(theirs))

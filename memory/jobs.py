@@ -133,7 +133,8 @@ class JobQueue:
 
         An `inline` job is due at once, and the turn that is being taken runs it before it ends.
         """
-        now, is_background = self._now(), when.mode == "background"
+        now = self._now()
+        is_background = when.mode == "background"
         delay = PAUSE if is_background else 0.0
         if when.mode == "schedule":
             delay = (when.next(now) - now).total_seconds()
@@ -158,7 +159,9 @@ class JobQueue:
         """
         if self._looker is not None and self._looker.is_alive():
             return
-        self._free, self._stopping, self._next_poll = dict(self._workers), False, -math.inf
+        self._free = dict(self._workers)
+        self._stopping = False
+        self._next_poll = -math.inf
         self._looker = threading.Thread(target=self._look, name="recap-jobs", daemon=True)
         self._looker.start()
 
@@ -191,7 +194,9 @@ class JobQueue:
         patience: seconds to wait for another worker that runs it already.
         Return its error; None when it succeeded, is gone, or runs still.
         """
-        deadline, pause, params = time.monotonic() + patience, RUN_POLL_FIRST, {"of_kind": kind, "of_key": str(key)}
+        deadline = time.monotonic() + patience
+        pause = RUN_POLL_FIRST
+        params = {"of_kind": kind, "of_key": str(key)}
         waits = select(_J.id).where(_J.kind == kind, _J.key == str(key))
         while True:
             if (job := self._claim(statements.CLAIM_NAMED, params)[0]) is not None:
@@ -227,7 +232,8 @@ class JobQueue:
 
     def _start_due(self) -> float:
         """Start a due job of each kind; return the seconds until the next one is due, or the table is looked at."""
-        now, last_time = self._now(), self._last_time
+        now = self._now()
+        last_time = self._last_time
         self._last_time = now
         clock_set_back = last_time is None or now < last_time  # at the start: perhaps while nothing ran
         if clock_set_back:
@@ -356,7 +362,8 @@ class JobQueue:
 
         Return the outcome. is_expired: only if its lease has expired still.
         """
-        now, leased = self._now(), {"job": job.id, "token": job.lease_token}
+        now = self._now()
+        leased = {"job": job.id, "token": job.lease_token}
         with self._database.begin(durable=False) as tx:  # after a power cut the job runs once more
             is_done = error is None and not more
             if is_done and tx.execute(statements.DELETE_DONE, {**leased, "revision": job.revision}).first():

@@ -193,13 +193,16 @@ class Leases:
         self._closed.set()
 
     def _keep_forever(self) -> None:
-        pause, renewed, seen = LOOK_SECONDS, time.monotonic(), set[Lease]()
+        pause = LOOK_SECONDS
+        renewed = time.monotonic()
+        seen: set[Lease] = set()
         while not self._closed.wait(pause):
             with self._changed:
                 leases = dict(self._held)
             # A turn that is over before the second look costs no query.
             turns = {lease: work.stop for lease, work in leases.items() if work.stop is not None and lease in seen}
-            pause, seen = LOOK_SECONDS, set(leases)
+            pause = LOOK_SECONDS
+            seen = set(leases)
             try:
                 if time.monotonic() >= renewed + RENEW_SECONDS:
                     self._renew(leases)

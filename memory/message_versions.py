@@ -131,7 +131,8 @@ def _move_to_branch(engine: Engine, tx: Transaction, row: SessionRow, position: 
     """
     of_session = MessageRow.session_id == row.id
     branch = 1 + (tx.scalar(select(func.max(MessageRow.branch)).where(of_session)) or 0)
-    first, before = _active_at(tx, row, position), _active_at(tx, row, position - 1)
+    first = _active_at(tx, row, position)
+    before = _active_at(tx, row, position - 1)
     assert first is not None
     first.replaced_after = before.id if before is not None else 0
     tx.execute(

@@ -95,7 +95,10 @@ def normalize(text: str) -> str:
 
 def _shaping(unseen: re.Match[str]) -> str:
     """Return one selector and one joiner of invisible characters, where they change what is seen; or the flag."""
-    run, text, start, end = unseen.group(), unseen.string, unseen.start(), unseen.end()
+    run = unseen.group()
+    text = unseen.string
+    start = unseen.start()
+    end = unseen.end()
     if run[0] == "🏴":
         return run
     run = _USELESS.sub("", run)
@@ -167,7 +170,8 @@ def attribute(text: str) -> str:
 def without_blocks(text: str) -> str:
     """Return `text` without blocks of a prompt that were pasted into it: whoever pastes them quotes."""
     last = {name: text.rfind(f"</{name}>") for name in BLOCKS}
-    kept, at = list[str](), 0
+    kept: list[str] = []
+    at = 0
     for opening in _OPENING.finditer(text):
         name = opening[1]
         if at <= opening.start() and opening.end() <= last[name]:
@@ -224,7 +228,8 @@ def message_lines(messages: Iterable[Message], on: date | None = None, *, number
             number = f"[{message.position}] "
         else:
             number = f"{GAP}\n" if last and message.position > last + 1 else ""
-        day, last = message.created_at.date(), message.position
+        day = message.created_at.date()
+        last = message.position
         date = f"{day} {day:%A} " if numbered else f"{day} "  # whoever works out dates needs the weekday
         yield f"{number}{'' if day == on else date}{message_line(message)}"
         on = day

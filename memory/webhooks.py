@@ -51,7 +51,10 @@ def create(engine: Engine, caller: Caller, *, url: str, types: Sequence[str] = (
             text = f"There are {WEBHOOKS_MAX} webhooks already, the most. Nothing was stored."
             raise Conflict("too_many_webhooks", text)
         row = WebhookRow(owner_id=owner.id, url=url, words=words, types=list(types) or None)
-        row.secret, row.position, row.enabled, row.deliveries = encrypted, str(position), True, []
+        row.secret = encrypted
+        row.position = str(position)
+        row.enabled = True
+        row.deliveries = []
         row.created_at = row.updated_at = now
         tx.add(row)
         tx.flush()
@@ -84,7 +87,8 @@ def rotate(engine: Engine, caller: Caller, webhook_id: int, *, overlap_hours: in
     """
     with engine.database.write() as tx:
         row, owner = _find(tx, caller, webhook_id)
-        until, former = engine.now() + timedelta(hours=overlap_hours), tuple[str, ...]()
+        until = engine.now() + timedelta(hours=overlap_hours)
+        former = tuple[str, ...]()
         with suppress(Undecryptable):  # the key was lost, and the former secret with it
             former = engine.deliveries.secrets_of(row)[0], until.isoformat()
         secret, row.secret = _new_secret(engine, *former)
@@ -121,10 +125,12 @@ def send_test(engine: Engine, caller: Caller, webhook_id: int) -> dict[str, Any]
 
 def _check_url(engine: Engine, url: str) -> None:
     """Raise InvalidRequest for an address that no delivery would reach. A name is looked up at each delivery."""
-    networks, problem = engine.settings.webhook_networks, None
+    networks = engine.settings.webhook_networks
+    problem = None
     try:
         parts = urlsplit(url)
-        host, is_encrypted = parts.hostname or "", parts.scheme == "https" and parts.port != 0
+        host = parts.hostname or ""
+        is_encrypted = parts.scheme == "https" and parts.port != 0
     except ValueError:
         host = ""
     if not host or parts.scheme not in ("http", "https") or not url.isascii() or len(url.split()) > 1:

@@ -195,4 +195,5 @@ class Memory(Schema):
     )
 
 
-MEMORY, WRITTEN = Memory(), Memory(only=("written",))
+MEMORY = Memory()
+WRITTEN = Memory(only=("written",))

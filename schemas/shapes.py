@@ -86,7 +86,8 @@ def list_of(item: type[Schema]) -> type[Schema]:
 
 @cache
 def page_of(item: type[Schema], **more: fields.Field) -> type[Schema]:
-    items, cursor = fields.List(fields.Nested(item)), fields.String(allow_none=True)
+    items = fields.List(fields.Nested(item))
+    cursor = fields.String(allow_none=True)
     return Schema.from_dict({"items": items, "next_cursor": cursor, **more}, name=f"{item.__name__}Page")
 
 

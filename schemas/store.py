@@ -12,7 +12,8 @@ from schemas.shapes import WHOM, CallerQuery
 
 NAMESPACE_PARTS = 8
 NAME_CHARS = 256  # of a namespace with its dots, and of a key: an index of PostgreSQL takes no more of two
-VALUE_BYTES, VALUE_DEPTH = 1 << 16, 50  # of a value as JSON
+VALUE_BYTES = 1 << 16  # of a value as JSON
+VALUE_DEPTH = 50  # of a value as JSON
 PATHS_MAX = 20
 BATCH_MAX = 1000
 SEARCHED_ITEMS_MAX = 1000  # items that the searches of one call return

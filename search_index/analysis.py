@@ -145,7 +145,8 @@ class Analysis:
         self._stop_words = stop_words or _listed(language)
         self._idle_words = idle_words
         self._particles = re.compile(particles) if particles else None
-        self._stem, self.joins = _stemmer(language), language in JOINING
+        self._stem = _stemmer(language)
+        self.joins = language in JOINING
         self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
         self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
         # A turn asks several times.
@@ -184,9 +185,11 @@ class Analysis:
         of neighbouring characters; `singles` adds every character, for texts, so that a query of one finds them.
         It also adds the stems of a text in another language, and parts of compounds.
         """
-        pattern, runs = _ASCII_WORD, []
+        pattern = _ASCII_WORD
+        runs = []
         if not text.isascii():
-            text, pattern = _normalised(text), _WORD
+            text = _normalised(text)
+            pattern = _WORD
             runs = _PAIRED.findall(text)
             text = _PAIRED.sub(" ", text)
         if "," in text:
@@ -201,7 +204,8 @@ class Analysis:
             if len(run) == 1 or singles:
                 terms += run
         if singles and (self.joins or self._hints & {*words} or (pattern is _WORD and _SCRIPT.search(text))):
-            languages, own = self._foreign_languages(text), {*terms}
+            languages = self._foreign_languages(text)
+            own = {*terms}
             terms += [stem for word in words for stem in self._stems(word, languages) if stem not in own]
             if not JOINING.isdisjoint(languages or [self.language]):
                 terms += [part for word in words for part in self._compound_parts(word, languages)]
@@ -214,7 +218,8 @@ class Analysis:
         for word in _written(text):
             forms = (*self.terms(word), *self._stems(self.folded(word), languages))
             if _PAIRED.match(word):
-                plain, written = characters(word.translate(SIMPLIFIED)), characters(word)
+                plain = characters(word.translate(SIMPLIFIED))
+                written = characters(word)
                 spans = [(at, at + size) for at in range(len(plain)) for size in (1, 2)]
                 marked = {at for start, end in spans if "".join(plain[start:end]) in terms for at in range(start, end)}
                 for looked_for, run in groupby(range(len(written)), key=marked.__contains__):
@@ -256,7 +261,8 @@ class Analysis:
         if (known := languages_of_script(text)) is not None:
             most = max((counts[code] for code in known), default=0)
             return [self.language] if self.language in known else [code for code in known if counts[code] == most]
-        most, own = max(counts.values(), default=0), sum(map(self._stop_words.__contains__, words))
+        most = max(counts.values(), default=0)
+        own = sum(map(self._stop_words.__contains__, words))
         if least == 1 and not (most or own):
             return list(self._idle_words)
         if most < least or most <= own:

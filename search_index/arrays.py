@@ -87,15 +87,15 @@ class IndexedMessage(NamedTuple):
     @classmethod
     def of(cls, text: SearchableText, terms: list[str], vector: bytes, speaker: int = 0) -> Self:
         """`vector` is packed (see `embeddings`)."""
-        content, counts = text.content, Counter(terms)
+        content = text.content
+        counts = Counter(terms)
         row = np.zeros((), ROW)
         row["id"], row["session"] = text.message_id, text.session_id
-        row["created"], row["role"], row["speaker"] = (
-            microseconds(text.created_at),
-            term_hash(text.role),
-            speaker,
-        )
-        row["length"], row["squares"] = len(terms), sum(map(mul, counts.values(), counts.values()))
+        row["created"] = microseconds(text.created_at)
+        row["role"] = term_hash(text.role)
+        row["speaker"] = speaker
+        row["length"] = len(terms)
+        row["squares"] = sum(map(mul, counts.values(), counts.values()))
         questions = sum(len(sentence) for sentence in _SENTENCES.findall(content) if sentence.rstrip()[-1:] in "?？")
         row["asks"] = questions / max(len(content), 1)
         row["size"] = len(content.encode("utf-8", "surrogatepass"))
@@ -228,7 +228,9 @@ class Candidates(Columns):
         order = session.argsort(kind="stable") if is_sorted else np.lexsort((ids, session))
         order = order[~hidden[order]]
         rows = joined.take(order, axis=0).reshape(-1).view(ROW)
-        session, lengths, count = session[order], rows["length"].astype(float), len(order)
+        session = session[order]
+        lengths = rows["length"].astype(float)
+        count = len(order)
         sizes = _runs(session)[1]
         session_of = np.arange(len(sizes)).repeat(sizes)
         line = np.arange(count) + REACH * (session_of + 1)
@@ -283,8 +285,10 @@ class Candidates(Columns):
 
 def _vectors(segments: Sequence[Segment], order: Ints, hidden: NDArray[np.bool_]) -> dict[str, Any]:
     """Return the fields of `Candidates` about vectors; all have the same size, but for segments without any."""
-    size, base = max(segment.vectors.shape[1] for segment in segments), 0
-    total, count = np.zeros(size, np.int64), 0
+    size = max(segment.vectors.shape[1] for segment in segments)
+    base = 0
+    total = np.zeros(size, np.int64)
+    count = 0
     for segment in segments:
         if segment.vectors.shape[1] == size:
             gone = hidden[base : base + len(segment.rows)].nonzero()[0]

@@ -60,7 +60,8 @@ class Calibration:
         form = DEFAULT_ANALYSIS.content if embedder.instant else str
         texts = [form(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
         vectors = _units(rows_of(quantize(embedder, texts)).astype(float))
-        questions, answers = vectors[: len(pairs)], vectors[len(pairs) :]
+        questions = vectors[: len(pairs)]
+        answers = vectors[len(pairs) :]
         common = answers.mean(axis=0)
         cosines = _units(questions - common) @ _units(answers - common).T
         right = np.eye(len(pairs), dtype=bool)
@@ -187,7 +188,8 @@ class Nearness:
         Of two LoCoMo questions about one person 0.9 % pass for similar where the evidence differs, 18 % where some is
         the same.
         """
-        terms, terms_of_others = self._analysis.words(text), list(map(self._analysis.words, others))
+        terms = self._analysis.words(text)
+        terms_of_others = list(map(self._analysis.words, others))
         words = [len(other & terms) / math.sqrt(len(other) * len(terms) or 1) for other in terms_of_others]
         near = self.near(text, list(map(self._analysis.content, others)), of_one=False)
         return [same >= WORDS or like >= NEAR for same, like in zip(words, near, strict=True)]

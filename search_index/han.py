@@ -61,7 +61,9 @@ for _pair in _PAIRS.split():
 
 def in_both_scripts(pattern: str) -> str:
     """Return a regular expression written in simplified characters that matches traditional ones as well."""
-    written, in_class, before = list[str](), False, ""
+    written: list[str] = []
+    in_class = False
+    before = ""
     for char in pattern:
         if char in "[]" and before != "\\":
             in_class = char == "["

@@ -162,11 +162,13 @@ class SearchIndex:
         """Return the query with its terms, and its plain text."""
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
         asked = self._analysis.asked(text)
-        terms, forms = self._analysis.query_terms(asked), {}
+        terms = self._analysis.query_terms(asked)
+        forms = {}
         foreign = asked != text or self._analysis.likely_languages(text) != [self._analysis.language]
         if foreign or self._analysis.joins:
             found = self._analysis.forms(text, asked)
-            terms, forms = list(found), {form: term for term, others in found.items() for form in others}
+            terms = list(found)
+            forms = {form: term for term, others in found.items() for form in others}
         return PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign, forms=forms), text
 
     def search(
@@ -234,7 +236,8 @@ class SearchIndex:
             lacking = {*waiting.tolist()}
             tail = [segment for segment in tail if not lacking.isdisjoint(segment.rows["id"].tolist())]
             if len(tail) >= TAIL_SEGMENTS_MAX:
-                tail, new = [], waiting
+                tail = []
+                new = waiting
             # A message that was erased or replaced a moment ago is not loaded any more.
             if entries := self.analysed(unindexed.load(new.tolist()), self._waiting_embedder):
                 tail = [*tail, Segment.of_messages(entries)]
@@ -299,14 +302,17 @@ class SearchIndex:
         if not prepared.operators.required:
             found = ranking.is_found(context, self._profile, total)
             mask &= found if around is None else found | ranking.is_found(around, self._profile, total)
-        at, limit = mask.nonzero()[0], min(query.limit, self._profile.most)
+        at = mask.nonzero()[0]
+        limit = min(query.limit, self._profile.most)
         if len(at) > limit:  # of thousands, only the best are worth sorting
             scores_found = total[at]
             at = at[scores_found >= np.partition(scores_found, len(at) - limit)[len(at) - limit]]
         at = at[np.lexsort((-candidates.ids[at], -total[at]))[:limit]]
-        own, near = context.own[at], context.near(at)
+        own = context.own[at]
+        near = context.near(at)
         if around is not None:
-            own, near = np.maximum(own, around.own[at]), np.maximum(near, around.near(at))
+            own = np.maximum(own, around.own[at])
+            near = np.maximum(near, around.near(at))
         fits = np.maximum.accumulate(ranking.fit(own, near)[::-1])[::-1]
         near = near - nearness_by_chance(candidates.vector_count)
         columns = candidates.ids[at], candidates.session[at], total[at], fits, own, near
@@ -334,7 +340,8 @@ class SearchIndex:
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ranking.ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
         query, vector, content = prepared.query, prepared.vector, prepared.content
-        terms, named = (*prepared.terms, *prepared.forms), candidates.speakers
+        terms = (*prepared.terms, *prepared.forms)
+        named = candidates.speakers
         speakers = [term for term in terms if named and term_hash(term) in named]
         calibrated = self._embedder_for(prepared)
         if calibrated is not None and calibrated.embedder.instant:

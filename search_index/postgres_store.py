@@ -185,7 +185,8 @@ class PostgresStore(IndexStore):
 
         Every row of the owner is compared with the vector: no approximate index, so nothing near is missed.
         """
-        filters, typed = prepared.query.filters, prepared.operators
+        filters = prepared.query.filters
+        typed = prepared.operators
         most = limit // (2 * REACH + 1)
         with self._snapshot_of(connection) as reading:
             index = self._current(reading, owner, generation)
@@ -197,7 +198,7 @@ class PostgresStore(IndexStore):
             doc_freqs = reading.execute(
                 tables.HOLDERS, {"index": index.id, "terms": list(map(quoted, [*prepared.terms, *prepared.forms]))}
             ).all()
-            ids = set[int]()
+            ids: set[int] = set()
             if doc_freqs or typed.required:
                 any_of = "" if typed.required else f"({' | '.join(_rarest(doc_freqs, limit))})"
                 by_words = {
@@ -261,7 +262,8 @@ def _runs(commits: int) -> list[tuple[int, int]]:
 
     They grow shorter towards the end, so that a commit changes the last of them only, and they stay few.
     """
-    runs, after = [], 0
+    runs = []
+    after = 0
     for digit in reversed(range(commits.bit_length())):
         if commits >> digit & 1:
             runs.append((after, after + (1 << digit)))

@@ -83,7 +83,9 @@ class ScoringContext:
         has_windows: the profile looks at neighbours.
         """
         self.candidates, self.preferences = candidates, preferences
-        self.postings, self.term_count, count = candidates.postings(terms, forms), len(terms), len(candidates.ids)
+        self.postings = candidates.postings(terms, forms)
+        self.term_count = len(terms)
+        count = len(candidates.ids)
         self._content, self._calibration = content, calibration
         self.has_near = calibration is not None and candidates.vector_count > 0
         term, rows, counts, doc_freqs, known = self.postings
@@ -116,7 +118,8 @@ class ScoringContext:
 
     def _in_windows(self) -> tuple[Ints, Ints, Floats]:
         """Return each term in the messages around each message: its number, the message, and the count there."""
-        message_at, (term, rows, counts, doc_freqs, _) = self.candidates.message_at, self.postings
+        message_at = self.candidates.message_at
+        term, rows, counts, doc_freqs, _ = self.postings
         size = len(message_at)
         line = np.zeros(len(doc_freqs) * size, np.float32)  # of each term after the other; counts are exact
         line[term * size + self.candidates.line[rows]] = counts
@@ -172,7 +175,8 @@ def _session(context: ScoringContext) -> Floats:
 
 
 def _time(context: ScoringContext) -> Floats:
-    created, grace = context.candidates.created, int(GRACE_DAYS * 86_400e6)
+    created = context.candidates.created
+    grace = int(GRACE_DAYS * 86_400e6)
     inside = np.zeros(len(created), bool)
     for after, before in context.preferences.times:
         inside |= (created >= after) & (created < before + grace)

@@ -299,7 +299,8 @@ def _segments_of(
     What is `known` is not read again: a segment never changes but by losing messages.  A reader of the whole index
     would open all of them, which takes longer than to read a new one.
     """
-    segments, every = {}, TOC.read(index.storage, index.indexname, schema=SCHEMA).segments
+    segments = {}
+    every = TOC.read(index.storage, index.indexname, schema=SCHEMA).segments
     if sum(segment.doc_count() for segment in every) > most:
         return None
     for written in every:
@@ -329,7 +330,8 @@ def _best(index: FileIndex, query: Query, filters: Filters, limit: int) -> tuple
     """Return the best messages for `query` and those stored beside them, at most `limit`; and the ids of the best."""
     with closing(index.reader()) as reader:
         searcher = Searcher(reader, weighting=BM25F(B=B, K1=K1))
-        passing, found = _passing(reader, searcher, filters), list[int]()
+        passing = _passing(reader, searcher, filters)
+        found: list[int] = []
         if passing != set():  # which would count as no filter
             hits = searcher.search(query, limit=limit // (2 * REACH + 1), filter=passing)
             found = [number for number, _ in hits.items()]

@@ -223,11 +223,7 @@ def test_comparing_what_cannot_be(app, tmp_path):
         (json.dumps(TALK), ["--prompts", "nothing"], "There is no prompt 'nothing'. There are: consolidation, "),
         (json.dumps(TALK), [], "--prompts"),
         ("{", ["--prompts", "summary"], ".json is no conversation, whose form `--help` shows: Expecting property name"),
-        (
-            '{"messages": [{"role": "user"}]}',
-            ["--prompts", "summary"],
-            "no conversation, whose form `--help` shows: 'content'",
-        ),
+        ('{"messages": [{"role": "user"}]}', ["--prompts", "summary"], 'Message 1 has no "content"'),
     ]:
         result = compare(app, tmp_path, talk, *options)
         assert result.exit_code in (1, 2)

@@ -109,7 +109,8 @@ def _parameters(body: Object) -> dict[str, Any]:
         messages.append({"role": "system", "content": _words(system, "system")})
     for number, message in enumerate(body["messages"]):
         messages += _messages(message, f"messages.{number}")
-    tools, choice = list[dict[str, Any]](), body["tool_choice"] or {}
+    tools: list[dict[str, Any]] = []
+    choice = body["tool_choice"] or {}
     for number, tool in enumerate(body["tools"] or ()):
         if tool.get("type") in (None, "custom"):
             tools.append(_tool(tool, f"tools.{number}"))
@@ -153,7 +154,9 @@ def _format(format: Any) -> Any:
 
 def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
     """Yield a message as messages of a chat completion: each result of a tool is a message of its own."""
-    role, content, place = message.get("role"), message.get("content"), f"{place}.content"
+    role = message.get("role")
+    content = message.get("content")
+    place = f"{place}.content"
     if role == "assistant":
         yield _assistant(content, place)
     elif role == "system":
@@ -168,7 +171,8 @@ def _messages(message: Object, place: str) -> Iterator[dict[str, Any]]:
 
 def _user(content: Any, place: str) -> Iterator[dict[str, Any]]:
     """Yield results of tools, then the person's words and images; a result is text, so its images are among these."""
-    shown, has_results = list[dict[str, Any]](), False
+    shown: list[dict[str, Any]] = []
+    has_results = False
     for here, kind, block in chat.parts(content, place, (*_SHOWN, "tool_result")):
         if kind != "tool_result":
             shown += _shown(here, kind, block)
@@ -207,7 +211,8 @@ def _shown(place: str, kind: str, block: Object) -> Iterator[dict[str, Any]]:
         named = "\n".join(str(block[name]) for name in ("title", "source") if block.get(name))
         yield _text(f"{named}\n{_words(block.get('content') or [], f'{place}.content')}")
     elif kind == "image":
-        source, place = block.get("source"), f"{place}.source"
+        source = block.get("source")
+        place = f"{place}.source"
         if chat.kind_of(source, place, ("base64", "url")) == "url":
             yield chat.image(chat.string(block["source"], "url", place))
         else:
@@ -218,7 +223,8 @@ def _shown(place: str, kind: str, block: Object) -> Iterator[dict[str, Any]]:
 
 def _document(block: Object, place: str) -> Iterator[dict[str, Any]]:
     """Yield a document: its text, or a file, which the model server may read or refuse."""
-    title, source = str(block.get("title") or "document"), block.get("source")
+    title = str(block.get("title") or "document")
+    source = block.get("source")
     kind = chat.kind_of(source, place, ("text", "content", "base64", "url", "file"))
     assert isinstance(source, Mapping)
     if kind == "text":
@@ -337,7 +343,8 @@ class _Blocks:
         """Go on with `block`, which begins if it is not the last one already."""
         if block != self._open:
             yield from self.stop()
-            self._index, self._open = self._index + 1, block
+            self._index += 1
+            self._open = block
             yield {"type": "content_block_start", "index": self._index, "content_block": block}
         if delta is not None:
             yield {"type": "content_block_delta", "index": self._index, "delta": delta}

@@ -115,7 +115,8 @@ def image(url: str, **more: Any) -> dict[str, Any]:
 
 def estimate_tokens(parameters: Object) -> int:
     """Return the tokens of a chat completion's messages and tools."""
-    messages, tools = parameters["messages"], parameters.get("tools", ())
+    messages = parameters["messages"]
+    tools = parameters.get("tools", ())
     calls = [message["tool_calls"] for message in messages if "tool_calls" in message]
     words = sum(tokens.estimate_message(text_of(message)) for message in messages)
     return words + sum(tokens.estimate(json.dumps(part)) for part in (*calls, *tools))
@@ -141,9 +142,11 @@ class FirstCall:
         """Yield pieces of the arguments, an empty one where the call begins."""
         for choice in chunk.data.get("choices") or ():
             for part in (choice.get("delta") or {}).get("tool_calls") or ():
-                function, index = part.get("function") or {}, part.get("index", 0)
+                function = part.get("function") or {}
+                index = part.get("index", 0)
                 if self.call is None and part.get("id") and function.get("name"):
-                    self.call, self._index = ToolCall(str(part["id"]), str(function["name"]), ""), index
+                    self.call = ToolCall(str(part["id"]), str(function["name"]), "")
+                    self._index = index
                     yield ""
                 elif self.call is None or index != self._index or part.get("id") not in (None, "", self.call.id):
                     continue

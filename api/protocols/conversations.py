@@ -77,7 +77,9 @@ def _arguments(call: Object, place: str) -> str:
 
 
 def _message(item: Object, place: str) -> dict[str, Any]:
-    role, content, place = item.get("role"), item.get("content"), f"{place}.content"
+    role = item.get("role")
+    content = item.get("content")
+    place = f"{place}.content"
     if role not in _ROLES:
         raise ValidationError(f"Must be one of {', '.join(_ROLES)}.", place.replace("content", "role"))
     if isinstance(content, str):
@@ -224,7 +226,8 @@ def create_conversation(body: dict[str, Any]) -> Any:
 
     Without items it is empty. The first person who is named in it has it.
     """
-    whom, id = client_caller(body), f"{CONVERSATION}{uuid.uuid4().hex}"
+    whom = client_caller(body)
+    id = f"{CONVERSATION}{uuid.uuid4().hex}"
     created = current_engine().sessions.create(whom, id, client_metadata=body["metadata"])
     append_items(whom, id, body["items"])
     return created
@@ -239,7 +242,8 @@ def get_conversation(conversation_id: str) -> Any:
 @blueprint.post(OF_CONVERSATION, body=ConversationChange, returns=ConversationObject)
 def update_conversation(body: dict[str, Any], conversation_id: str) -> Any:
     """Change what is kept with a conversation"""
-    whom, changes = client_caller({}), {"client_metadata": body["metadata"]}
+    whom = client_caller({})
+    changes = {"client_metadata": body["metadata"]}
     find_conversation(whom, conversation_id)
     return current_engine().sessions.change(whom, conversation_id, changes)
 
@@ -275,9 +279,12 @@ def list_items_of_conversation(query: dict[str, Any], conversation_id: str) -> R
 
     A message of the person's, of the model's and of a function's has the id that it is retrieved by.
     """
-    whom, sessions = client_caller({}), current_engine().sessions
+    whom = client_caller({})
+    sessions = current_engine().sessions
     find_conversation(whom, conversation_id)
-    newest_first, limit, after = query["order"] == "desc", query["limit"], query["after"]
+    newest_first = query["order"] == "desc"
+    limit = query["limit"]
+    after = query["after"]
     cursor = None
     if after is not None:  # its message may have more items
         position = _message_of_item(whom, conversation_id, after).position

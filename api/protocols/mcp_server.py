@@ -141,7 +141,8 @@ class McpServer:
 
     def read_resource(self, params: mcp.ReadResourceRequestParams) -> mcp.ReadResourceResult:
         """Return a resource as JSON. Raises Refused."""
-        person, uri = self._require(READ), params.uri
+        person = self._require(READ)
+        uri = params.uri
         session_id = unquote(uri.removeprefix(session_uri("")).removesuffix(SUMMARY))
         document: Mapping[str, Any] = {}
         try:
@@ -258,7 +259,8 @@ def _read_message() -> mcp.JSONRPCRequest | mcp.JSONRPCNotification:
 
 def _version(message: mcp.JSONRPCRequest) -> str:
     """Return the protocol version of a request. Raises Refused for headers that do not fit the body or its version."""
-    params, in_header = message.params or {}, request.headers.get("MCP-Protocol-Version")
+    params = message.params or {}
+    in_header = request.headers.get("MCP-Protocol-Version")
     meta = params.get("_meta")
     version = meta.get(mcp.PROTOCOL_VERSION_META_KEY) if isinstance(meta, dict) else None
     if version is None and in_header in (None, *HANDSHAKE_PROTOCOL_VERSIONS):

@@ -381,7 +381,8 @@ def fetch(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
         page = passages.read_passages(engine, caller, session_id, cursor, limit, around)
         url = document_uri(document.id, document.uri)
         return {"id": params["id"], "title": document.title, "url": url, "page": page, "corrections": ()}
-    title, url = engine.sessions.get(caller, session_id).title, session_uri(session_id)
+    title = engine.sessions.get(caller, session_id).title
+    url = session_uri(session_id)
     if around is not None:
         messages = engine.sessions.messages_around(caller, session_id, around, limit)
     else:

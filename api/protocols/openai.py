@@ -71,7 +71,7 @@ class CompletionEncoder:
         return {**completion, **chat.written(end)}
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
-        last = list[Mapping[str, Any]]()  # what was written is told in the last chunk
+        last: list[Mapping[str, Any]] = []  # what was written is told in the last chunk
         for part in turn:
             if isinstance(part, RawChunk):
                 choices = part.data.get("choices")
@@ -190,7 +190,8 @@ def complete_text(body: dict[str, Any]) -> Response:
     The request is passed on, with the main model in the place of `recap`, and answered without memory. Nothing is
     stored. A stream is sent in one piece.
     """
-    engine, owner = current_engine(), client_caller(body)
+    engine = current_engine()
+    owner = client_caller(body)
     engine.budgets.check_caller(owner, None)
     models = engine.model_server.models
     completed = models.ask("/completions", {**body, "model": models.choose(body.get("model")).name})

@@ -189,7 +189,8 @@ def _continued(body: Mapping[str, Any]) -> tuple[Any, str | None]:
     ]
     if not places:
         return items, None
-    before, (reply, *after) = objects[: places[-1]], items[places[-1] :]
+    before = objects[: places[-1]]
+    reply, *after = items[places[-1] :]
     new = dropwhile(lambda item: isinstance(item, Mapping) and item.get("type") in _CALLS, after)
     return [*(item for item in before if item.get("role") in INSTRUCTING), *new], reply["id"].removeprefix("msg_")
 
@@ -201,7 +202,8 @@ def _tool(tool: Object, place: str) -> Iterator[dict[str, Any]]:
     kind = chat.type_of(tool, place)
     if kind == "custom":
         described = [chat.string(tool, "description", place)] if tool.get("description") else []
-        form, of_form = tool.get("format"), f"{place}.format"
+        form = tool.get("format")
+        of_form = f"{place}.format"
         if form and chat.type_of(form, of_form) == "grammar":
             described.append(f"The input follows this grammar:\n{chat.string(form, 'definition', of_form)}")
         yield chat.function(tool, place, description="\n\n".join(described) or None, parameters=_TEXT_INPUT)
@@ -270,13 +272,16 @@ class ResponseEncoder:
         reason = _INCOMPLETE.get(end.finish_reason)
         details = {"incomplete_details": {"reason": reason}} if reason else {}
         status = "incomplete" if reason or end.finish_reason in (INTERRUPTED, CUT_OFF) else "completed"
-        output, usage = self._items(thoughts, end.reply, end.calls), _usage(end.usage)
+        output = self._items(thoughts, end.reply, end.calls)
+        usage = _usage(end.usage)
         return self._response(status, output=output, model=end.model, usage=usage, **details, **chat.written(end))
 
     def events(self, turn: Iterator[TurnEvent]) -> Iterator[Mapping[str, Any] | None]:
         yield self._event("created", response=self._response("in_progress"))
         yield self._event("in_progress", response=self._response("in_progress"))
-        thoughts, text, first = list[Thought](), "", FirstCall()
+        thoughts: list[Thought] = []
+        text = ""
+        first = FirstCall()
         for part in turn:
             if isinstance(part, Thought) and self._shows_thoughts and not (part.withdraws or text or first.call):
                 yield from self._piece(0, self._reasoning(""), part.text, begins=not thoughts)
@@ -287,7 +292,8 @@ class ResponseEncoder:
             elif isinstance(part, RawChunk):
                 for piece in first.pieces(part):
                     assert first.call is not None
-                    index, item = bool(thoughts) + bool(text), self._call(first.call)
+                    index = bool(thoughts) + bool(text)
+                    item = self._call(first.call)
                     is_json = item["type"] == "function_call"  # the text of others is known at the end
                     yield from self._piece(index, item, piece if is_json else "", begins=not piece)
             elif isinstance(part, Waiting):
@@ -406,7 +412,8 @@ def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
         return replace(turn, session_id=session.id, transcript=only_new)
     if turn.session_id is not None:
         return turn
-    conversation, messages = body.listed, transcript.conversation.messages
+    conversation = body.listed
+    messages = transcript.conversation.messages
     if conversation is None and len(messages) == 1 and turn.caller.owner is not None:
         # Agents' SDKs have just appended the person's first message.
         conversation = current_engine().sessions.find_waiting(turn.caller, CONVERSATION, turn.message)

@@ -60,7 +60,8 @@ def list_input_items(response_id: str) -> Response:
 def delete_response(response_id: str) -> dict[str, Any]:
     """Erase a response and what it answers, for good, as single messages are erased"""
     whom = client_caller({})
-    reply_id, (session_id, message_id) = find_answer(whom, response_id).reply_message_id, chat.turn_named(response_id)
+    reply_id = find_answer(whom, response_id).reply_message_id
+    session_id, message_id = chat.turn_named(response_id)
     asked = turns.get_input(current_engine(), whom, session_id, message_id)
     for id in (reply_id, *(message.id for message in asked)):
         if id is not None:

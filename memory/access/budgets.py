@@ -54,7 +54,8 @@ class Budgets:
         """
         if not self._limit:
             return
-        now, owner_ids = self._now(), [owner_id]
+        now = self._now()
+        owner_ids = [owner_id]
         if caller is not None and caller.space is not None:
             owner_ids.append(tx.scalar(_ACTING, _person(caller)))
         if all(spent_today(tx, owner_id, now) < self._limit for owner_id in owner_ids if owner_id is not None):

@@ -23,7 +23,8 @@ class Encryption:
     """Encrypts and decrypts with this server's key."""
 
     def __init__(self, settings: Settings) -> None:
-        self._setting, self._file = settings.encryption_key, settings.data_dir / KEY_FILE
+        self._setting = settings.encryption_key
+        self._file = settings.data_dir / KEY_FILE
         self._may_make = settings.sqlalchemy_url.startswith("sqlite")
 
     @property

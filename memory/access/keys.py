@@ -203,16 +203,19 @@ def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str
     if not TENANT.fullmatch(tenant):
         problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
     elif user_id is not None and not (USER_ID.fullmatch(user_id) and user_id.isprintable()):
-        problem, param = f"{USER_ID_RULE} That of a key can be printed.", "user_id"
+        problem = f"{USER_ID_RULE} That of a key can be printed."
+        param = "user_id"
     elif not scopes or not set(scopes) <= SCOPES.keys():
-        problem, param = f"A key has one or more of the scopes {', '.join(SCOPES)}.", "scopes"
+        problem = f"A key has one or more of the scopes {', '.join(SCOPES)}."
+        param = "scopes"
     elif len(spaces) > SPACES_MAX or not all(
         ID.fullmatch(name) and right in SPACE_RIGHTS for name, right in spaces.items()
     ):
         problem = f"A key has up to {SPACES_MAX} spaces, each NAME:read or NAME:write, without white space or slashes."
         param = "spaces"
     elif len(label) > LABEL_CHARS or not label.isprintable():
-        problem, param = f"A label is at most {LABEL_CHARS} characters that can be printed.", "label"
+        problem = f"A label is at most {LABEL_CHARS} characters that can be printed."
+        param = "label"
     else:
         return
     raise InvalidRequest("bad_key", f"{problem} No key was made.", param=param)

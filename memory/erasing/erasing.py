@@ -164,7 +164,8 @@ def erase_versions(
 
 def erase_rows(engine: Engine, tx: Transaction, row: SessionRow, action: str = "forgotten") -> Erased:
     """Delete the session's row; foreign keys delete everything in it. action: as of `delete_with_history`."""
-    key, messages = f"{row.owner_id}/{row.id}", select(MessageRow.id).where(MessageRow.session_id == row.id)
+    key = f"{row.owner_id}/{row.id}"
+    messages = select(MessageRow.id).where(MessageRow.session_id == row.id)
     rows = _count_cascade(tx, SessionRow.id == row.id, FactRow.session_id == row.id, JobRow.session_id == row.id)
     facts = tx.scalars(select(FactRow.id).where(FactRow.session_id == row.id))
     delete_with_history(tx, facts, engine.now(), action)
@@ -190,7 +191,8 @@ def erase_owner(engine: Engine, tx: Transaction, owner: OwnerRow) -> Erased:
 
 def _tell(engine: Engine, tx: Transaction, owner: OwnerRow) -> bool:
     """Tell those who listen to the whole tenant that a person or a space is erased, if anybody does."""
-    tenant, of_user = find_owner(tx, Caller(owner.tenant)), owner.kind == "user"
+    tenant = find_owner(tx, Caller(owner.tenant))
+    of_user = owner.kind == "user"
     events = [(tenant.id, {"user_id" if of_user else "space": owner.name})] if tenant is not None else []
     if not tell(tx, "person.erased" if of_user else "space.erased", events, engine.now()):
         return False

@@ -41,7 +41,8 @@ from models.store import OWN, Put
 
 log = logging.getLogger(__name__)
 
-NAMESPACE, POLICY_KEY = (OWN, "retention"), "policy"
+NAMESPACE = (OWN, "retention")
+POLICY_KEY = "policy"
 BATCH_SESSIONS = 20  # taken out before the job goes back to its queue
 DAY_SECONDS = 86_400.0
 

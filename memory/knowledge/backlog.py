@@ -49,7 +49,7 @@ def start(engine: Engine, caller: Caller) -> Backlog:
         owner = get_user(tx, caller)
         engine.budgets.check(tx, owner.id)
         remaining = engine.budgets.remaining(tx, owner.id)
-        requests = list[JobRequest]()
+        requests: list[JobRequest] = []
         for session_id, messages in _unsummarised(tx, owner):
             remaining -= _cost(messages)
             if remaining < 0 and requests:

@@ -170,7 +170,7 @@ def _similar(
 ) -> Iterator[tuple[int, Pair]]:
     """Yield the pairs of a fact with similar ones before it, the most similar and newest first, and their places."""
     shared = Counter(place for mark in statement.marks for place in places.get(mark, ()))
-    likeness = dict[int, float]()
+    likeness: dict[int, float] = {}
     for place, count in shared.items():
         other = before[place]
         share = count / (len(statement.marks) + len(other.marks) - count)
@@ -205,7 +205,8 @@ def undo(engine: Engine, caller: Caller) -> Run:
         owner = get_user(tx, caller)
         invalidated = tx.execute(_INVALIDATED.where(FactRow.owner_id == owner.id)).all()
         for at, rows in groupby(invalidated, key=lambda row: row.at):
-            invalid, valid_again = list(rows), Counter[str]()
+            invalid = list(rows)
+            valid_again = Counter[str]()
             while ready := [row for row in invalid if _is_valid(tx, row.superseded_by)]:
                 for row in ready:
                     revalidate(tx, row.id, row.expires_at, now)
@@ -219,7 +220,8 @@ def undo(engine: Engine, caller: Caller) -> Run:
 def enqueue_run(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
     """Ask for a run at its time if facts about the person are new."""
     new = FactRow.owner_id == owner.id, FactRow.id > owner.consolidated_through
-    query, when = select(FactRow.id).where(*IN_ALL_SESSIONS, *new), engine.settings.consolidation
+    query = select(FactRow.id).where(*IN_ALL_SESSIONS, *new)
+    when = engine.settings.consolidation
     if when.is_scheduled and owner.is_named and tx.scalar(query.limit(1), {NOW.key: engine.now()}) is not None:
         engine.job_queue.schedule(tx, when, "consolidation", owner)
 
@@ -260,7 +262,8 @@ def run(engine: Engine, job: Job) -> None:
 def _read(engine: Engine, owner: OwnerRow, pairs: Sequence[Pair], prompt: PromptTemplate) -> list[Pair]:
     """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
     with engine.database.write() as tx:
-        row, now = lock_owner(tx, owner.id), engine.now()
+        row = lock_owner(tx, owner.id)
+        now = engine.now()
         if row is None or engine.budgets.remaining(tx, owner.id) <= 0:
             return []
         if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
@@ -295,7 +298,8 @@ def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
     query = FACTS.where(FactRow.id.in_({*read, *plans}), *IN_ALL_SESSIONS)
     facts = [Fact(*row) for row in tx.execute(query, {NOW.key: now})]
     valid = {fact.id: fact for fact in facts if fact.text == read.get(fact.id, fact.text)}
-    merged_into, counts = dict[int, int](), Counter[str]()
+    merged_into: dict[int, int] = {}
+    counts = Counter[str]()
 
     def standing(fact: Fact) -> Fact | None:
         """Return the fact, or the one that it was merged into, if that is valid."""

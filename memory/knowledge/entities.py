@@ -65,7 +65,8 @@ class EntityResolver:
 
         My sister may be Ida's friend, and that is Tia.
         """
-        entity, seen = key(name), set[str]()
+        entity = key(name)
+        seen: set[str] = set()
         while entity not in seen and len(meant := self._called.get(entity, set())) == 1:
             seen.add(entity)
             (entity,) = meant

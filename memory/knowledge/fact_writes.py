@@ -212,7 +212,10 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
     waiting_already = read_facts(tx, FactRow.owner_id == session.owner_id, FactRow.waiting) if rules.review else ()
     stated = (*valid.values(), *waiting_already)
     words = {fact.id: words_of(fact) for fact in stated} if drafts else {}
-    repeated, refused, added, waiting = 0, list[str](), list[Fact](), list[Fact]()
+    repeated = 0
+    refused: list[str] = []
+    added: list[Fact] = []
+    waiting: list[Fact] = []
     corrected: dict[Fact, Fact] = {}
     for draft in drafts:
         try:
@@ -261,7 +264,8 @@ def decide_on_draft(draft: FactDraft, source: Message, rules: RuleSet) -> Decisi
 
     Raises Ungrounded for what the rules keep out.
     """
-    since, names_time = source.created_at, any(pattern.search(source.content) for pattern in (RELATIVE_TIME, DATE))
+    since = source.created_at
+    names_time = any(pattern.search(source.content) for pattern in (RELATIVE_TIME, DATE))
     ends = end_of(draft.until) if draft.until and names_time and draft.until >= since.date() else None
     decision = rules.decide(draft.category, draft.text, draft.quote, since=since, ends=ends, by_model=True)
     if decision.refused:
@@ -282,12 +286,15 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
     newest: dict[FactRow, int] = {}  # fact that was merged into a deleted one
     affected = tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all()
     for fact in affected:
-        last, same = deleted[fact.superseded_by or 0], fact.merged
+        last = deleted[fact.superseded_by or 0]
+        same = fact.merged
         while (after := deleted.get(last.superseded_by or 0)) is not None:
             last, same = after, same and last.merged
-        fact.superseded_by, fact.merged = last.superseded_by, same and last.merged
+        fact.superseded_by = last.superseded_by
+        fact.merged = same and last.merged
         if last.superseded_by is None and same and last in newest:
-            fact.superseded_by, fact.merged = newest[last], True
+            fact.superseded_by = newest[last]
+            fact.merged = True
         elif last.superseded_by is None:
             fact.valid_to = last.valid_to if same else None
             newest |= {last: fact.id} if same else {}
@@ -356,7 +363,8 @@ def close_ended(engine: Engine, job: Job) -> None:
 
     It runs at the ends of all facts: one that is not valid may be valid again by then.
     """
-    now, theirs = engine.now(), FactRow.owner_id == job.owner_id
+    now = engine.now()
+    theirs = FactRow.owner_id == job.owner_id
     with engine.database.write() as tx:
         owner = lock_owner(tx, job.owner_id)
         if owner is None:

@@ -200,12 +200,15 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
                 "session_id, and forget this one.",
                 param="scope",
             )
-        old, columns, now = as_value(Fact, row, session_id=session_id), dict(changes), engine.now()
+        old = as_value(Fact, row, session_id=session_id)
+        columns = dict(changes)
+        now = engine.now()
         is_valid = row.valid_to is None
         since = now if is_valid and "text" in changes else old.valid_from
         if changes.keys() & {"text", "category", "expires_at"}:
             now_says = {**vars(old), **changes}
-            place, is_new = (tx, row.owner_id, caller.tenant), "category" in changes
+            place = (tx, row.owner_id, caller.tenant)
+            is_new = "category" in changes
             decision = decide_on_stated(*place, now_says, since=since, has_new_category=is_new)
             columns["expires_at"] = decision.expires_at
         is_reworded = columns.get("text", old.text) != old.text
@@ -248,9 +251,11 @@ def review(engine: Engine, caller: Caller, accepted: Collection[int], refused: C
     now = engine.now()
     waiting = facts_of(caller).where(FactRow.waiting, FactRow.id.in_({*accepted, *refused}))
     with engine.database.write() as tx:
-        dropped, count = set[int](), 0
+        dropped: set[int] = set()
+        count = 0
         for row, session_id in tx.execute(for_update(tx, waiting.order_by(FactRow.id), OwnerRow, FactRow)).all():
-            fact, rules = as_value(Fact, row, session_id=session_id), rules_of(tx, row.owner_id, caller.tenant)
+            fact = as_value(Fact, row, session_id=session_id)
+            rules = rules_of(tx, row.owner_id, caller.tenant)
             decision = rules.decide(fact.category, fact.text, fact.quote, since=fact.valid_from)
             if fact.id in refused or decision.refused:
                 dropped.add(fact.id)

@@ -94,7 +94,8 @@ def sources_about(tx: Connection, owner_id: int, text: str) -> dict[int, float]:
     """
     rows = tx.execute(_SOURCES.limit(RECALLED_MAX), {"owner": owner_id}).all()
     relations = [(source, link) for source, links in rows for link in links]
-    names, weights = EntityResolver(link for _, link in relations), dict[int, float]()
+    names = EntityResolver(link for _, link in relations)
+    weights: dict[int, float] = {}
     if reached := names.mentioned(text):
         ends = [(source, names.ends_of(link)) for source, link in relations]
         for step in range(GRAPH_STEPS_MAX):
@@ -116,7 +117,9 @@ def _around(rows: Sequence[Sequence[Any]], entity: str, depth: int) -> list[Edge
     for *_, link in relations:
         shown.setdefault(key(link.subject), Entity(link.subject, link.subject_kind))
         shown.setdefault(key(link.object), Entity(link.object, link.object_kind))
-    reached, edges, seen = names.entities_of(entity), dict[int, Edge](), set[tuple[str, str, str]]()
+    reached = names.entities_of(entity)
+    edges: dict[int, Edge] = {}
+    seen: set[tuple[str, str, str]] = set()
     for distance in range(1, depth + 1):
         near = [at for at, (*_, link) in enumerate(relations) if at not in edges and reached & names.ends_of(link)]
         for at in near:

@@ -109,8 +109,10 @@ class Grounding:
 
         Messages up to position `facts_through` were read for facts before.
         """
-        self._messages, self._known = messages, [*known, *(fact.text for fact in facts)]
-        self._facts, self._facts_through = {fact.id: fact.text for fact in facts}, facts_through
+        self._messages = messages
+        self._known = [*known, *(fact.text for fact in facts)]
+        self._facts = {fact.id: fact.text for fact in facts}
+        self._facts_through = facts_through
 
     def check(self, draft: FactDraft) -> Message:
         """Return the message that the draft rests on. Raises Ungrounded."""
@@ -161,7 +163,8 @@ class Grounding:
 
     def links(self, draft: FactDraft, source: Message) -> tuple[Relation, ...]:
         """Return the relations of a grounded draft that the person named, with names as they are stored."""
-        content, speaker = without_blocks(source.content), source.name or SELF
+        content = without_blocks(source.content)
+        speaker = source.name or SELF
         relations = []
         for proposed in draft.links:
             ends = stored_name(proposed.subject, speaker), stored_name(proposed.object, speaker)
@@ -190,7 +193,8 @@ class Grounding:
         missing = [forms for forms in numbers if not forms & of_source]
         if not missing:
             return True
-        topics, corrected = _topics(text), self._corrected_by(draft)
+        topics = _topics(text)
+        corrected = self._corrected_by(draft)
         shared_topics = {other: len(topics & _topics(other)) for other in self._statements if other != content}
         most = max(shared_topics.values(), default=0)
         elsewhere = _all_forms([*corrected, *(other for other, count in shared_topics.items() if count)])
@@ -292,7 +296,8 @@ def words_of(fact: Fact) -> frozenset[str]:
 
 def is_duplicate(text: str, known: Set[str]) -> bool:
     """Return whether a text only repeats known facts: word for word, or framed ("You said I ...")."""
-    framed, known = strip_framing(text), known | {""}
+    framed = strip_framing(text)
+    known = known | {""}
     parts = filter(str.strip, CLAUSE_END.split(framed))
     return comparable(text) in known or framed in known or all(strip_framing(part) in known for part in parts)
 
@@ -335,7 +340,7 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
     contents = [(message.position, without_blocks(message.content)) for message in messages if message.role == "user"]
     parts = [(position, part.strip()) for position, content in contents for part in SENTENCE_END.split(content)]
     sentences = [(position, part, frozenset(stems(part))) for position, part in parts]
-    quotes = dict[str, tuple[int, str]]()
+    quotes: dict[str, tuple[int, str]] = {}
     for text in texts:
         longest = max(SENTENCE_END.split(text), key=len).strip()
         spoken = (
@@ -363,7 +368,8 @@ def _without_dates_worked_out(text: str, source: Message, content: str) -> str:
     if RELATIVE_TIME.search(content):
         return DATE.sub(" ", text)
     named = {str(MONTH_NUMBERS[name.lower()]) for name in MONTH.findall(content)}
-    day, said = source.created_at, _forms(content) | named
+    day = source.created_at
+    said = _forms(content) | named
     of_that_day = {str(number) for number in (day.year, day.month, day.day)}
     months = {str((day.month + step - 1) % 12 + 1) for step in (-1, 0, 1)}
     years = {str(day.year + step) for step in (-1, 0, 1)}
@@ -429,7 +435,8 @@ def _do_negations_agree(text: str, quote: str, content: str) -> bool:
         content = _PORTUGUESE_IN.sub("em", content)
     if NEGATION.search(text):
         return NEGATIVE.search(content) is not None or _OTHER_LETTERS.search(content) is not None
-    quote, content = plain_apostrophes(_compared(quote)), _compared(content)
+    quote = plain_apostrophes(_compared(quote))
+    content = _compared(content)
     place = max(0, content.find(quote.strip(_EDGES)))
     near = content[max(0, place - AROUND) : place + len(quote) + AROUND]
     if not NEGATION.search(near):
@@ -456,7 +463,8 @@ def _denied(text: str, content: str) -> bool:
         for word in text_stems
     ]
     blocks = SequenceMatcher(None, aligned, content_stems, autojunk=False).get_matching_blocks()
-    length, terms = max(block.size for block in blocks), set(stems(text))
+    length = max(block.size for block in blocks)
+    terms = set(stems(text))
     for start in (
         block.a for block in blocks if block.size == length and terms & {*text_stems[block.a : block.a + length]}
     ):

@@ -39,7 +39,8 @@ from models.owners import Caller
 from models.sections import SECTIONS, Sections
 from models.store import MODEL, OWN, Item, ItemVersion, Put
 
-NAMESPACE, KEY = (OWN, "overview"), "overview"
+NAMESPACE = (OWN, "overview")
+KEY = "overview"
 OVERVIEW_TOKENS = 150  # of the sentences in a prompt's prefix
 
 _PLACE = {"type": "array", "prefixItems": [TEXT, INTEGER], "minItems": 2, "maxItems": 2}
@@ -138,7 +139,8 @@ def rollback(engine: Engine, caller: Caller, version: int) -> OverviewState:
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         stored = item_rows.get_version(tx, _item(engine, tx, owner.id), version)
-        old, newest = Overview.of(stored.value), _read(engine, tx, owner.id).value
+        old = Overview.of(stored.value)
+        newest = _read(engine, tx, owner.id).value
         then = FactRow.valid_from <= stored.created_at  # new words are valid since later
         valid = set(tx.scalars(select(FactRow.id).where(FactRow.owner_id == owner.id, valid_at(None), then)))
         sentences = tuple(sentence for sentence in old.sentences if valid.issuperset(sentence.facts))
@@ -177,7 +179,8 @@ def run(engine: Engine, job: Job) -> bool:
         if owner is None:
             return False
         zone = owner_zone(tx, owner.id, engine.settings)
-        stored, sources = _read(engine, tx, owner.id), _sources(engine, tx, owner.id, zone)
+        stored = _read(engine, tx, owner.id)
+        sources = _sources(engine, tx, owner.id, zone)
         before: Overview = stored.value
         today = engine.now().astimezone(zone)
         is_asked = (job.payload or {}).get("asked", False)
@@ -247,7 +250,8 @@ def _sources(engine: Engine, tx: Transaction, owner_id: int, zone: tzinfo) -> li
 
 
 def _lines_of(row: Any) -> list[str]:
-    sections, title = Sections.from_dict(row.sections), one_line(row.title)
+    sections = Sections.from_dict(row.sections)
+    title = one_line(row.title)
     lines = []
     for name in READ_SECTIONS:
         value = getattr(sections, name)

@@ -48,7 +48,8 @@ from models.owners import Caller
 from models.store import MODEL, OWN, Item, ItemVersion, Put
 from schemas.profile import OPERATIONS_MAX
 
-NAMESPACE, KEY = (OWN, "profile"), "profile"
+NAMESPACE = (OWN, "profile")
+KEY = "profile"
 SCHEMAS = (OWN, "schemas")  # under the tenant
 _SCHEMA_KEYS = {"user": KEY, "space": "space"}  # by the kind of owner
 PROFILE_TOKENS = 300  # of the profile in a prompt's prefix, instead of the facts that it contains
@@ -125,7 +126,8 @@ def edit(engine: Engine, caller: Caller, patch: Sequence[Operation], expected: i
     source = {"quote": "", "session_id": None, "position": None, "since": now.isoformat(), "author": "person"}
     with engine.database.write() as tx:
         owner = find_or_make_owner(tx, caller, now)
-        schema, item = _schema(engine, tx, caller.tenant, owner.kind), _item(engine, tx, owner)
+        schema = _schema(engine, tx, caller.tenant, owner.kind)
+        item = _item(engine, tx, owner)
         item_rows.check_version(KEY, expected, item.version if item is not None else 0)
         profile = before = Profile.of(item and item.value).fitting(schema)
         try:
@@ -146,7 +148,8 @@ def rollback(engine: Engine, caller: Caller, version: int) -> ItemVersion:
     with engine.database.write() as tx:
         owner = get_user(tx, caller)
         old = Profile.of(item_rows.get_version(tx, _item(engine, tx, owner), version).value)
-        schema, rules = _schema(engine, tx, caller.tenant, owner.kind), rules_of(tx, owner.id, owner.tenant)
+        schema = _schema(engine, tx, caller.tenant, owner.kind)
+        rules = rules_of(tx, owner.id, owner.tenant)
         return _write(engine, tx, owner, old.fitting(schema).kept_by(rules), "rollback")
 
 
@@ -201,7 +204,8 @@ def run(engine: Engine, job: Job) -> bool:
             return False
         engine.budgets.check(tx, owner.id)
         read_through = owner.profile_through
-        schema, item = _schema(engine, tx, owner.tenant, owner.kind), _item(engine, tx, owner)
+        schema = _schema(engine, tx, owner.tenant, owner.kind)
+        item = _item(engine, tx, owner)
         rules, zone = rules_of(tx, owner.id, owner.tenant), owner_zone(tx, owner.id, engine.settings)
         prompt = engine.prompts.find(tx, Caller(owner.tenant), "profile")
     before = Profile.of(item and item.value).fitting(schema)
@@ -253,7 +257,8 @@ def _schema(engine: Engine, tx: Transaction, tenant: str, kind: str) -> dict[str
 def _write(
     engine: Engine, tx: Transaction, owner: OwnerRow, profile: Profile, author: str, used: Collection[int] = ()
 ) -> ItemVersion:
-    put, now = Put(NAMESPACE, KEY, asdict(profile)), engine.now()
+    put = Put(NAMESPACE, KEY, asdict(profile))
+    now = engine.now()
     item = item_rows.write(tx, owner.id, put, now, author=author, sources=used)
     return ItemVersion(item.version, profile, author, now)
 

@@ -55,7 +55,8 @@ class Value(NamedTuple):
 
     def line(self, zone: tzinfo) -> str:
         """Return it as a line of a prompt. zone: in which the person's days begin."""
-        name, text = escape(one_line(self.name)), escape(one_line(str(self.value)))
+        name = escape(one_line(self.name))
+        text = escape(one_line(str(self.value)))
         since = datetime.fromisoformat(self.source["since"]).astimezone(zone)
         return f"- {name}: {text} (said {since:%Y-%m-%d})"
 
@@ -119,7 +120,8 @@ class Profile:
         name, _, place = operation["path"][1:].partition("/")
         new_list: dict[str, Any] = {name: []} if place == "-" and name not in self.document else {}
         try:
-            document, sources = JsonPatch([operation]).apply(self.document | new_list), self.sources
+            document = JsonPatch([operation]).apply(self.document | new_list)
+            sources = self.sources
             if operation["op"] != "test":
                 sources = JsonPatch([of_sources]).apply(self.sources | new_list)
         except (JsonPatchException, JsonPointerException, TypeError, KeyError):
@@ -152,7 +154,7 @@ def apply_patch(
     numbered = dict(enumerate(messages, 1))
     shown = [message._replace(position=number) for number, message in numbered.items()]
     grounding = Grounding(shown, facts=facts)
-    used = set[int]()
+    used: set[int] = set()
     for operation in operations:
         path, quote = operation["path"], operation["quote"]
         if not path:

@@ -113,7 +113,8 @@ class RuleSet:
 
         A category of the person's own is kept as the tenant keeps what has no category.
         """
-        categories, rest = dict(self.by_category), self.by_category.get(OTHER, Category(OTHER))
+        categories = dict(self.by_category)
+        rest = self.by_category.get(OTHER, Category(OTHER))
         for category in own.categories:
             at_most = Category(category.name) if category.name in FACT_CATEGORIES else rest
             categories[category.name] = category.narrowed(categories.get(category.name, at_most))
@@ -137,7 +138,9 @@ class RuleSet:
 
     def columns_of(self, fact: Fact, *, by_model: bool) -> dict[str, Any] | None:
         """Return the columns that an import changes in a fact, its end and whether it waits; None to keep it out."""
-        texts, since, ends = (fact.text, fact.quote), fact.valid_from, fact.expires_at
+        texts = (fact.text, fact.quote)
+        since = fact.valid_from
+        ends = fact.expires_at
         decision = self.decide(fact.category, *texts, since=since, ends=ends, by_model=by_model)
         if decision.refused:
             return None
@@ -146,7 +149,8 @@ class RuleSet:
 
     def keeps_out(self, *texts: str) -> bool:
         """Return whether one of the texts has a word that is kept out."""
-        pattern, read = self._kept_out, [text[:READ_CHARS_MAX] for text in texts]
+        pattern = self._kept_out
+        read = [text[:READ_CHARS_MAX] for text in texts]
         has_words = pattern is not None and any(pattern.search(fold(text)) for text in read)
         return has_words or (bool(self.topics) and any(map(self._names_topic, read)))
 
@@ -226,20 +230,24 @@ def _nouns_for(topic: str, text: str) -> str:
     """
     if text.islower() or any(name[0].islower() for name in re.findall(r"\w{4,}", topic)):
         return text
-    words, named = re.split(r"([^\W\d_]+)", text), fold(topic)
+    words = re.split(r"([^\W\d_]+)", text)
+    named = fold(topic)
     return "".join(word for word in words if not word[:1].islower() or re.search(rf"\b{fold(word)}", named))
 
 
 def _pattern(words: str) -> str:
     """Return the regular expression of words. None of its parts is tried twice at a place: it can't hang."""
-    parts, rest, end = list[str](), r"\w*+", r"(?!\w)"
+    parts: list[str] = []
+    rest = r"\w*+"
+    end = r"(?!\w)"
     for word in words.split():
         bare = re.escape(word.strip("*")).replace(r"\#", r"\d")
         after = rest if word[-1] == "*" else end
         is_begun = word[0] != "*"
-        parts.append(
-            bare + after if is_begun else rf"(?>\w*?{bare}){rest}" if after == rest else rf"(?>\w*{bare}{end})"
-        )
+        if is_begun:
+            parts.append(bare + after)
+        else:
+            parts.append(rf"(?>\w*?{bare}){rest}" if after == rest else rf"(?>\w*{bare}{end})")
     return r"\W{1,3}+".join(parts)
 
 
@@ -258,8 +266,10 @@ EVERYTHING = RuleSet()
 
 # -- as they are stored
 
-NAMESPACE, KEY = (OWN, "rules"), "rules"
-_BOOLEAN, _DAYS = {"type": "boolean"}, {"type": ["integer", "null"], "minimum": 1}
+NAMESPACE = (OWN, "rules")
+KEY = "rules"
+_BOOLEAN = {"type": "boolean"}
+_DAYS = {"type": ["integer", "null"], "minimum": 1}
 SHAPE = object_of(
     categories=list_of(object_of(name=TEXT, keep=_BOOLEAN, days=_DAYS, about=TEXT)),
     topics=list_of(TEXT),
@@ -305,7 +315,8 @@ def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it ca
 
     Raises InvalidRequest for what is kept out, and for a new category that is unknown.
     """
-    texts, ends = (fact["text"], fact.get("quote", "")), fact.get("expires_at")
+    texts = (fact["text"], fact.get("quote", ""))
+    ends = fact.get("expires_at")
     rules = rules_of(tx, owner_id, tenant)
     decision = rules.decide(fact["category"], *texts, since=since, ends=ends, by_model=by_model)
     if has_new_category and decision.category != fact["category"]:

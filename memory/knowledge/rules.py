@@ -150,7 +150,9 @@ def _of_tenant(engine: Engine, tx: Transaction, caller: Caller) -> RuleSet:
 
 
 def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> Effect:
-    now, closed, ends = engine.now(), list[Fact](), list[tuple[int, datetime]]()
+    now = engine.now()
+    closed: list[Fact] = []
+    ends: list[tuple[int, datetime]] = []
     for row in tx.execute(_of(caller, FACTS, FactRow).where(valid_at(None)), {NOW.key: now}):
         fact = Fact(*row)
         since, ends_at = fact.valid_from, fact.expires_at
@@ -181,7 +183,8 @@ def _close(engine: Engine, caller: Caller, rules: RuleSet) -> None:
     """Close what the rules keep out, some rows in each transaction; what has changed meanwhile is left alone."""
     with engine.database.read() as tx:
         effect = _effect(engine, tx, caller, rules)
-    texts, ends = {fact.id: fact.text for fact in effect.facts}, dict(effect.ends)
+    texts = {fact.id: fact.text for fact in effect.facts}
+    ends = dict(effect.ends)
     for batch in _batches([*texts, *ends]):
         _close_facts(engine, batch, texts, ends)
     for batch in _batches(effect.sessions):

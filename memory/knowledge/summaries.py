@@ -175,9 +175,12 @@ def bring_back(
 
     It becomes a version of its own: no number is used twice, and an update in progress notices the change.
     """
-    sections, through, restores = Sections(), 0, None
+    sections = Sections()
+    through = 0
+    restores = None
     if old is not None:
-        sections, restores = Sections.from_dict(old.sections), old.version
+        sections = Sections.from_dict(old.sections)
+        restores = old.version
         through = old.through if before is None else min(old.through, before - 1)
     add_version(engine, tx, row, sections, through, author, restores=restores)
 
@@ -267,7 +270,7 @@ def rewrite_newest(
 
     Prompts that show an older version with what is rewritten show the newest from now on.
     """
-    rewritten = list[SessionRow]()
+    rewritten: list[SessionRow] = []
     in_use = select(SessionRow, SummaryRow).join(SummaryRow, IS_SUMMARY_IN_USE).where(which)
     for row, version in tx.execute(in_use.order_by(SummaryRow.version)).all():
         sections = Sections.from_dict(version.sections)
@@ -295,7 +298,9 @@ def undo_correction(engine: Engine, tx: Transaction, new: FactRow, old: str) -> 
     if newest is None or before is None:
         return
     were, are = Sections.from_dict(before.sections), Sections.from_dict(newest.sections)
-    words, old_words, changed = set(stems(new.text)), set(stems(old)), dict[str, Any]()
+    words = set(stems(new.text))
+    old_words = set(stems(old))
+    changed: dict[str, Any] = {}
     new_words = words - old_words
     if not (words and old_words):
         return
@@ -319,7 +324,8 @@ def state_of(tx: Transaction, row: SessionRow) -> SummaryState:
     """Return the state of the session's summary, with its newest version."""
     newest = find_version(tx, row, row.summary_version)
     job_id, job_state, error = tx.execute(_JOB, {"key": str(row.id)}).first() or (None, None, None)
-    latest, state = as_version(newest) if newest else None, summary_state(row, job_state)
+    latest = as_version(newest) if newest else None
+    state = summary_state(row, job_state)
     return SummaryState(row.public_id, latest, state, error, job_id, row.head_version, row.message_count)
 
 

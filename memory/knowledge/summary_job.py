@@ -119,7 +119,8 @@ def run(engine: Engine, job: Job) -> bool:
     Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
     Idempotent. Raises ModelError.
     """
-    payload, default = job.payload or {}, engine.settings.summary_prompt
+    payload = job.payload or {}
+    default = engine.settings.summary_prompt
     names = payload.get("prompt") or default, default  # the second for a prompt that was deleted since
     with engine.database.read() as tx:
         session = _read(engine, tx, job.session_id, job.owner_id, job.tenant)
@@ -130,7 +131,7 @@ def run(engine: Engine, job: Job) -> bool:
         batch = _make_batch(engine, tx, session, prompt, session, payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
-    spent = list[Usage]()
+    spent: list[Usage] = []
     try:
         batch, answer = _update_fewer(engine, batch, spent)
         stored = _store(engine, job, batch, answer, spent)
@@ -203,14 +204,16 @@ def _make_batch(
     """
     rules = rules_in_force(session)
     sections, through = (since.sections, since.through) if since is not None else (None, 0)
-    messages, last = _read_messages(tx, session.id, through or 0, most), session.message_count
+    messages = _read_messages(tx, session.id, through or 0, most)
+    last = session.message_count
     if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > engine.now():
         last = messages.pop().position - 1  # a turn is about to answer it
     if not messages:
         return None
     of_session = session.owner_id, session.id, session.facts_revision
     known = current_facts(engine, tx, *of_session) if session.has_facts else ()
-    text, read = " ".join(message.content for message in messages), without_kept_out(messages)
+    text = " ".join(message.content for message in messages)
+    read = without_kept_out(messages)
     zone = engine.settings.zone(session.timezone)  # "tomorrow" is counted from the person's own day
     source = SummaryInput(
         rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
@@ -272,7 +275,9 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
 
 def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
     """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
-    session, result, version = batch.session, answer.value, batch.session.summary_version + 1
+    session = batch.session
+    result = answer.value
+    version = batch.session.summary_version + 1
     with engine.database.write(durable=False) as tx:  # after a power cut the job runs once more
         if has_row_locks(tx):  # nothing that is read of the owner may change before the commit
             lock_owner(tx, session.owner_id)
@@ -295,7 +300,8 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         if corrected:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
         # This version goes too: it may repeat what the person asks to forget.
-        known, unread = batch.source.known_facts, [each for each in batch.unread if each.position <= batch.through]
+        known = batch.source.known_facts
+        unread = [each for each in batch.unread if each.position <= batch.through]
         requests = [each for each in batch.source.messages if each.id in batch.source.requests_to_forget] + unread
         named = {fact_id: "" for message in unread for fact_id in named_to_forget(message.content, known)}
         if forgotten := named | result.forgotten(batch.source, corrected):

@@ -175,7 +175,7 @@ class SummaryInput:
 
         They have the time, as messages have, and tell whether another session's message states the fact.
         """
-        lines = list[str]()
+        lines: list[str] = []
         for fact in sorted(self.known_facts, key=attrgetter("valid_from", "id")):
             place = " elsewhere" if fact.session_id not in (self.session_id, None) else ""
             since = format_time(fact.valid_from.astimezone(self.zone))
@@ -224,7 +224,8 @@ def read(
     update = update or SummaryUpdate(_from_text(without_thoughts(answer), previous))
     if update.sections.empty and not may_be_empty:
         raise InvalidAnswer("Its summary is empty.")
-    before, after = tokens.estimate(str(previous)), tokens.estimate(str(update.sections))
+    before = tokens.estimate(str(previous))
+    after = tokens.estimate(str(update.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
         raise InvalidAnswer(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
@@ -234,7 +235,8 @@ def read(
 
 def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> SummaryUpdate | None:
     """Read an answer's JSON objects, the first of which counts; return None if they hold no summary."""
-    data, repaired = dict[str, Any](), False
+    data: dict[str, Any] = {}
+    repaired = False
     for item in json_objects(answer):
         data |= {name: value for name, value in _by_name(_unwrapped(item.value)).items() if name not in data}
         repaired = repaired or item.repaired
@@ -354,7 +356,8 @@ def _day(value: Any) -> date | None:
 def _instruction(item: Any) -> InstructionDraft:
     named = _by_name(item) if isinstance(item, Mapping) else {}
     quote = named.get("quote")
-    text, source = one_line_item(named.get("text")), _integer(named.get("source"), 0)
+    text = one_line_item(named.get("text"))
+    source = _integer(named.get("source"), 0)
     return InstructionDraft(text, source, quote if isinstance(quote, str) else "")
 
 

@@ -64,7 +64,8 @@ def find_successor(tx: Transaction, draft: FactDraft, source: Message, known: It
 
     The draft names it, or it is one of the same speaker that the draft plainly contradicts.
     """
-    later, sole = [fact for fact in known if fact.valid_from > source.created_at], sole_value(draft.text)
+    later = [fact for fact in known if fact.valid_from > source.created_at]
+    sole = sole_value(draft.text)
     contradicted = [fact for fact in later if excludes(sole_value(fact.text), sole)]
     successors = _of_speaker(tx, contradicted, source).union(draft.supersedes)
     return min((fact for fact in later if fact.id in successors), key=lambda fact: fact.valid_from, default=None)

@@ -42,7 +42,8 @@ class TextPattern:
 
     def __init__(self, source: str, ascii_source: str | None = None) -> None:
         """`ascii_source` is what an ASCII text may match of the pattern; None: all."""
-        self._source, self._ascii_source = source, source if ascii_source is None else ascii_source
+        self._source = source
+        self._ascii_source = source if ascii_source is None else ascii_source
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

@@ -37,7 +37,9 @@ class WithFallback:
         if_unknown: LanguageModel | None = None,
     ) -> None:
         self.name = model.name
-        self._model, self._fallbacks, self._if_unknown = model, tuple(fallbacks), if_unknown
+        self._model = model
+        self._fallbacks = tuple(fallbacks)
+        self._if_unknown = if_unknown
         self._on_fallback = on_fallback
 
     @property
@@ -55,7 +57,8 @@ class WithFallback:
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  When all models fail, raises the error of `model`."""
         errors: dict[LanguageModel, ModelError] = {}
-        why, unknown = self._model.down, self._if_unknown
+        why = self._model.down
+        unknown = self._if_unknown
         candidates = [self._model, *([unknown] if unknown is not None and why == NOT_FOUND else ()), *self._fallbacks]
         waiting = deque(sorted(dict.fromkeys(candidates), key=lambda model: model.down is not None))
         while waiting:
@@ -84,7 +87,8 @@ class WithFallback:
 
         why: the code for which this model answers, if it is not the one that was asked.
         """
-        silent, announced = list[ModelEvent](), model is self._model
+        silent: list[ModelEvent] = []
+        announced = model is self._model
         for event in events:
             if isinstance(event, RawChunk) and _is_silent(event):
                 silent.append(event)

@@ -122,7 +122,7 @@ class MiniModel:
         Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired; with
         `kept`, what the answer was to replace, AnswerRefused.
         """
-        usages = list[Usage]()
+        usages: list[Usage] = []
         while True:
             text, end = self._answer(owner_id, request)
             usages.append(end.usage)
@@ -160,7 +160,8 @@ class MiniModel:
 
         The answer is streamed, because a server stops writing only when it notices that its reader has left.
         """
-        request, looked_at = replace(request, stream=True, cancel=CancelToken()), time.monotonic()
+        request = replace(request, stream=True, cancel=CancelToken())
+        looked_at = time.monotonic()
         for event in self.model_server.models.mini.answer(request):
             yield event
             if time.monotonic() >= looked_at + TURN_LOOK_SECONDS and not isinstance(event, StreamEnd):
@@ -199,7 +200,8 @@ def json_objects(answer: str) -> list[JsonObject]:
     """
     text = _out_of_string(without_thoughts(answer).strip())
     decoder = json.JSONDecoder(strict=False)
-    objects, end = list[JsonObject](), 0
+    objects: list[JsonObject] = []
+    end = 0
     while len(objects) < OBJECTS_MAX and (start := _OBJECT.search(text, end)):
         if CLOSING_TAG.search(text, end, start.start()):
             objects.clear()
@@ -251,7 +253,8 @@ def _repaired(text: str) -> list[JsonObject]:
 
 def _repairable(text: str) -> str:
     """Return the beginning of a text, as much as can be repaired in a fraction of a second."""
-    text, open_brackets = text[:REPAIR_CHARS], list[str]()
+    text = text[:REPAIR_CHARS]
+    open_brackets: list[str] = []
     for number, mark in enumerate(_MARK.finditer(text)):
         if number == REPAIR_MARKS or len(open_brackets) > REPAIR_DEPTH:
             return text[: mark.start()]

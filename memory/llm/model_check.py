@@ -89,7 +89,9 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
     system = f"Answer with one JSON object and nothing else, as {json.dumps({'answer': 'yes'})}." if json_mode else ""
     messages = ChatMessage("system", system or "Be brief."), ChatMessage("user", QUESTION)
     request = ModelRequest(messages, SCHEMA if json_mode else None, stream=not json_mode)
-    began, error, text = time.monotonic(), None, ""
+    began = time.monotonic()
+    error = None
+    text = ""
     try:
         text, _ = complete(model, request)
     except ModelError as failed:
@@ -124,7 +126,8 @@ def _check_embedder(embedder: Embedder, address: str) -> ModelCheck:
 
 
 def _learned(model: "OpenAIModel", *, json_mode: bool) -> tuple[str, ...]:
-    form, learned = model.form, []
+    form = model.form
+    learned = []
     if form.without:
         learned.append(f"does not take {', '.join(sorted(form.without))}")
     if form.limit_name is not None:

@@ -116,7 +116,8 @@ class ModelServer:
 
     def log_models(self) -> None:
         """Log which models are in use, unless they have just changed, which is logged anyway."""
-        before, now = self._in_use[1], self.models
+        before = self._in_use[1]
+        now = self.models
         if now is before:
             self._log()
 
@@ -138,12 +139,14 @@ class ModelServer:
 
     def get(self) -> ServerInfo:
         """Return the model server in use."""
-        stored, problem = self._stored(), None
+        stored = self._stored()
+        problem = None
         try:
             settings = self._named_by(stored)
         except SettingsError as error:
             assert stored is not None
-            settings, problem = self._with(stored, ""), str(error)
+            settings = self._with(stored, "")
+            problem = str(error)
         key = settings.openai_api_key
         source = "stored" if stored is not None else "none" if self._is_replaceable else "environment"
         return ServerInfo(

@@ -65,7 +65,8 @@ class ProviderClient:
     """
 
     def __init__(self, server: Server, timeout: float, client: openai.OpenAI | None = None) -> None:
-        url, key = server.url or OPENAI_URL, server.key
+        url = server.url or OPENAI_URL
+        key = server.key
         try:
             parts = urlsplit(url)
             if parts.scheme not in ("http", "https") or not parts.hostname or len(url.split()) > 1:
@@ -207,7 +208,7 @@ class ProviderClient:
 
 def _whole(events: Iterator[ModelEvent]) -> Iterator[ModelEvent]:
     """Yield the events of an answer in JSON once all have come, as half of it is of no use; until then, `Waiting`."""
-    complete = list[ModelEvent]()
+    complete: list[ModelEvent] = []
     for event in events:
         complete.append(event)
         yield Waiting()
@@ -298,9 +299,13 @@ class OpenAIModel:
 
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """See `LanguageModel`.  Closing the iterator early closes the connection."""
-        silence, began_at = self.provider.timeout, time.monotonic()
+        silence = self.provider.timeout
+        began_at = time.monotonic()
         deadline = began_at + silence * (LASTING_MAX if request.stream else 1)
-        form, tries, began, is_lesson = self.form, 0, False, True
+        form = self.form
+        tries = 0
+        began = False
+        is_lesson = True
         while True:
             try:
                 events = self._events(request, form, deadline)
@@ -335,7 +340,8 @@ class OpenAIModel:
     def _events(self, request: ModelRequest, form: RequestForm, deadline: float) -> Iterator[ModelEvent]:
         """Yield the answer of one try."""
         splitter = ThoughtSplitter(implicit=form.implicit_thoughts and request.stream)
-        provider, path = self.provider, "/chat/completions"
+        provider = self.provider
+        path = "/chat/completions"
         body = form.body(self.name, request, cache_key=provider.takes_cache_key)
         if request.stream:
             chunks = provider.chunks_ahead(path, body, self._errors, deadline, request.cancel, provider.timeout)
@@ -405,7 +411,8 @@ class OpenAIEmbedder:
             self._paused_until = time.monotonic() + PAUSE_SECONDS
             self._metrics.count_embedding(use, "failed")
             raise EmbeddingUnavailable(why) from None
-        self.dimensions, self._paused_until = vectors.shape[1], 0.0
+        self.dimensions = vectors.shape[1]
+        self._paused_until = 0.0
         self._failed.pop(use, None)
         self._metrics.count_embedding(use, "answered")
         return vectors

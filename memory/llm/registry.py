@@ -52,7 +52,8 @@ class ModelRegistry:
     def __init__(
         self, settings: Settings, on_fallback: Callable[[str, str, str], None], model: "Model | None" = None
     ) -> None:
-        self.listed, self._on_fallback = settings.openai_models, on_fallback
+        self.listed = settings.openai_models
+        self._on_fallback = on_fallback
         self.notice: str | None = None
         self.builtin = model is None and settings.uses_builtin_model
         self.provider: ProviderClient | None = None

@@ -118,7 +118,8 @@ class RequestForm:
         for name, other in (_LIMITS, _LIMITS[::-1]):
             if name in body and self.limit_name is None and _names(text, name):
                 return replace(self, limit_name=other)
-        client, wants_json = request.client or {}, request.schema is not None and self.json_mode != "text"
+        client = request.client or {}
+        wants_json = request.schema is not None and self.json_mode != "text"
         fields = [field for message in body["messages"] for field in message.items()]
         extra = any(name not in _ESSENTIAL or value is None for name, value in fields)
         has_calls = any(name == "tool_calls" for name, _ in fields)  # False once they are text

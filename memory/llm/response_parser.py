@@ -97,13 +97,15 @@ class Completion:
         self._has_begun = False
         self._calls: list[ToolCallDelta] = []
         self._usage: Usage | None = None
-        self._content, self._chars = list[str](), 0  # in pieces; of all of them
+        self._content = list[str]()  # in pieces
+        self._chars = 0  # of all pieces
         self._sent: list[dict[str, Any]] = []  # to a client, as it came
         self._last: dict[str, Any] = {}
 
     def feed(self, data: dict[str, Any]) -> Iterator[ModelEvent]:
         """Take in an object of the server's, and yield what it adds."""
-        self._last, client = data, self._request.client
+        self._last = data
+        client = self._request.client
         self.model = self.model or text_in(data.get("model"))
         self._usage = _usage(data.get("usage")) or self._usage
         choice = dict_in(next(iter(list_in(data.get("choices"))), None))
@@ -119,7 +121,8 @@ class Completion:
 
     def end(self) -> Iterator[ModelEvent]:
         """Yield the rest of the text, the calls of tools and the end.  Raises ModelError for an answer of no use."""
-        request, client = self._request, self._request.client
+        request = self._request
+        client = self._request.client
         if self.error is not None:
             raise self.error
         if not self._has_begun:
@@ -136,7 +139,8 @@ class Completion:
             yield self._misplaced()
         # Many servers say "stop" beside calls.
         reason = "tool_calls" if calls else self.reason if self.reason in ("length", "content_filter") else "stop"
-        content, usage = "".join(self._content), self._usage
+        content = "".join(self._content)
+        usage = self._usage
         if usage is None:
             written = tokens.estimate(content + "".join(call.name + call.arguments for call in calls))
             usage = Usage(estimate_prompt(request), written, estimated=True)
@@ -198,7 +202,9 @@ def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
     Not openai's `Stream`: it closes the connection at `[DONE]`, and the next call opens a new one.  Not httpx2's
     `iter_lines` either: it also splits at U+2028, which JSON may hold.
     """
-    name, data, pending = "", list[str](), bytearray()
+    name = ""
+    data: list[str] = []
+    pending = bytearray()
     end = b"\n\n"  # some servers leave out the last empty line
     for chunk in chain(chunks, (end,)):
         pending += chunk
@@ -215,7 +221,8 @@ def events(chunks: Iterable[bytes]) -> Iterator[tuple[str, str] | None]:
                 elif not key and not colon:
                     if any(data):
                         yield name, "\n".join(data).strip()
-                    name, data = "", []
+                    name = ""
+                    data = []
         if silent and chunk is not end:
             yield None
 
@@ -226,14 +233,16 @@ def _objects(chunks: Iterable[bytes], errors: ProviderErrors) -> Iterator[dict[s
     The first line tells: content types are often wrong, and some servers stream unasked or answer a streamed request
     with one object.
     """
-    rest, read_on = iter(chunks), bytearray()
+    rest = iter(chunks)
+    read_on = bytearray()
     for chunk in rest:
         read_on += chunk
         if b"\n" in read_on.lstrip():
             break
         if not chunk.strip():
             yield {}
-    start, began = bytes(read_on).lstrip().removeprefix(_BOM), False
+    start = bytes(read_on).lstrip().removeprefix(_BOM)
+    began = False
     if not start.startswith(_FIELDS):
         parts = [start]
         for chunk in rest:
@@ -322,9 +331,12 @@ def _collect(calls: list[ToolCallDelta], fragments: Any) -> None:
     index, whole calls in one chunk, one index for parallel calls, the name repeated in every fragment, no id.
     """
     for fragment in filter(None, dicts_in(fragments)):
-        function, index = dict_in(fragment.get("function")), fragment.get("index")
+        function = dict_in(fragment.get("function"))
+        index = fragment.get("index")
         index = index if isinstance(index, int) else None
-        call_id, name, arguments = text_in(fragment.get("id")), text_in(function.get("name")), function.get("arguments")
+        call_id = text_in(fragment.get("id"))
+        name = text_in(function.get("name"))
+        arguments = function.get("arguments")
         arguments = json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else text_in(arguments)
         call = next((call for call in reversed(calls) if index is None or call.index == index), None)
         if call is None or _is_another(call, call_id, name, arguments):

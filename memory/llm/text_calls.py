@@ -22,7 +22,8 @@ _MARK = re.compile(
 _MAYBE_MARK = re.compile(r"[<\[][^>\]\n]{0,20}\Z")
 _ALONE = re.compile(r"\s*(?:```|[{\[])")  # how an answer begins that may be a call and nothing else
 _ALONE_CHARS = 120  # in which such an answer names its tool
-_NAMES, _ARGUMENTS = ("name", "tool", "function"), ("arguments", "parameters", "args", "input")
+_NAMES = ("name", "tool", "function")
+_ARGUMENTS = ("arguments", "parameters", "args", "input")
 _PAIR = re.compile(
     r"""<[^<>]*?parameter(?:=|[^<>]*?\bname=")(\w+)"?[^<>]*>\s*(.*?)\s*</|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>"""
     r"""(.*?)</arg_value>|(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
@@ -62,7 +63,8 @@ class TextCalls:
     def _split(self, text: str) -> tuple[str, str]:
         """Return the words that begin a text, and the rest, which may begin a call."""
         if mark := _MARK.search(text):
-            self._call, self._has_mark = [text[mark.start() :]], True
+            self._call = [text[mark.start() :]]
+            self._has_mark = True
             return text[: mark.start()], ""
         if not self.has_words and _ALONE.match(text):
             if re.search(self._names, text):
@@ -86,14 +88,16 @@ class TextCalls:
 
     def _calls(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the calls in a text: each name that is known, with the arguments around or after it."""
-        names, end = list(re.finditer(rf"(?<![\w-])(?:{self._names})(?![\w-])", text)), 0
+        names = list(re.finditer(rf"(?<![\w-])(?:{self._names})(?![\w-])", text))
+        end = 0
         arguments: Any
         for place, name in enumerate(names):
             if name.start() < end:  # inside the arguments of the call before
                 continue
             whole, whole_end = _object(text, text.rfind("{", end, name.start()))
             if any(whole.get(key) == name[0] for key in _NAMES):
-                arguments, end = next((whole[key] for key in _ARGUMENTS if key in whole), {}), whole_end
+                arguments = next((whole[key] for key in _ARGUMENTS if key in whole), {})
+                end = whole_end
                 yield name[0], arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
                 continue
             end = names[place + 1].start() if place + 1 < len(names) else len(text)

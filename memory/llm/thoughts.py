@@ -72,7 +72,8 @@ class ThoughtSplitter:
             self._ticks = 0 if "\n" in text else self._ticks
             yield TextDelta(text)
             return
-        text, self._held = self._held + text, ""
+        text = self._held + text
+        self._held = ""
         if not (self.has_words or self.has_thought or self._thinking) and _BARE_OPENING.match(text):
             self._implicit = self._thinking = True
         while text:
@@ -84,7 +85,8 @@ class ThoughtSplitter:
 
     def end(self) -> Iterator[TextDelta | Thought]:
         """Yield the rest of the text. A thought without an end stays a thought."""
-        rest, self._held = self._held, ""
+        rest = self._held
+        self._held = ""
         if self._thinking and not self._implicit:
             part: TextDelta | Thought | None = self._thought_of(rest)
         elif not self._thinking and not self._fence and not self._ticks % 2 and _CLOSING_OR_END.match(rest.strip()):

@@ -68,11 +68,15 @@ class Health:
 
     def check(self, *, begins_jobs: bool = False) -> HealthReport:
         """Look at what serving needs. begins_jobs: this process begins to run jobs now, so none is late any more."""
-        jobs, late, disabled, migrated = dict[str, int](), None, 0, True
+        jobs: dict[str, int] = {}
+        late = None
+        disabled = 0
+        migrated = True
         try:
             with self._database.read() as tx:
                 differs = schema_differs(revision_of(tx.connection()))
-                database, migrated = differs or (READ_ONLY if is_read_only(tx) else "ok"), differs is None
+                database = differs or (READ_ONLY if is_read_only(tx) else "ok")
+                migrated = differs is None
                 for (_, state), count in _count_jobs(tx).items():
                     jobs[state] = jobs.get(state, 0) + count
                 if retried := tx.scalar(_RETRIED):
@@ -82,7 +86,8 @@ class Health:
         except SQLAlchemyError as error:
             if migrated:
                 log.error("the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
-                database, migrated = in_short(error), fault_of(error) is not DatabaseFault.MISSING
+                database = in_short(error)
+                migrated = fault_of(error) is not DatabaseFault.MISSING
         if database == "ok" and self._database.damaged():
             database = DAMAGED
         if late is not None and not self._late:

@@ -142,7 +142,8 @@ def _shown(value: Any) -> Any:
 
 def _failure(error: BaseException, *, messages: bool) -> dict[str, Any]:
     """Return an error by its type and where it was raised, from the outside in: `api/chat.py:61 chat > memory/...`."""
-    kind, text = type(error).__name__, str(error) if messages else safe_message(error)
+    kind = type(error).__name__
+    text = str(error) if messages else safe_message(error)
     frames = traceback.extract_tb(error.__traceback__)
     at = (f"{frame.filename.removeprefix(f'{_ROOT}/')}:{frame.lineno} {frame.name}" for frame in frames)
     return {"error": kind, "said": text if text != kind else None, "at": " > ".join(at)}
@@ -166,7 +167,8 @@ class _ToStandardError(logging.StreamHandler[Any]):
     def filter(self, record: logging.LogRecord) -> bool:
         message = str(record.msg)
         if message.startswith("Error handling request"):
-            record.msg, record.args = "a request broke off", ()
+            record.msg = "a request broke off"
+            record.args = ()
         return not (record.name == "werkzeug" and " - - [" in message)
 
 

@@ -51,7 +51,8 @@ class Traces(Metrics):
     def end_request(self, method: str, route: str, status: int, seconds: float, code: str | None) -> None:
         """See Metrics."""
         super().end_request(method, route, status, seconds, code)
-        span, method = get_current_span(), method if method in METHODS else "other"
+        span = get_current_span()
+        method = method if method in METHODS else "other"
         span.update_name(f"{method} {route}")
         span.set_attributes({"http.request.method": method, "http.route": route, "http.response.status_code": status})
         span.set_attribute("recap.request", str(current().get("request", "")))

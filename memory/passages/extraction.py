@@ -90,7 +90,8 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
     pages = list(map(normalize, extracted.pages))
     if media_type == MARKDOWN and (front := _FRONT_MATTER.match(pages[0])):  # what the program that shows it reads
         title = _TITLE.search(front[2])
-        extracted, pages = extracted._replace(title=one_line(title[2]) if title else ""), [pages[0][front.end() :]]
+        extracted = extracted._replace(title=one_line(title[2]) if title else "")
+        pages = [pages[0][front.end() :]]
     if not any(page.strip() for page in pages):
         raise problem("empty")
     return extracted._replace(pages=pages)
@@ -114,7 +115,8 @@ def _decode(data: bytes, charset: str) -> str:
 
 def _read_apart(data: bytes, kind: str) -> dict[str, Any]:
     """Return what `reader.py` prints of a file."""
-    reader, limits = Path(__file__).with_name("reader.py"), (SECONDS[kind], BYTES_MAX, CHARS_MAX, PAGES_MAX)
+    reader = Path(__file__).with_name("reader.py")
+    limits = (SECONDS[kind], BYTES_MAX, CHARS_MAX, PAGES_MAX)
     if not _ROOM.acquire(timeout=WAIT_SECONDS):
         raise problem("busy")
     try:

@@ -134,7 +134,8 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
     most = _even_share([window[message_id] for message_id in best], budget) if evenly else None
     located_by_session: dict[int, list[LocatedMessage]] = {}
     days: dict[int, set[date]] = {}  # on which those were said
-    seen, starts = set(exclude), dict[int, int]()
+    seen = set(exclude)
+    starts: dict[int, int] = {}
 
     def worth(message_id: int) -> float:
         size = AROUND_TEXT_TOKENS + min(window[message_id].message.tokens, most or HIT_TOKENS)
@@ -150,7 +151,8 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
             start = _start_of(near.message.content, most or HIT_TOKENS, terms, analysis) if is_found and terms else 0
             message = truncate_message(near.message, found=is_found, most=most, start=start)
             line = message_line(message)
-            day, on = message.created_at.date(), days.setdefault(near.session_id, set())
+            day = message.created_at.date()
+            on = days.setdefault(near.session_id, set())
             cost = line_tokens(line, first=not on, same_day=on == {day})
             if cost > budget:
                 break
@@ -203,12 +205,17 @@ def _start_of(text: str, size: int, terms: Collection[str], analysis: Analysis) 
     sizes = [tokens.estimate(piece.group()) for piece in pieces]
     wanted = frozenset(terms)
     found = [wanted.intersection(analysis.terms(piece.group())) for piece in pieces]
-    counts, scores = Counter(chain.from_iterable(found)), list[float]()
-    there, used, end = Counter[str](), 0, 0  # of the part that begins with a piece, as far as `size` reaches
+    counts = Counter(chain.from_iterable(found))
+    scores: list[float] = []
+    # Of the part that begins with a piece, as far as `size` reaches:
+    there = Counter[str]()
+    used = 0
+    end = 0
     for first, words in enumerate(found):
         while end < len(pieces) and used + sizes[end] <= size:
             there.update(found[end])
-            used, end = used + sizes[end], end + 1
+            used += sizes[end]
+            end += 1
         scores.append(fsum([1 / counts[word] for word in there if there[word]]))
         if end > first:
             there.subtract(words)
@@ -262,7 +269,8 @@ def excerpt_block(excerpt: Excerpt, zone: tzinfo = UTC, page: str = "") -> str:
     A document stands where it is from; without that, or where that is very long, at its address in Recap.
     zone: of its times. page: the address of Recap's page; with it the block also links to the message there.
     """
-    messages, gist = in_zone(excerpt.messages, zone), excerpt.gist
+    messages = in_zone(excerpt.messages, zone)
+    gist = excerpt.gist
     updated = excerpt.updated_at.astimezone(zone).date()
     gist_lines = list(map(escape, gist.lines)) if gist is not None else []
     lines = [*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)]

@@ -124,7 +124,8 @@ def run(engine: Engine, job: Job) -> bool:
 
 def _index_next(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
     """Index a batch; return how many messages it had, and whether there are more."""
-    before, rows = engine.index.generation(owner.index_key), list[Any]()
+    before = engine.index.generation(owner.index_key)
+    rows: list[Any] = []
 
     def searchable() -> Iterator[SearchableText]:
         """Read the batch after the index has taken its lock, so that a message erased before is not indexed again."""

@@ -168,7 +168,8 @@ def summaries_of_hits(summaries: Mapping[int, Excerpt], hits: Sequence[Hit], bud
     scores = defaultdict[int, float](float)
     for hit in hits:
         scores[hit.session_id] += hit.score
-    shown, least = list[Excerpt](), budget - budget // 2
+    shown: list[Excerpt] = []
+    least = budget - budget // 2
     for session in sorted(scores.keys() & summaries.keys(), key=scores.__getitem__, reverse=True):
         if (left := budget - _words_cost(summaries[session])) >= least:
             shown.append(summaries[session])
@@ -199,7 +200,8 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
     else:
         values = [("Topic", (f"{title}: {topic}" if title and topic not in ("", title) else topic or title,))]
         room = LINE_TOKENS
-    lines, fitting = {name: [*map(str, items)] for name, items in values if items}, dict[str, str]()
+    lines = {name: [*map(str, items)] for name, items in values if items}
+    fitting: dict[str, str] = {}
     for name in sorted(lines, key=lambda name: sum(map(len, lines[name]))):  # short lines leave longer ones their room
         fitting[name] = _fit_line(name, lines[name], room // (len(lines) - len(fitting)))
         room -= tokens.estimate(fitting[name])
@@ -208,7 +210,7 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
 
 def _fit_line(name: str, items: Sequence[str], room: int) -> str:
     """Return a line of the items that fit `room` tokens whole; if none does, of the first one's beginning."""
-    shown = list[str]()
+    shown: list[str] = []
     for item in items:
         line = f"{name}: {'; '.join([*shown, item])}"
         if tokens.estimate(line if len(shown) + 1 == len(items) else f"{line}; …") <= room:

@@ -140,7 +140,8 @@ def search_in_snapshot(
     """
     if not recall.budget:
         return Findings(SearchPlan("off", "recall is off"), scope)
-    limit, by_session = engine.settings.recall_limit, engine.settings.recall_scope == "session"
+    limit = engine.settings.recall_limit
+    by_session = engine.settings.recall_scope == "session"
     if by_session and scope.session_row_id is None:
         off = SearchPlan("session_only", "recall keeps to the session, and this turn is in none")
         return Findings(off, scope)
@@ -155,7 +156,8 @@ def search_in_snapshot(
         query = recall.query._replace(query=replace(recall.query.query, times=plan.times))
         found = found._replace(query=query, **_search(engine, tx, scope, query, gate_kind))
     others = _find_others(engine, tx, found, by_session=by_session)
-    corrections, window = Corrections(), found.matches.window
+    corrections = Corrections()
+    window = found.matches.window
     if scope.flags.corrected and (window or others.in_full):
         messages = messages_of(window)
         corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=others.in_full)
@@ -167,7 +169,9 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
 
     Call it with no transaction open.
     """
-    plan, reason, kind = findings.plan, findings.plan.reason, findings.plan.kind
+    plan = findings.plan
+    reason = findings.plan.reason
+    kind = findings.plan.kind
     if not plan.budget_share:  # recall does not look back
         return RecallResult(reason=reason, kind=kind)
     excerpts = _select_excerpts(engine, findings)
@@ -176,10 +180,12 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
     if findings.other_sessions.summaries:
         excerpts += other_sessions.nearest_summary(findings.other_sessions.summaries, excerpts, findings.budget)
     if not excerpts and findings.other_sessions.endings:
-        excerpts, reason = findings.other_sessions.endings, f"{reason}, so the latest conversations are shown"
+        excerpts = findings.other_sessions.endings
+        reason = f"{reason}, so the latest conversations are shown"
         kind = kind if plan.is_list_question else LATEST
     elif not excerpts and plan.dangling:
-        reason, kind = f"{reason}, but nothing earlier fits, so the model is told to ask", MISSING
+        reason = f"{reason}, but nothing earlier fits, so the model is told to ask"
+        kind = MISSING
     elif not excerpts:
         reason = f"{reason}, but nothing earlier fits"
     if findings.query is not None and findings.query.failure is not None:
@@ -250,7 +256,8 @@ def _find_others(engine: Engine, tx: Connection, findings: Findings, *, by_sessi
     """Return how the latest conversations ended, if the message means one; else the summaries that fit the query."""
     plan, scope, settings = findings.plan, findings.scope, engine.settings
     if plan.latest:
-        budget, page = min(findings.budget, other_sessions.ENDINGS_TOKENS_MAX), settings.public_url
+        budget = min(findings.budget, other_sessions.ENDINGS_TOKENS_MAX)
+        page = settings.public_url
         if by_session:
             return OtherSessions(endings=other_sessions.own_ending(tx, scope, budget, page))
         if plan.is_list_question:
@@ -289,7 +296,8 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         if located.message.remembered
         or (located.session_id == scope.session_row_id and not is_kept_out(located.message.extra))
     }
-    hits, empty = list(matches.hits), relevance.empty_exchanges(window)
+    hits = list(matches.hits)
+    empty = relevance.empty_exchanges(window)
     if findings.query is not None:
         hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
         hits = relevance.without_bare_replies(hits, window)
@@ -299,8 +307,10 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         if findings.marks:
             hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
         hits = relevance.relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
-    window_size, exclude = engine.settings.recall_window, scope.exclude | empty
-    of_hits, budget = findings.other_sessions.of_hits, findings.budget
+    window_size = engine.settings.recall_window
+    exclude = scope.exclude | empty
+    of_hits = findings.other_sessions.of_hits
+    budget = findings.budget
     summaries, budget = other_sessions.summaries_of_hits(of_hits, hits, budget) if of_hits else ([], budget)
     excerpts = make_excerpts(
         window,

@@ -84,7 +84,8 @@ def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int,
     """
     rows: Sequence[Any] = tx.execute(_LINKS, {"owner": owner_id}).all()
     links = [(session_id, link) for session_id, relations in rows for link in relations]
-    names, called = EntityResolver(link for _, link in links), dict[str, str]()
+    names = EntityResolver(link for _, link in links)
+    called: dict[str, str] = {}
     entities: dict[int, set[str]] = {}
     for session_id, link in links:
         for name in (link.subject, link.object):

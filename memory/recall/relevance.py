@@ -62,8 +62,11 @@ PERSONAL = REFERRING._replace(both=1.25)
 """For a message about the person, or about somebody who spoke."""
 OTHER = Gate(0.6, 1.3, both=1.65)
 """For other messages: a question that anybody could ask a model is seldom about the past."""
-FOREIGN_PASSAGE, FOREIGN_QUESTION, FOREIGN = Gate(0.28, 0.9), Gate(0.28, math.inf), Gate(0.5, math.inf)
-FOREIGN_PERSONAL, FOREIGN_WIDEST = Gate(0.15, math.inf), Gate(0.15, 0.9)
+FOREIGN_PASSAGE = Gate(0.28, 0.9)
+FOREIGN_QUESTION = Gate(0.28, math.inf)
+FOREIGN = Gate(0.5, math.inf)
+FOREIGN_PERSONAL = Gate(0.15, math.inf)
+FOREIGN_WIDEST = Gate(0.15, 0.9)
 FOREIGN_SUMMARY = Gate(0.6, math.inf)
 """The same for a message in another language than the search: of the content words of a question one in three counts,
 since static vectors find its language rather than its meaning, and one in six of a question that refers to something
@@ -107,16 +110,22 @@ def gate_for(
     points_back = gate_kind in POINTING
     if is_passage:
         gate = FOREIGN_PASSAGE if is_foreign else PERSONAL
+    elif is_foreign and not is_question:
+        gate = FOREIGN
     elif is_foreign:
-        gate = FOREIGN if not is_question else FOREIGN_PERSONAL if points_back or is_personal else FOREIGN_QUESTION
+        gate = FOREIGN_PERSONAL if points_back or is_personal else FOREIGN_QUESTION
+    elif points_back:
+        gate = REFERRING
     else:
-        gate = REFERRING if points_back else PERSONAL if is_personal else OTHER
+        gate = PERSONAL if is_personal else OTHER
     return gate._replace(dated=points_back or is_question)  # "I was in Oslo yesterday" asks for nothing of that day
 
 
 def widest_gate(gate_kind: str, *, is_foreign: bool) -> Gate:
     """Return a gate that is open for all hits for which `gate_for` gives an open one."""
-    return BY_MEANING if gate_kind == VAGUE else FOREIGN_WIDEST if is_foreign else REFERRING
+    if gate_kind == VAGUE:
+        return BY_MEANING
+    return FOREIGN_WIDEST if is_foreign else REFERRING
 
 
 def relevant(hits: Sequence[Hit], *, is_foreign: bool = False) -> list[Hit]:
@@ -158,7 +167,7 @@ def _asking_part(sentence: str) -> str:
 
 def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
     """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
-    denied = set[tuple[int, int]]()
+    denied: set[tuple[int, int]] = set()
     for message, session_id, _ in window.values():
         is_short = message.role == "assistant" and len(message.content) <= DENIAL_CHARS
         if is_short and _DENIAL.search(message.content) is not None:

@@ -188,7 +188,9 @@ def find_matches(
     Messages about entities that are linked to one in the query count as hits.
     may_fit: returns whether any of the hits may be shown. If not, nothing is loaded and there are no hits.
     """
-    owner_id, owner_key, generation = scope.owner_id, scope.owner_key, scope.generation or NO_INDEX
+    owner_id = scope.owner_id
+    owner_key = scope.owner_key
+    generation = scope.generation or NO_INDEX
     unindexed = scope.unindexed or find_unindexed(tx, owner_id, generation)
     index_lost = unindexed.is_lost
     if scope.flags.links:

@@ -41,7 +41,8 @@ def time_ranges(text: str, now: datetime, zone: tzinfo) -> list[TimeRange]:
     """Return the ranges `text` speaks of, said at `now` (aware) by a person who lives in `zone`."""
     plain = text[:READ_CHARS].translate(_PLAIN)
     ranges: list[TimeRange] = []
-    words, has_date = set(_WORD.findall(plain.lower())), _DATE.search(plain) is not None
+    words = set(_WORD.findall(plain.lower()))
+    has_date = _DATE.search(plain) is not None
     grammars = [grammar for grammar in _GRAMMARS if grammar.may_read(words, has_date=has_date)]
     for grammar in grammars:
         for start, end, span in grammar.read(plain, now, zone):
@@ -192,7 +193,8 @@ class _Grammar:
 
     def __init__(self, language: Language, times: Times) -> None:
         self._times = times
-        self._spaced, self._script = language.spaced, re.compile(times.script)
+        self._spaced = language.spaced
+        self._script = re.compile(times.script)
         self._code = language.code
         phrases = (*_DIGITS, *times.phrases) if language.code == "en" else times.phrases
         apart, end = (_APART, _ENDS) if language.spaced else (_NO_NUMBER, "")
@@ -279,7 +281,8 @@ class _Grammar:
             return calendar.days(first, first + DAY)
         if "part" in groups:
             begins, ends = times.parts[groups["part"]]
-            first, last = date(year, month, begins), first_of(year, month + 1)
+            first = date(year, month, begins)
+            last = first_of(year, month + 1)
             return calendar.days(first, min(first + DAY * (ends - begins + 1), last))
         return calendar.months(year, month)
 

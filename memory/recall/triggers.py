@@ -156,7 +156,8 @@ class MessageReading:
         how_things_stand = _HOW_THINGS_STAND.search(text)
         of_lists = [match[0] for match in _LIST_QUESTION.finditer(text)]
         fixed = [how_things_stand[0], *of_lists] if how_things_stand else of_lists
-        self.asks_how_things_stand, self.is_list_question = how_things_stand is not None, bool(of_lists)
+        self.asks_how_things_stand = how_things_stand is not None
+        self.is_list_question = bool(of_lists)
         self.content = content = _without(text, fixed) if fixed else message
         self.keywords = list(each_keyword(analysis.asked(content), analysis))
         self.names_oneself = _OWN.search(message) is not None
@@ -222,13 +223,17 @@ class MessageReading:
             # "Where are we going in April?" may have been said long before.
             phrases = [time.phrase for time in times if trigger.kind != "reference"]
             named = [phrase for phrase in phrases if any(word.strip(".,") in MONTHS for word in phrase.lower().split())]
-            text, is_list = " ".join(named), self.is_list_question
-            return SearchPlan(kind, reason, ALL, text, spans, dangling, times_first=True, is_list_question=is_list)
+            is_list = self.is_list_question
+            of_months = " ".join(named)
+            return SearchPlan(kind, reason, ALL, of_months, spans, dangling, times_first=True, is_list_question=is_list)
         asked, message = self.asking, self.message
         of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
-        share = ALL if always or of_past or 2 * len(asked) >= len(message) else ALSO_ASKED if asked else UNASKED
-        text, is_list = self.search_text, self.is_list_question
-        return SearchPlan(kind, reason, share, text, spans, dangling, is_list_question=is_list)
+        if always or of_past or 2 * len(asked) >= len(message):
+            share = ALL
+        else:
+            share = ALSO_ASKED if asked else UNASKED
+        text = self.search_text
+        return SearchPlan(kind, reason, share, text, spans, dangling, is_list_question=self.is_list_question)
 
     def _has_no_content(self, *, points_back: bool) -> bool:
         """Return whether the message refers to something that none of its words names: "What did we decide?"
@@ -274,7 +279,7 @@ def role_meant(question: str) -> str | None:
 
 def asking(message: str) -> str:
     """Return the sentences of a message that ask for something; of a long one the clauses, if only they do."""
-    parts = list[str]()
+    parts: list[str] = []
     for sentence in _ASKING_END.split(message.strip()):
         is_long = len(sentence) > SENTENCE_CHARS and not ASKS.search(sentence)
         clauses = _CLAUSES.split(sentence) if is_long else []
@@ -373,9 +378,12 @@ def each_keyword(text: str, analysis: Analysis) -> Iterator[str]:
     text = _NOISE.sub(" ", text) if _MARKS.search(text) else text
     text = text if text.isascii() else unicodedata.normalize("NFKC", text)
     seen: set[str] = set()
-    shouting, determined, end = text.isupper(), False, 0
+    shouting = text.isupper()
+    determined = False
+    end = 0
     for match in _TOKEN.finditer(text):
-        before, (start, end) = end, match.span()
+        before = end
+        start, end = match.span()
         if match["unspaced"]:
             for pair in _unspaced(match[0]):
                 if (lower := pair.casefold()) not in seen and analysis.has_terms(pair) and ENGLISH.has_terms(pair):

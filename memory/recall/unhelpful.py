@@ -60,7 +60,8 @@ def add_mark(
     """
     with engine.database.write() as tx:
         exchange = find_exchange(tx, caller, session_id, message_id)
-        question, owner_id = exchange.message, exchange.session.owner_id
+        question = exchange.message
+        owner_id = exchange.session.owner_id
         of_owner = _M.owner_id == owner_id, _M.id.in_(hits), _M.id.not_in(exchange.ids), *QUOTABLE
         query = MESSAGES.where(*of_owner, _M.created_at <= question.created_at)
         messages = [Message._make(row) for row in tx.execute(query.order_by(_M.id))]

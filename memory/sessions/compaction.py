@@ -131,7 +131,8 @@ def summary_request(
     is_urgent = full and tx.scalar(_BEING_MADE, {"session": str(session.id)}) is None
     if not is_urgent and waiting < 2 * settings.summary_every - 1:
         return None
-    debounce, payload = 0.0 if is_urgent else settings.summary_debounce, {"prompt": prompt} if prompt else None
+    debounce = 0.0 if is_urgent else settings.summary_debounce
+    payload = {"prompt": prompt} if prompt else None
     of_session = session.id, session.tenant, session.owner_id, session.id
     return JobRequest("summary", *of_session, debounce, debounce=True, payload=payload)
 

@@ -49,7 +49,8 @@ def requests_to_forget(text: str) -> list[str]:
     parts = []
     for sentence in SENTENCE_END.split(_ends(text)):
         if match := _FORGET.search(sentence):
-            before, rest = sentence[: match.start()], sentence[match.end() :]
+            before = sentence[: match.start()]
+            rest = sentence[match.end() :]
             parts += CLAUSE_END.split(rest if any(map(str.isalnum, rest)) else before)
     return parts
 
@@ -196,7 +197,8 @@ def find_saying(tx: Transaction, owner_id: int, text: str, requests: Collection[
     """
     repeating = [found for found in find_repeating(tx, owner_id, [(0, text, text)]) if found <= max(requests)]
     said = select(MessageRow.content).where(MessageRow.id.in_({*repeating} - {*requests}), MessageRow.role == "user")
-    words, terms = one_line(text).casefold(), content_terms(text)
+    words = one_line(text).casefold()
+    terms = content_terms(text)
     is_said = any(
         words in one_line(content).casefold() or terms in map(content_terms, CLAUSE_END.split(content))
         for content in tx.scalars(said)

@@ -101,7 +101,8 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
     """Store the next messages of a session.  Its figures count them from now on."""
     last = _M.session_id == row.id, _M.position == row.message_count, _M.branch == 0
     is_reply = bool(drafts) and drafts[0].role != "user"
-    new, keeps_out = [], is_reply and is_kept_out(tx.scalar(select(_M.extra).where(*last)))
+    new = []
+    keeps_out = is_reply and is_kept_out(tx.scalar(select(_M.extra).where(*last)))
     for draft in drafts:
         keeps_out = keeps_out and draft.role != "user"  # with a message that is kept out goes the reply to it
         values = message_values(draft.kept_out() if keeps_out else draft, now)

@@ -133,7 +133,8 @@ class Sessions:
 
         filters: see `conditions`; of times, `after` <= updated_at < `before`. None: any.
         """
-        query, updated_at = visible_to(select(SessionRow).join(OwnerRow), caller), SessionRow.updated_at
+        query = visible_to(select(SessionRow).join(OwnerRow), caller)
+        updated_at = SessionRow.updated_at
         conditions = {
             "q": lambda text: SessionRow.title.icontains(text, autoescape=True),
             "pinned": SessionRow.pinned.is_,
@@ -246,7 +247,8 @@ class Sessions:
         return Appended(self.info(row), message_ids, created=len(new))
 
     def info(self, row: SessionRow) -> SessionInfo:
-        owner, busy = row.owner, not self.leases.is_free(row)
+        owner = row.owner
+        busy = not self.leases.is_free(row)
         return as_value(SessionInfo, row, id=row.public_id, user_id=owner.user_id, space=owner.space, busy=busy)
 
     def enqueue_follow_ups(

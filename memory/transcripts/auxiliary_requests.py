@@ -57,7 +57,8 @@ _LABEL = (  # before a quoted message: its role, a tag, or a field of JSON; a pe
     r"(?:\b(?:user|human|person|customer|assistant|ai|bot|chatbot|model|用户|使用者|助手|助理)\b[\s*\])]{0,4}[:：][\s*]{0,4}"
     r"|<[^<>]{1,80}>\s?|\"content\": ?\")"
 )
-_LABELS, _ENDS_WITH_LABEL = re.compile(_LABEL, re.IGNORECASE), re.compile(_LABEL + r"\Z", re.IGNORECASE)
+_LABELS = re.compile(_LABEL, re.IGNORECASE)
+_ENDS_WITH_LABEL = re.compile(_LABEL + r"\Z", re.IGNORECASE)
 _LABEL_CHARS_MAX = 90  # of the longest label, a tag
 AUXILIARY = (  # how the instruction or the last message of other auxiliary requests begins, and what it contains
     ("### Task:", "<chat_history>"),  # of Open WebUI
@@ -109,7 +110,8 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
 
 def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
     """Return whether a request uses no memory: it is auxiliary, or has nothing that may be stored."""
-    conversation, messages = client.conversation, client.conversation.messages
+    conversation = client.conversation
+    messages = client.conversation.messages
     if client.bypass or not messages:
         return True
     if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
@@ -161,7 +163,8 @@ def _asks_for_title(parameters: Mapping[str, Any]) -> bool:
 def is_auxiliary_text(text: str) -> bool:
     """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
     text = " ".join(text.split())
-    asked, places = _QUOTED[0].search(text), [text[:TITLE_CHARS]]
+    asked = _QUOTED[0].search(text)
+    places = [text[:TITLE_CHARS]]
     if asked and _QUOTED[1].search(text, asked.end()):  # the request may stand after the conversation
         places.append(text[-TITLE_CHARS:])
     if _AS_CODE.fullmatch(text) or _NEXT_WORDS.match(text):

@@ -88,7 +88,8 @@ def find_session_of(
     for row in rows:
         line = list(active_keys(tx, row).values())
         shared = common_prefix(line, sent)
-        all_sent, has_all = shared == len(line), goes_on(line[shared:], sent[shared:])
+        all_sent = shared == len(line)
+        has_all = goes_on(line[shared:], sent[shared:])
         if leases.is_free(row):
             is_theirs = caller.owner is not None and is_known and any(_is_of_turn(line, at) for at in range(shared))
             fits = all_sent or has_all or is_theirs
@@ -99,7 +100,8 @@ def find_session_of(
             is_version = versions is not None and is_same_utterance(*versions)
             fits = is_version and opening is not None and caller.owner is not None
         if fits and (all_sent, shared) > best:
-            best, match = (all_sent, shared), row
+            best = (all_sent, shared)
+            match = row
     match = match or _find_first_exchange(tx, caller, sent, leases, arrived_at)
     if match is None and caller.owner and any(key.role == "assistant" for key in sent):
         match = _find_by_latest_messages(tx, caller, sent, leases)
@@ -225,7 +227,8 @@ def is_superseded(tx: Transaction, row: SessionRow, client: TranscriptRequest, a
     newest = _newest_question(tx, row)
     if newest is None or newest.created_at <= arrived_at:
         return False
-    stored, asked = message_key(newest), client.keys[-1]
+    stored = message_key(newest)
+    asked = client.keys[-1]
     return asked.matches(stored) or stored.completes(asked)
 
 
@@ -270,13 +273,16 @@ def sync_transcript(
     """
     sent = client.conversation.messages
     line = active_keys(tx, row, _compared(tx, row, client))
-    ids, before = list(line), row.message_count - len(line)  # so many messages come before these
+    ids = list(line)
+    before = row.message_count - len(line)  # so many messages come before these
     plan = reconcile(list(line.values()), client.keys, is_retry=is_retry, is_complete=client.is_complete)
     as_sent = {ids[here]: sent[there] for here, there in plan.places.items()}
-    new, is_replaced = sent[plan.new :], plan.keep < len(line)
+    new = sent[plan.new :]
+    is_replaced = plan.keep < len(line)
     drafts = [message.draft.said_by(caller) for message in new]
     if is_replaced and not new:  # for another answer the question is stored again in the place of its first copy
-        new, asked = sent[-1:], sent[-1].draft
+        new = sent[-1:]
+        asked = sent[-1].draft
         drafts = [replace(asked, name=asked.name or line[ids[plan.keep - 1]].name)]
     if not row.is_remembered:
         drafts = [draft.unremembered() for draft in drafts]

@@ -173,7 +173,10 @@ def _plan(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: b
     beginnings: dict[str, list[int]] = defaultdict(list)  # the places in the line where texts begin in one way
     for place, key in enumerate(line[shared:], shared):
         beginnings[_beginning(key)].append(place)
-    at, new, alike, places = 0, 0, shared, dict[int, int]()
+    at = 0
+    new = 0
+    alike = shared
+    places: dict[int, int] = {}
     while True:
         places |= {at + step: new + step for step in range(alike)}
         at, new = at + alike, new + alike
@@ -186,7 +189,8 @@ def _plan(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: b
         length, here, there = max(abridged, default=(0, 0, 0))
         if not length:
             return MergePlan(at, new, places) if places or is_complete else MergePlan(len(line), 0)
-        at, new = there, -here
+        at = there
+        new = -here
         alike = common_prefix(line, sent, at, new)
 
 

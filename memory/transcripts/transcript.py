@@ -100,7 +100,8 @@ class Transcript:
         prefill = ""
         if len(messages) > 1 and not waiting and _is_prefill(messages[-1], continues=continues):
             begun = messages.pop()
-            prefill, waiting = begun.draft.content, [*begun.before, begun.raw]
+            prefill = begun.draft.content
+            waiting = [*begun.before, begun.raw]
         first = messages[0]
         messages[0] = replace(first, before=())
         return cls(tuple(raw), first.before, tuple(messages), tuple(waiting), prefill, summary >= 0)
@@ -271,7 +272,8 @@ def _content(content: Any) -> tuple[str, list[dict[str, Any]]]:
     """Return the words of a message's content, and what is stored of the attachments that placeholders stand for."""
     if not isinstance(content, list):
         return text_in(content), []
-    words, attachments = list[str](), list[dict[str, Any]]()
+    words: list[str] = []
+    attachments: list[dict[str, Any]] = []
     for part in content:
         kind = str(part.get("type", "text")) if isinstance(part, Mapping) else "text"
         if kind in _TEXTS:
@@ -369,12 +371,14 @@ def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     out: list[ChatMessage] = []
     at = 0
     while at < len(messages):
-        message, at = messages[at], at + 1
+        message = messages[at]
+        at += 1
         calls = [call.id for call in message.tool_calls if message.role == "assistant"]
         end = at
         while calls and end < len(messages) and messages[end].role not in ("user", "assistant"):
             end += 1
-        following, at = messages[at:end], end
+        following = messages[at:end]
+        at = end
         results = [other.tool_call_id for other in following if other.role == "tool"]
         called: set[str | None] = set()
         if not calls:

@@ -224,7 +224,8 @@ class Export:
         for page in self._pages(query, ItemRow):
             ids = [row[0] for row in page]
             with self._read() as tx:
-                sources, history = sources_of(tx, ids, self._last[MessageRow]), histories(tx, ids)
+                sources = sources_of(tx, ids, self._last[MessageRow])
+                history = histories(tx, ids)
             for row in page:
                 yield ItemRecord(**vars(as_item(row)), sources=sources[row[0]], versions=history[row[0]])
 

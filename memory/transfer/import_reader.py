@@ -97,7 +97,8 @@ def _is_export(file: IO[bytes]) -> bool:
 
 def _read_third_party(file: IO[bytes], now: datetime) -> ImportDocument:
     export = files.ThirdPartyExport(file, now)
-    kinds, newest = Counter[type](), dict[tuple[Any, ...], ItemRecord]()
+    kinds = Counter[type]()
+    newest: dict[tuple[Any, ...], ItemRecord] = {}
     for record in export.records():
         kinds[type(record)] += 1
         if isinstance(record, ItemRecord):

@@ -188,7 +188,8 @@ class Import:
         unanswered = tx.scalars(select(TurnRow).where(of_session, TurnRow.reply_message_id.is_(None)))
         stored = {turn.user_message_id: turn for turn in unanswered}
         for turn in turns:
-            message, reply = ids.get(turn.user_position), ids.get(turn.reply_position or 0)
+            message = ids.get(turn.user_position)
+            reply = ids.get(turn.reply_position or 0)
             usage = turn.usage.to_stored() if turn.usage else None
             values = {**columns_of(turn, TurnRow), "usage": usage, "reply_message_id": reply}
             if message in stored and reply is not None:  # it was exported before the reply came
@@ -202,7 +203,8 @@ class Import:
         """Store the facts that are new, in one transaction."""
         with self.engine.database.write() as tx:
             owner = self.owner(tx)
-            owner_id, kept = owner.id, rule_set.rules_of(tx, owner.id, owner.tenant)
+            owner_id = owner.id
+            kept = rule_set.rules_of(tx, owner.id, owner.tenant)
             times = FactRow.created_at.in_({fact.created_at for fact in facts})
             texts = FactRow.text.in_({fact.text for fact in facts if fact.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
@@ -253,7 +255,8 @@ class Import:
 
         An item that lost a source, or that its kind would not store, is left out.
         """
-        now, new = self.engine.now(), list[ItemRecord]()
+        now = self.engine.now()
+        new: list[ItemRecord] = []
         with self.engine.database.write() as tx:
             owner = self.owner(tx)
             for record in records:
@@ -351,5 +354,6 @@ def is_well_formed(item: ItemRecord) -> bool:
     shape = _SHAPES.get(item.namespace)
     if shape is None:
         return True
-    is_valid, values = Draft202012Validator(shape).is_valid, [item.value, *(version.value for version in item.versions)]
+    is_valid = Draft202012Validator(shape).is_valid
+    values = [item.value, *(version.value for version in item.versions)]
     return (bool(item.versions) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))

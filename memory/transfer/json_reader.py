@@ -65,7 +65,8 @@ def iter_items(
     file.seek(0)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
-    document, number = _Document(file, part_bytes or PART_BYTES_MAX, lines=lines and first == b"{", large=large), 0
+    document = _Document(file, part_bytes or PART_BYTES_MAX, lines=lines and first == b"{", large=large)
+    number = 0
     try:
         for path, value in document.items(parts):
             yield path, value
@@ -141,7 +142,8 @@ class _Document:
             number += 1
 
     def _whole(self, event: str, value: Any) -> Any:
-        builder, depth = ijson.ObjectBuilder(), 0
+        builder = ijson.ObjectBuilder()
+        depth = 0
         while True:
             builder.event(event, value)
             depth += event.startswith("start") - event.startswith("end")

@@ -95,11 +95,14 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
 
     Raises ModelError, and Conflict when a person's turn was stopped before the first word.
     """
-    request, tools, client = prompt.request, prompt.tools, prompt.request.client
+    request = prompt.request
+    tools = prompt.tools
+    client = prompt.request.client
     answer = ClientAnswer(tools.names, stream=request.stream) if tools is not None and client is not None else None
     while True:
         request = tools.offer(request) if tools is not None else request
-        start, reason = len(reply.text), ""
+        start = len(reply.text)
+        reason = ""
         calls: tuple[ToolCall, ...] = ()
         try:
             calls = yield from _call_model(model, request, reply, answer)
@@ -139,7 +142,9 @@ def replay(request: TurnRequest, finished: TurnFinished) -> Iterator[TurnEvent]:
     else:
         reason = "stop" if finished.finish_reason == INTERRUPTED else finished.finish_reason
         end = StreamEnd(reason, finished.model, finished.usage.spent)
-        parameters, calls, id = request.transcript.parameters, finished.calls, finished.started.completion_id
+        parameters = request.transcript.parameters
+        calls = finished.calls
+        id = finished.started.completion_id
         yield from to_chunks([finished.reply], end, parameters, stream=request.stream, calls=calls, id=id)
     yield finished
 
@@ -156,7 +161,9 @@ def _call_model(
     model: LanguageModel, request: ModelRequest, reply: Reply, answer: ClientAnswer | None = None
 ) -> Generator[ReplyEvent, None, tuple[ToolCall, ...]]:
     """Call the model once: yield its events for the reader, and return its calls of tools.  Raises Cancelled."""
-    calls, before, start = list[ToolCall](), reply.text, len(reply.pieces)
+    calls: list[ToolCall] = []
+    before = reply.text
+    start = len(reply.pieces)
     reply.model = model.name
     feed = answer.begin(before) if answer is not None else None
     if request.cancel.cancelled:
@@ -190,7 +197,8 @@ def _shown(
     """Yield the events that a reader gets for a thought, a silence or a chunk."""
     for event in feed(part) if feed is not None and isinstance(part, RawChunk) else (part,):
         if isinstance(event, RawChunk):
-            reply.last_chunk, reply.id = event, str(event.data.get("id") or "")[:ID_CHARS] or reply.id
+            reply.last_chunk = event
+            reply.id = str(event.data.get("id") or "")[:ID_CHARS] or reply.id
         yield event
 
 

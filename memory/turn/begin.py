@@ -141,7 +141,8 @@ def _find_and_begin(
     tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime, window: int | None
 ) -> Turn | _Busy | None:
     """Find or create the session, take it, and begin the turn.  None: a client's request that bypasses memory."""
-    transcript, keyed = request.transcript, None  # keyed: the turn that began with the request's Idempotency-Key
+    transcript = request.transcript
+    keyed = None  # the turn that began with the request's Idempotency-Key
     with engine.database.orm(tx) as rows:
         if request.idempotency_key is not None:
             keyed = turns.find_keyed(rows, request)
@@ -191,7 +192,8 @@ def _take_session(
     appends: add the new message to the session's counts.
     Returns None if another turn has the lease, or the session does not exist.
     """
-    now, token = engine.now(), secrets.token_hex(16)
+    now = engine.now()
+    token = secrets.token_hex(16)
     values = message_values(request.draft, now)
     params = {
         "now": now,
@@ -205,7 +207,8 @@ def _take_session(
     if row_id is not None:
         row = tx.execute(_TAKE_BY_ID, {**params, "session": row_id}).first()
     else:
-        session_id, owner = request.session_id, request.caller.owner
+        session_id = request.session_id
+        owner = request.caller.owner
         take, (kind, name) = (_TAKE_OF_ANYBODY, ("session", session_id)) if owner is None else (_TAKE_OF_OWNER, owner)
         of_caller = {"of_tenant": request.caller.tenant, "kind": kind, "name": name, "session_id": session_id}
         row = tx.execute(take, {**params, **of_caller}).first()
@@ -215,7 +218,8 @@ def _take_session(
     key = index_key(row.tenant, kind, name, row.owner_id, created_at)
     session = SessionState._make([*columns, key])
     if not (request.remember and session.remember and is_remembered):
-        request, values = _unremembered(request), {**values, "extra": {**UNREMEMBERED, **(values["extra"] or {})}}
+        request = _unremembered(request)
+        values = {**values, "extra": {**UNREMEMBERED, **(values["extra"] or {})}}
     return _TakenSession(request, session, Lease(SessionRow, row.id, token), values, title, repeated_id)
 
 
@@ -375,7 +379,9 @@ def _unremembered(request: TurnRequest) -> TurnRequest:
 
 # -- statements: one takes the session
 
-_S, _M, _O = SessionRow.__table__, MessageRow.__table__.c, OwnerRow.__table__.c
+_S = SessionRow.__table__
+_M = MessageRow.__table__.c
+_O = OwnerRow.__table__.c
 _OWNER = [
     select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery()
     for name in ("kind", "name", "created_at", "remember")

@@ -35,7 +35,9 @@ class ClientAnswer:
     def begin(self, text: str) -> Callable[[RawChunk], Iterator[RawChunk | Waiting]]:
         """Begin a call of the model, and drop the end of the call before. text: the reply so far."""
         self._held.clear()
-        self._earlier_calls, self._earlier_text, self._has_words = self._earlier_calls + 1, text, False
+        self._earlier_calls += 1
+        self._earlier_text = text
+        self._has_words = False
         return self._feed
 
     def _feed(self, chunk: RawChunk) -> Iterator[RawChunk | Waiting]:
@@ -70,11 +72,14 @@ class ClientAnswer:
             function = piece.get("function") if isinstance(piece, dict) else None
             if not isinstance(function, dict):
                 continue
-            index, id, name = str(piece.get("index")), str(piece.get("id") or ""), str(function.get("name") or "")
+            index = str(piece.get("index"))
+            id = str(piece.get("id") or "")
+            name = str(function.get("name") or "")
             if id and id not in self._indexes:
                 self._open.pop(index, None)
                 if name and not any(tool.startswith(name) for tool in self._recap_tools):  # a name may come in pieces
-                    self._open[index], self._indexes[id] = id, len(self._indexes)
+                    self._open[index] = id
+                    self._indexes[id] = len(self._indexes)
             if index in self._open and id in ("", self._open[index]):
                 yield {**piece, "index": self._indexes[self._open[index]]}
 
@@ -85,7 +90,8 @@ class ClientAnswer:
 
     def end(self, text: str, calls: Sequence[ToolCall], end: StreamEnd) -> Iterator[RawChunk]:
         """Yield the client's calls that were held back, and the end. text: of all model calls."""
-        usage, client_calls = end.usage, [to_openai(call) for call in calls]
+        usage = end.usage
+        client_calls = [to_openai(call) for call in calls]
         unsent = [call for call in client_calls if call["id"] not in self._indexes]
         if self._stream and unsent:
             deltas = [{"index": index, **call} for index, call in enumerate(unsent, len(self._indexes))]

@@ -185,7 +185,9 @@ def _fit_recent(
     room -= settings.recall_tokens + settings.fact_tokens
     kept = len(recent)
     while kept and room >= (size := _size(recent[kept - 1], turn)):
-        room, taken, kept = room - size, taken + size, kept - 1
+        room -= size
+        taken += size
+        kept -= 1
     return tuple(recent[kept:]), taken
 
 
@@ -210,7 +212,8 @@ def _prepare_for_turn(
     Call it with no transaction open.
     """
     assert turn.session is not None
-    request, reason = turn.request, ""
+    request = turn.request
+    reason = ""
     mode = request.recall or settings.recall
     if mode == "tools":
         transcript = request.transcript
@@ -245,8 +248,11 @@ def _choose_for_message(
 
     In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
     """
-    question, prefix, settings = turn.new_messages[0].content, context.prefix, context.settings
-    reading, mode = prepared.reading, turn.request.recall or settings.recall
+    question = turn.new_messages[0].content
+    prefix = context.prefix
+    settings = context.settings
+    reading = prepared.reading
+    mode = turn.request.recall or settings.recall
     if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
@@ -256,7 +262,8 @@ def _choose_for_message(
         is_personal = reading.is_personal
         other_memories = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
     facts = _choose_facts(engine, question, context, prepared, findings, recalled)
-    shown, keywords = (*prefix.facts, *facts), " ".join(reading.keywords)
+    shown = (*prefix.facts, *facts)
+    keywords = " ".join(reading.keywords)
     is_told = bool(shown) and reading.asks_how_things_stand  # "What's left before we ship?"
     if not recalled.excerpts and any(other.excerpts for other in other_memories):
         recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
@@ -281,7 +288,9 @@ def _choose_facts(
     The superseded ones are there for a question of change ("where did I live before?"), in a quarter of FACT_TOKENS;
     those that took their place, and that hold in place of what excerpts say, come before all others.
     """
-    ranking, prefix, now = Ranking.of(engine), context.prefix, engine.now()
+    ranking = Ranking.of(engine)
+    prefix = context.prefix
+    now = engine.now()
     fact_tokens = context.settings.fact_tokens
     superseded = ranking.by_relevance(ranking.scored(context.former, question, now)) if context.former else ()
     quarter = fact_tokens // 4

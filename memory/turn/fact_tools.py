@@ -72,8 +72,9 @@ def integer_schema(most: int) -> WithJsonSchema:
 def tool_of(name: str, arguments: type[ToolArguments], **words: object) -> Tool:
     """Return the tool with these arguments. words: stand for `{...}` in the descriptions."""
     schema = arguments.model_json_schema()
-    required, fields = schema.get("required", []), schema["properties"]
-    properties = dict[str, dict[str, Any]]()
+    required = schema.get("required", [])
+    fields = schema["properties"]
+    properties: dict[str, dict[str, Any]] = {}
     for field in sorted(fields, key=lambda field: field not in required):
         properties[field] = {key: fields[field][key] for key in SCHEMA_KEYS if key in fields[field]}
         if description := properties[field].get("description"):
@@ -178,7 +179,8 @@ class FactTools:
         """Store a fact; for `correct`, let it supersede the known fact that the arguments name."""
         known = current_facts(self._engine, tx, row.owner_id, row.id)
         old = self._known(known, arguments.fact) if isinstance(arguments, _Correct) else None
-        words, kept = content_terms(arguments.text), old.text if old is not None else ""  # what still holds of it
+        words = content_terms(arguments.text)
+        kept = old.text if old is not None else ""  # what still holds of it
         if not states(content_terms(f"{own_words(source.content)}\n{kept}"), words):
             raise ToolError("the text says more than the quoted message; use the person's own words and language.")
         draft = FactDraft(
@@ -236,7 +238,7 @@ class FactTools:
         Requests that name none ("forget that") mean the facts of the person's messages in this conversation.
         """
         words = {fact: content_terms(f"{fact.text} {fact.quote}") for fact in known}
-        named = list[Fact]()
+        named: list[Fact] = []
         for part in map(content_terms, requests):
             shares = {fact: shared(part, terms) for fact, terms in words.items()}
             most = max(shares.values(), default=0)

@@ -42,17 +42,22 @@ def count_turn(
     error: BaseException | None,
 ) -> None:
     """Count the turn and log its line.  A refused turn has no line: that of its request says all."""
-    request, api = turn.request, "completions" if turn.request.is_client else "chat"
-    outcome, seconds = _outcome(turn, finished, error), perf_counter() - watch.started_at
+    request = turn.request
+    api = "completions" if turn.request.is_client else "chat"
+    outcome = _outcome(turn, finished, error)
+    seconds = perf_counter() - watch.started_at
     first_word = None
     if request.stream and reply.first_word_at is not None:
         first_word = reply.first_word_at - watch.started_at
     engine.metrics.count_turn(api, outcome, watch.seconds, first_word, seconds)
     reported: dict[str, Any] = {"code": code_of(error) if finished is None and error is not None else None}
     if finished is not None and turn.earlier_answer is None:
-        memory, usage, problem = finished.started.memory, finished.usage, finished.started.problem
+        memory = finished.started.memory
+        usage = finished.usage
+        problem = finished.started.problem
         excerpts = len(memory.recalled.excerpts) + sum(call.excerpts for call in memory.calls)
-        full, mode = usage.full_history_tokens, memory.recalled.mode
+        full = usage.full_history_tokens
+        mode = memory.recalled.mode
         engine.metrics.count_answer(usage.spent, full, mode, excerpts, without_memory=problem is not None)
         reported = {
             "prompt_tokens": usage.spent.prompt_tokens,

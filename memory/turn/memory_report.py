@@ -136,7 +136,8 @@ class MemoryReport:
 
     def with_found(self, owner_id: int, found: Iterable[OtherMemory]) -> Self:
         """Return the report with the facts that searches found, each once. owner_id: of the session."""
-        own, others = OtherMemory(owner_id, None, self.facts), {other.owner_id: other for other in self.other_memories}
+        own = OtherMemory(owner_id, None, self.facts)
+        others = {other.owner_id: other for other in self.other_memories}
         by_owner = {owner_id: own, **others}
         for memory in found:
             before = by_owner.get(memory.owner_id, replace(memory, facts=()))
@@ -278,9 +279,11 @@ def _excerpts(tx: Transaction, stored: list[dict[str, Any]]) -> tuple[Excerpt, .
         gist, session_id, title = (gists.get(item["gist"][0]) if "gist" in item else None) or (None, "", "")
         shown = [there[message_id] for message_id in item["messages"] if message_id in there]
         if shown:
-            session_id, title = shown[0][0].session_id, shown[0][1]
+            session_id = shown[0][0].session_id
+            title = shown[0][1]
         if shown or gist:
-            hits, most = tuple(item["hits"]), item.get("message_tokens")
+            hits = tuple(item["hits"])
+            most = item.get("message_tokens")
             starts = dict(item.get("starts", ()))
             messages = tuple(
                 truncate_message(message, found=message.id in hits, most=most, start=starts.get(message.id, 0))

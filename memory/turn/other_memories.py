@@ -68,7 +68,8 @@ def read_others(
     tx: Connection, engine: Engine, others: Sequence[OtherOwner], visible_texts: Sequence[str], prepared: PreparedRecall
 ) -> list[OtherFindings]:
     """Read what the others may show, in the snapshot of `tx`. visible_texts: before the new message."""
-    prepared, found = replace(prepared, budget=prepared.budget // len(others)), list[OtherFindings]()
+    prepared = replace(prepared, budget=prepared.budget // len(others))
+    found: list[OtherFindings] = []
     for other in others:
         facts = current_facts(engine, tx, other.scope.owner_id, 0, other.facts_revision)
         findings = recall.search_in_snapshot(engine, tx, other.scope, prepared, visible_texts)
@@ -83,7 +84,8 @@ def select_others(
 
     is_personal: the message is about the person who speaks.
     """
-    ranking, shown = Ranking.of(engine), list[OtherMemory]()
+    ranking = Ranking.of(engine)
+    shown: list[OtherMemory] = []
     budget = ranking.message_budget(question, fact_tokens // len(found))
     for other, facts, findings in found:
         result = recall.choose_excerpts(engine, findings)

@@ -50,7 +50,8 @@ SPACE_PROFILE = (
 )
 
 _INSTRUCTIONS, _PROFILE = join_namespace(instructions.NAMESPACE), join_namespace(profile.NAMESPACE)
-_OVERVIEW, _TYPES = join_namespace(overview.NAMESPACE), conversation_types.STORED_NAMESPACE
+_OVERVIEW = join_namespace(overview.NAMESPACE)
+_TYPES = conversation_types.STORED_NAMESPACE
 
 
 class Prefix(NamedTuple):
@@ -90,7 +91,9 @@ def read_prefix(
     The first turn after a compaction chooses the facts and the type.
     generation: of the owner's index, for a search in the same snapshot.
     """
-    session, remember, now = turn.session, turn.request.remember, engine.now()
+    session = turn.session
+    remember = turn.request.remember
+    now = engine.now()
     assert session is not None
     is_choosing = session.head_facts is None and remember
     params = {
@@ -104,7 +107,8 @@ def read_prefix(
         NOW.key: now,
     }
     rows = tx.execute(_PREFIX, params).all()
-    first, items = rows[0], defaultdict[str, dict[str, Any]](dict)
+    first = rows[0]
+    items = defaultdict[str, dict[str, Any]](dict)
     for row in rows:  # a person's item follows the tenant's of the same name, and replaces it
         items[row.namespace][row.key] = row
     types = items[_TYPES]
@@ -128,7 +132,8 @@ def read_prefix(
         valid = current_facts(engine, tx, session.owner_id, session.id, first.facts_revision or 0)
         valid = valid[: engine.settings.fact_tokens]  # each has a token at least
     others = {fact.id: fact for fact in valid if not person.states(fact)}
-    fact_ids, chosen = session.head_facts or [], dict[str, Any]()
+    fact_ids = session.head_facts or []
+    chosen: dict[str, Any] = {}
     if is_choosing:
         budget = of_type.settings.fact_tokens // 2
         fact_ids = [fact.id for fact in Ranking.of(engine).prioritise(tuple(others.values()), budget, now)]
@@ -145,7 +150,8 @@ def read_prefix(
     if remembered and not is_explained:
         with engine.database.orm(tx) as orm:
             note = engine.prompts.find(orm, turn.request.caller, "memory").render()
-        remembered, is_explained = _paragraphs(note, remembered), True
+        remembered = _paragraphs(note, remembered)
+        is_explained = True
     return Prefix(
         text=_paragraphs(instructed, remembered),
         instruction_tokens=tokens.estimate_message(instructed),
@@ -194,7 +200,8 @@ def _system_prompt(engine: Engine, turn: Turn, stored: str | None) -> tuple[str,
 # -- statements: one reads all of the prefix but its facts
 
 _S, _J = SummaryRow.__table__.c, JobRow.__table__.c
-_I, _V = ItemRow.__table__.c, ItemVersionRow.__table__
+_I = ItemRow.__table__.c
+_V = ItemVersionRow.__table__
 _LATER = _V.alias("later")
 _VERSION = (
     select(func.max(_LATER.c.version))

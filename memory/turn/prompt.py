@@ -67,12 +67,14 @@ class Prompt:
 
 def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     """Return the prompt of a turn."""
-    request, transcript = turn.request, turn.request.transcript
+    request = turn.request
+    transcript = turn.request.transcript
     problem = "summary_failed" if transcript is not None and context.prefix.is_failing else None
     if problem and context.dropped:  # no summary holds the messages that were dropped
         return passthrough_prompt(engine, turn, problem, context)
     now = turn.continued_turn.created_at if turn.continued_turn is not None else engine.now()
-    prefix, question = context.prefix.text, turn.new_messages[0]
+    prefix = context.prefix.text
+    question = turn.new_messages[0]
     # Beside memory there is always the block, for the time: "tomorrow" may be what a fact says. A person's prompt has
     # it in any case, for a note that nothing was found.
     quoted, shown = _quote(engine, turn, context, now, always=transcript is None or bool(prefix))
@@ -108,9 +110,11 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
 
 def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context: Context | None = None) -> Prompt:
     """Return a client's request unchanged; with a `context`, without the messages that are hidden or refused."""
-    request, transcript = turn.request, turn.request.transcript
+    request = turn.request
+    transcript = turn.request.transcript
     assert transcript is not None
-    conversation, left_out = transcript.conversation, list[TranscriptMessage]()
+    conversation = transcript.conversation
+    left_out: list[TranscriptMessage] = []
     size = sum(tokens.estimate_message(message.draft.content) for message in conversation.messages)
     size += conversation.instruction_tokens
     shown = MemoryReport(recalled=RecallResult((), "off", PASSED_ON))
@@ -118,7 +122,8 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
         assert turn.session is not None  # of which the context was read
         size = context.full_history_tokens
         left_out = [message for message_id, message in turn.as_sent.items() if message_id in context.unshown]
-        version, state = turn.session.summary_version, context.prefix.shown.state
+        version = turn.session.summary_version
+        state = context.prefix.shown.state
         shown = replace(shown, summary_version=version, state=state, tail_dropped=context.dropped)
     model_request = ModelRequest(
         unmodified(conversation, left_out),

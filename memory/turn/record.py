@@ -49,7 +49,9 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
     chosen: columns that keep this turn's choice for the prefix, see `Prefix`; they are dropped if the prefix is to show
     another summary now.  Raises Conflict when the lease was lost.
     """
-    request, lease, now = turn.request, turn.lease, engine.now()
+    request = turn.request
+    lease = turn.lease
+    now = engine.now()
     assert lease is not None and turn.session is not None and turn.turn_id is not None
     extra: dict[str, Any] | None = {"tool_calls": list(map(to_openai, finished.calls))} if finished.calls else None
     text = finished.reply if request.transcript is None else request.transcript.conversation.whole(finished.reply)
@@ -168,7 +170,9 @@ def _refuse(engine: Engine, turn: Turn, ids: Sequence[int], error: ModelError) -
 
 # -- statements: one ends the turn in its session
 
-_S, _M, _J = SessionRow.__table__, MessageRow.__table__, JobRow.__table__.c
+_S = SessionRow.__table__
+_M = MessageRow.__table__
+_J = JobRow.__table__.c
 
 
 def _due(kind: str, key: str) -> Any:

@@ -87,7 +87,8 @@ class TurnRequest:
     def attached_tokens(self) -> int:
         """Return the estimated tokens of the images and text files of the message, which has some (`sent`)."""
         assert self.sent is not None
-        words, images = tokens.estimate(self.message), len(attachments_of(self.sent.raw))
+        words = tokens.estimate(self.message)
+        images = len(attachments_of(self.sent.raw))
         return ATTACHMENT_TOKENS * images + max(0, tokens.estimate(text_of(self.sent.raw)) - words)
 
     @property

@@ -152,7 +152,8 @@ class RecallTools:
 
     def _find(self, call: RecallToolCall, room: int) -> tuple[str, int]:
         """Return the excerpts that a search finds, quoted in at most `room` tokens, and their number."""
-        text, limit = call.query or "", call.limit or self._limit
+        text = call.query or ""
+        limit = call.limit or self._limit
         query = Query(text, limit, after=call.after, before=call.before, operators=True, nearest=True)
         found, count = self._quote_found(query, room)
         if not count and text and (call.after or call.before):  # models often guess a time
@@ -165,7 +166,8 @@ class RecallTools:
     def _quote_found(self, query: Query, room: int) -> tuple[str, int]:
         """Return the excerpts of a search, quoted in at most `room` tokens and "" for none, and their number."""
         budget = min(self._tokens, room) // (1 + len(self._others))
-        blocks, count = list[str](), 0
+        blocks: list[str] = []
+        count = 0
         for other in (None, *self._others):
             scope, page = (self._scope, self._settings.public_url) if other is None else (other.scope, "")
             found = search_now(self._engine, scope, query, budget - TAG_TOKENS)
@@ -202,7 +204,8 @@ def _in_utc(bound: str, value: object, info: ValidationInfo) -> datetime | None:
     if value in (None, ""):
         return None
     assert info.context is not None
-    text, (now, zone) = str(value).strip(), info.context
+    text = str(value).strip()
+    now, zone = info.context
     if text.lower() == "now":
         return now
     try:

@@ -55,7 +55,9 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
     reply.  The message is then kept, and the same request resumes the turn.
     """
     model = engine.model_server.models.choose(request.model, main_if_unknown=request.is_client)
-    watch, reply, turn = Stopwatch(), Reply(), Turn(request)
+    watch = Stopwatch()
+    reply = Reply()
+    turn = Turn(request)
     finished: TurnFinished | None = None
     error: BaseException | None = None
     try:
@@ -101,7 +103,8 @@ def prepare_prompt(engine: Engine, turn: Turn, model: LanguageModel, watch: Stop
     """Return the turn and its prompt with memory.  Compact the session first if its recent messages do not fit."""
     context = read_context(engine, turn, model)
     if context.dropped and turn.lease and (compacted := compact_by_force(engine, turn)):
-        turn, context = compacted, read_context(engine, compacted, model)
+        turn = compacted
+        context = read_context(engine, compacted, model)
     watch.mark("recall")
     return turn, build_prompt(engine, turn, context)
 

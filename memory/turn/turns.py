@@ -61,7 +61,9 @@ def store_start(tx: Connection, turn: Turn, now: datetime, keyed: TurnRow | None
     If the turn's last message has a row already, its turn broke off, and the row is used again.
     keyed: the turn that began with the request's Idempotency-Key; the key moves to the new turn.
     """
-    request, session, message = turn.request, turn.session, turn.new_messages[-1]
+    request = turn.request
+    session = turn.session
+    message = turn.new_messages[-1]
     assert session is not None and turn.lease is not None
     values: dict[str, Any] = {"started_at": now, "lease_token": turn.lease.token, "so_far": None}
     if request.idempotency_key is not None:

@@ -26,7 +26,8 @@ def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
 
     Raises ValueError for a call about a person without one, and for a call that names another person than the client.
     """
-    ids, body = dict(call.ids), call.body
+    ids = dict(call.ids)
+    body = call.body
     query = {name: ".".join(value) if isinstance(value, list | tuple) else value for name, value in call.query.items()}
     person = call.user_id if call.user_id is not None else user_id
     if user_id is not None and person != user_id:
@@ -47,7 +48,8 @@ def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
         file = call.file if isinstance(call.file, tuple) else (Path(call.file).name, Path(call.file).read_bytes())
         sent = {"data": body, "files": {"file": file}}
     elif isinstance(body, bytes):
-        headers["Content-Type"], sent = "application/octet-stream", {"content": body}
+        headers["Content-Type"] = "application/octet-stream"
+        sent = {"content": body}
     elif body is not None:
         headers["Content-Type"] = "application/json"
         sent = {"content": json.dumps(body, ensure_ascii=False, allow_nan=False, default=_plain)}

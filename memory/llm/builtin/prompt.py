@@ -128,7 +128,8 @@ def facts_in(items: Sequence[str]) -> Iterator[PromptLine]:
 
 def _summary(lines: Sequence[str]) -> Sections:
     """Read the lines of a summary, as `Sections.lines` writes them."""
-    summary, name = Sections(), ""
+    summary = Sections()
+    name = ""
     for line in lines:
         title, colon, rest = line.partition(":")
         section = _TITLES.get(title) if colon else None

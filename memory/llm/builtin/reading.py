@@ -84,7 +84,8 @@ _LIST = re.compile(r"(?:[^,]+, )+(?:[^,]+,? )?(?:and|or) [^,]+")
 
 def sentences(content: str) -> list[str]:
     """Return the writer's own sentences: no code, no quoted lines, no quotations, no text to work on."""
-    own, is_quoting = list[str](), False
+    own: list[str] = []
+    is_quoting = False
     for part in SENTENCE_END.split(_BULLET.sub("", own_words(content[:READ_CHARS_MAX]))):
         sentence = part.strip()[:SENTENCE_CHARS_MAX]
         if _READING["task"].match(sentence):
@@ -125,7 +126,8 @@ def clauses(sentence: str) -> Iterator[tuple[str, str]]:
         elif not subject or not (subject[0] == "我" or _READING["carried"].match(read)):
             subject = ""
         else:
-            read, verbatim = f"{subject}{'' if subject[0] == '我' else ' '}{read}", sentence[:end].strip()
+            read = f"{subject}{'' if subject[0] == '我' else ' '}{read}"
+            verbatim = sentence[:end].strip()
         if read:
             yield verbatim, read
 
@@ -171,11 +173,13 @@ def statement_of(fact: PromptLine) -> Statement:
     """Return the statement that a known fact was made from."""
     text = fact.text
     label, colon, value = text.partition(": ")
-    kind, (key, mark) = "other 3", (label.replace(NAME_OF, " name").lower(), "!") if colon else ("", "")
+    kind = "other 3"
+    key, mark = (label.replace(NAME_OF, " name").lower(), "!") if colon else ("", "")
     for row_kind, row_key, template in _TEMPLATES:
         match = template.fullmatch(text)
         if match and all(checked(name, part) for name, part in match.groupdict().items()):
-            kind, (key, mark, value) = row_kind, _keyed(row_key, match.groupdict())
+            kind = row_kind
+            key, mark, value = _keyed(row_key, match.groupdict())
             break
     category, _, number = kind.partition(" ")
     read = Statement(text, "", category, max(2, int(number)), key, value or text, mark)

@@ -26,7 +26,9 @@ from models.sections import SECTIONS, Excluded, Sections
 
 _STATED = [section.name for section in SECTIONS if section.kind != "line" and section.name != "open_questions"]
 _ENDINGS = ("gone", "parted", "stopped", "finished")
-_CHANGES, _KINDS, _LEAD = patterns("changes"), patterns("kinds"), patterns("reading")["lead"]
+_CHANGES = patterns("changes")
+_KINDS = patterns("kinds")
+_LEAD = patterns("reading")["lead"]
 
 
 class Noted(NamedTuple):
@@ -69,7 +71,8 @@ class Record:
             if not asks("unknown", message.text[:300]):
                 self.questions = [question for question in self.questions if question not in self._last_questions]
             return []
-        noted, read = list[Noted](), list(_sentences_of(message))
+        noted: list[Noted] = []
+        read = list(_sentences_of(message))
         is_own = message.role == "user"
         is_silent = is_own and bool(asks("keep out", message.text) or asks("forget", message.text))
         questions = [sentence.value for sentence in read if is_own and is_question(sentence.value)]
@@ -97,7 +100,7 @@ class Record:
 
     def _place(self, sentence: str, message: PromptLine) -> list[Noted]:
         """Put what a sentence says on record: statements, endings, options, a correction, or what to remember."""
-        noted = list[Noted]()
+        noted: list[Noted] = []
         for quote, stated in readings(sentence):
             for statement in stated:
                 noted.append(self._add(statement, message, [old for old in self.valid if _replaces(statement, old)]))
@@ -199,7 +202,8 @@ def _clean(sentence: str) -> str:
 
 def _sentences_of(message: PromptLine) -> Iterator[Statement]:
     """Yield each sentence that says something (`value`), with the one before it where it only refers to that."""
-    text, is_own = "", message.role == "user"
+    text = ""
+    is_own = message.role == "user"
     for sentence in sentences(message.text):
         if is_small_talk(sentence):
             continue

@@ -46,7 +46,7 @@ def reply(prompt: ParsedPrompt) -> str:
         if all(asks(kind, part) for part in parts):
             return words[phrase]
     questions = [part for part in parts if asks("who", part) or is_question(part)]
-    paragraphs = list[str]()
+    paragraphs: list[str] = []
     if len(questions) < len(parts):
         noted = record.read(PromptLine(text))
         paragraphs.append(_acknowledged(noted, words) or ("" if questions else words["noted plain"]))
@@ -81,7 +81,9 @@ def _forget(text: str, record: Record, words: Words) -> str:
 
 def _acknowledged(noted: Sequence[Noted], words: Words) -> str:
     """Say what was noted and what that ends, and ask about changes that do not tell what they change."""
-    items, replaced, asked = dict[str, None](), dict[str, str](), list[str]()
+    items: dict[str, None] = {}
+    replaced: dict[str, str] = {}
+    asked: list[str] = []
     for statement, ended in noted:
         if statement is not None:
             items[clip(_in_mid_sentence(statement, words))] = None
@@ -137,7 +139,7 @@ def _answers(question: str, record: Record) -> list[Statement]:
     least = ENOUGH if asks("self", question) else ENOUGH_IMPERSONAL
     fitting = [statement for statement, fit in fits.items() if fit >= max(least, 0.8 * max(fits.values()))]
     best = max(Origin.OWN, fitting[0].origin) if fitting else Origin.OWN
-    answers = list[Statement]()
+    answers: list[Statement] = []
     for statement in fitting:
         is_said = any(statement.overlaps(answer) or statement.text == answer.text for answer in answers)
         if statement.origin <= best and not is_said:
@@ -176,7 +178,8 @@ def _quotes(answers: Sequence[Statement], words: Words) -> list[str]:
     alone = len(answers) < 2 or answers[0].origin == Origin.OTHERS
     lines = []
     for answer in answers:
-        quote, text = _quotable(answer.quote or answer.text), _quotable(answer.text)
+        quote = _quotable(answer.quote or answer.text)
+        text = _quotable(answer.text)
         form = "said" if answer.origin == Origin.OTHERS else "told" if alone else "dated"
         day = _day(answer, words["on day"], words)
         labelled = text != quote and ": " in text and not set(terms(answer.value)) >= set(terms(quote))

@@ -52,7 +52,8 @@ def update_summary(content: str) -> dict[str, Any]:
     """Return the summary and the facts of the messages since, and the ids of the facts to forget."""
     before = next(iter(items(content, "summary_so_far")), "")
     previous = Sections.from_dict(json.loads(before)) if before else Sections()
-    record, messages = Record(previous), list(messages_in(items(content, "messages")))
+    record = Record(previous)
+    messages = list(messages_in(items(content, "messages")))
     record.take_up([*facts_in(items(content, "known_facts")), *messages])
     own = [message for message in messages if message.role == "user"]
     meant = (record.meant(message.text) for message in own if asks("forget", message.text))
@@ -108,10 +109,12 @@ def patch(document: Mapping[str, Any], system: str, content: str) -> Sequence[di
     for message in messages_in(items(content, "messages")):
         for statement in statements(message.text):
             source = {"quote": statement.quote, "source": message.number}
-            name, is_ended = _PLACES.get(statement.about, ""), statement.mark == "-"
+            name = _PLACES.get(statement.about, "")
+            is_ended = statement.mark == "-"
             if name == "likes":
                 name, other = ("dislikes", "likes") if is_ended else ("likes", "dislikes")
-                words, before = terms(statement.value), lists.get(other, [])
+                words = terms(statement.value)
+                before = lists.get(other, [])
                 opposite = [place for place, old in enumerate(before) if terms(str(old)) == words]
                 for place in reversed(opposite):
                     del before[place]

@@ -51,7 +51,8 @@ def _messages(conversation: Mapping[str, Any], times: Times) -> Iterator[Message
     at_of = {key: times.read(message.get("created_at")) for key, message in by_key.items()}
     path = branch(parents, at_of, conversation.get("current_leaf_message_uuid")) if any(above.values()) else by_key
     for key in path:
-        message, at = by_key[key], at_of[key] or at
+        message = by_key[key]
+        at = at_of[key] or at
         role = role_of(message.get("sender"))
         if role is not None:
             yield from drafts(role, _words(message), at, key)

@@ -54,12 +54,14 @@ class ThirdPartyExport:
     """
 
     def __init__(self, file: IO[bytes], now: datetime) -> None:
-        self._file, self.times = file, Times(now)
+        self._file = file
+        self.times = Times(now)
         self._archive = Archive(file) if is_zip(file) else None
         self._names = self._archive.names if self._archive is not None else [""]
         self.read_files = list[str]()
         self.format = SOURCES[-1].name
-        self.skipped, self.skipped_items = 0, list[str]()
+        self.skipped = 0
+        self.skipped_items = list[str]()
 
     def records(self) -> Iterator[Record]:
         """Yield the records, with consecutive parts of a session joined, without empty sessions.
@@ -76,7 +78,7 @@ class ThirdPartyExport:
             yield from group
 
     def _each(self) -> Iterator[Record]:
-        people = set[str]()
+        people: set[str] = set()
         for source, item in self._known_items():
             ids = (item.get("user_id"), item.get("account_uuid"), dict_in(item.get("account")).get("uuid"))
             people.update(person for person in ids if isinstance(person, str))
@@ -86,7 +88,9 @@ class ThirdPartyExport:
             yield from source.records(item, self.times)
 
     def _known_items(self) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-        self.skipped, self.skipped_items, self.read_files = 0, [], list[str]()
+        self.skipped = 0
+        self.skipped_items = []
+        self.read_files = list[str]()
         for name in self._names:
             try:
                 yield from self._known_in(name)
@@ -106,12 +110,15 @@ class ThirdPartyExport:
         Raises InvalidRequest if no source knows any of them, or any of the first UNKNOWN_FIRST_MAX, or if there are
         more than UNKNOWN_MAX that none knows.
         """
-        first, skipped, named = None, 0, list[str]()
+        first = None
+        skipped = 0
+        named: list[str] = []
         with self._archive.open(name) if self._archive is not None else nullcontext(self._file) as file:
             for number, item in enumerate(_items(file)):
                 source = next((source for source in SOURCES if source.recognises(dict_in(item))), None)
                 if source is None:
-                    first, skipped = first or _unknown(number), skipped + 1
+                    first = first or _unknown(number)
+                    skipped += 1
                     if len(named) < SKIPPED_MAX:
                         named.append(_name(name, number, dict_in(item)))
                     if skipped > (UNKNOWN_MAX if name in self.read_files else UNKNOWN_FIRST_MAX):
@@ -163,7 +170,8 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
         if not part:
             if not listed:
                 yield {**value, **parts} if parts else value
-            parts, listed = {}, False
+            parts = {}
+            listed = False
             continue
         name, place = part
         if _is_item(name, value):
@@ -181,10 +189,12 @@ def _is_item(name: str, value: Any) -> bool:
 
 def _under_head(items: Iterable[Any]) -> Iterator[Any]:
     """Yield the items; of a file of SillyTavern, which begins with a head, with the id and the title of the chat."""
-    head, chat = None, dict[str, Any]()
+    head = None
+    chat: dict[str, Any] = {}
     for item in items:
         if "chat_metadata" in dict_in(item):
-            head, chat = item, {}
+            head = item
+            chat = {}
             continue
         if head is not None and not chat:
             names = (text(value) for value in (head.get("character_name"), dict_in(item).get("name")))

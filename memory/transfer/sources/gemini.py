@@ -22,7 +22,8 @@ _ASKED = re.compile(
 _DID = re.compile(r"(?:Created|Used|Added|Gave|Selected|Shared|Deleted|Viewed|Edited|Pinned|Renamed|Updated) ")
 _CELL = b'<div class="outer-cell'
 PAGE_HEAD_BYTES = 1 << 20  # in which the first cell begins, after the style
-CELL_BYTES_MAX, CELL_TAGS_MAX = 1 << 20, 20_000
+CELL_BYTES_MAX = 1 << 20
+CELL_TAGS_MAX = 20_000
 _LINES = ["p", "br", "li", "div", "tr", "pre", "h1", "h2", "h3", "h4", "h5", "h6"]
 
 
@@ -34,7 +35,8 @@ def recognises(item: Mapping[str, Any]) -> bool:
 
 
 def records(activity: Mapping[str, Any], times: Times) -> Iterator[Record]:
-    at, title = times.read(activity.get("time")), text(activity.get("title"))
+    at = times.read(activity.get("time"))
+    title = text(activity.get("title"))
     answer = "\n".join(_words(text(item.get("html"))) for item in dicts_in(activity.get("safeHtmlItem")))
     # An account in another language has another verb: with an answer, it is a question all the same.
     if at is not None and not _DID.match(title) and (answer or _ASKED.match(title)):
@@ -98,7 +100,8 @@ def _activity(cell: bytes) -> dict[str, Any]:
             question.append(words)
     verb, _, rest = "\n".join(question).partition("\xa0")
     is_known = _ASKED.match(f"{verb} ") or _DID.match(f"{verb} ")
-    product, at = text(header.get_text()) if header is not None else "", times[place]
+    product = text(header.get_text()) if header is not None else ""
+    at = times[place]
     return {
         "header": product,
         "products": [product],

@@ -50,7 +50,8 @@ def threads(file: IO[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _messages(states: Iterator[bytes]) -> list[Mapping[str, Any]]:
-    messages, times = list[dict[str, Any]](), dict[str, Any]()
+    messages: list[dict[str, Any]] = []
+    times: dict[str, Any] = {}
     for state in map(_unpacked, states):
         messages = dicts_in(dict_in(dict_in(state).get("channel_values")).get("messages"))
         for message in messages:

@@ -38,7 +38,8 @@ def is_markdown(file: IO[bytes]) -> bool:
 def markdown_chats(file: IO[bytes]) -> Iterator[dict[str, Any]]:
     """Yield the chats of a file, as items for `chats`. Raises InvalidRequest without messages."""
     file.seek(0)
-    text, chat = io.TextIOWrapper(file, "utf-8-sig", errors="replace"), _chat("")
+    text = io.TextIOWrapper(file, "utf-8-sig", errors="replace")
+    chat = _chat("")
     has_messages = in_code = False
     try:
         for line in iter(lambda: text.readline(LINE_CHARS_MAX), ""):
@@ -65,7 +66,8 @@ def _message(line: str) -> dict[str, Any] | None:
     if speaker is None or not (role_of(speaker["name"]) or speaker["name"].lower() in _OTHER_HEADINGS):
         return None
     groups = speaker.groupdict()
-    words, time = groups.get("words", ""), groups.get("time") or ""
+    words = groups.get("words", "")
+    time = groups.get("time") or ""
     is_time = _LIKE_TIME.search(time) is not None
     at = time.strip(_AROUND_TIME) if is_time else None
     return {"role": speaker["name"], "created_at": at, "lines": [f"{words.strip()}\n"]}

@@ -88,7 +88,8 @@ def written_time(line: str) -> datetime | None:
     if day is None or clock is None:
         return day
     hour, minute, second = (int(part or 0) for part in clock.groups()[:3])
-    half, zone = (clock[4] or "").upper(), clock[5].upper()
+    half = (clock[4] or "").upper()
+    zone = clock[5].upper()
     is_afternoon = half == "P" or any(name in line for name in _AFTERNOON)
     hour = hour % 12 + 12 * is_afternoon if half or is_afternoon else hour
     offset = _OFFSET.match(zone)

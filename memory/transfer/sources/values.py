@@ -63,7 +63,8 @@ def _part(part: Mapping[str, Any]) -> str:
 
 def drafts(role: str, content: str, at: datetime | None, key: str, name: str = "") -> Iterator[MessageDraft]:
     """Yield a message in as many pieces as it takes; none without words of the speaker's. key: its id in the file."""
-    key, content = key[:MESSAGE_KEY_CHARS], words_of_person(content) if role == "user" else _INNER.sub("", content)
+    key = key[:MESSAGE_KEY_CHARS]
+    content = words_of_person(content) if role == "user" else _INNER.sub("", content)
     for number, start in enumerate(range(0, len(content), MESSAGE_CHARS_MAX), 1):
         yield MessageDraft(
             role=role,
@@ -104,7 +105,9 @@ def digest(*parts: str) -> str:
 
 def memory(statement: str, times: Times, since: Any = None, until: Any = None, ends: Any = None) -> FactRecord:
     """Return a statement about the person as a fact without a source, valid from `since`. ends: its `expires_at`."""
-    begins, end, expires_at = times.read(since) or times.now, times.read(until), times.read(ends)
+    begins = times.read(since) or times.now
+    end = times.read(until)
+    expires_at = times.read(ends)
     return FactRecord(0, statement, begins, times.now, scope="user", valid_to=end, expires_at=expires_at, by_text=True)
 
 
@@ -126,7 +129,7 @@ def branch(parents: Mapping[str, Any], times: Mapping[str, datetime | None], tip
 
     parents, times: the parent and the time of each id.
     """
-    path = dict[str, None]()
+    path: dict[str, None] = {}
     while isinstance(tip, str) and tip in parents and tip not in path:
         path[tip] = None
         tip = parents[tip]
