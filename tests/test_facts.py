@@ -158,6 +158,28 @@ def test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, ne
     assert set(talk.texts()) == ({new} if is_corrected else {old, new})
 
 
+@pytest.mark.parametrize(
+    ("message", "old", "new", "is_corrected"),
+    [
+        ("I'm pregnant now!", "The user is allergic to walnuts", "The user is pregnant", False),
+        ("Actually, I'm a nurse", "The user is vegan", "The user is a nurse", False),
+        ("My brother is married now", "My brother is a doctor", "My brother is married", False),
+        ("My sister is now a lawyer", "The user's sister is deaf", "The user's sister is a lawyer", False),
+        ("Ich bin jetzt Rentnerin", "Die Nutzerin ist Veganerin", "Die Nutzerin ist Rentnerin", False),
+        ("Je suis enceinte maintenant", "L'utilisatrice est allergique", "L'utilisatrice est enceinte", False),
+        ("Ahora estoy jubilado", "El usuario está casado", "El usuario está jubilado", False),
+        ("Our vet is Shaw now", "The vet is Malik", "The vet is Shaw", True),
+        ("No, the landlord is Novak", "The landlord is Huber", "The landlord is Novak", True),
+        ("Actually the viewing is on Friday", "The viewing is on Monday", "The viewing is on Friday", True),
+        ("Der Termin ist jetzt Freitag", "Der Termin ist Montag", "Der Termin ist Freitag", True),
+        ("The kayak is blue, not red", "The kayak is red", "The kayak is blue", True),
+        ("Wifi password: kiwi, not mango", "Wifi password: mango", "Wifi password: kiwi", True),
+    ],
+)
+def test_what_somebody_is_ends_nothing_else_that_they_are(talk, message, old, new, is_corrected):
+    test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected)
+
+
 def test_the_mini_model_sees_which_facts_were_said_elsewhere(model_app, model_server):
     kitchen = Talk(model_app, model_server, "kitchen", "ada")
     words = "The budget is 900 euros"

@@ -3,7 +3,8 @@
 A small model often writes the new fact and forgets the number of the old one. A rule finds the old one where it is
 plain, in the words that the files of languages have for it: both state a thing of which a person has one at a time
 (age, birthday); or the message corrects something, and both make one statement with different values, or state a name
-or a home: else "lives in Germany" would end "lives in Berlin".
+or a home: else "lives in Germany" would end "lives in Berlin". Who "is a nurse" may be vegan as before: what something
+is takes the place of what it was where the message says the old value, or both are names or times of what it speaks of.
 Nothing supersedes a fact of the same message, or one that was stated or edited later. A fact of an old message, which
 is read after newer ones where conversations are imported, may itself be superseded already.
 
@@ -45,13 +46,14 @@ _STATES = vocabulary(lambda language: language.copulas) | {":", "："}
 def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: Iterable[Fact]) -> list[Fact]:
     """Return the known facts that a draft names as corrected, and those of its speaker that it plainly contradicts."""
     older = [fact for fact in known if fact.valid_from <= source.created_at and fact.source_message_id != source.id]
-    corrects = CORRECTS.search(plain_apostrophes(source.content[:CORRECTION_CHARS_MAX])) is not None
+    said = source.content[:CORRECTION_CHARS_MAX]
+    corrects = CORRECTS.search(plain_apostrophes(said)) is not None
     sole = sole_value(draft.text)
     sole = sole if corrects or (sole and sole[0] not in _AMBIGUOUS) else None
     contradicted = [
         fact
         for fact in older
-        if excludes(sole, sole_value(fact.text)) or (corrects and may_correct(draft.text, fact.text))
+        if excludes(sole, sole_value(fact.text)) or (corrects and may_correct(draft.text, fact.text, said))
     ]
     if not contradicted and not draft.supersedes:
         return []
@@ -84,12 +86,16 @@ def excludes(new: Sole, old: Sole) -> bool:
     return bool(new and old and new[0] == old[0] and not (new[1] <= old[1] or old[1] <= new[1]))
 
 
-def may_correct(text: str, other: str) -> bool:
-    """Return whether two texts are one statement but for a value, or denied in one of them."""
+def may_correct(text: str, other: str, said: str | None = None) -> bool:
+    """Return whether two texts are one statement but for a value, or denied in one of them.
+
+    said: the message that states the first; it tells whether what something is may be true beside what it was.
+    """
     denied = [NEGATION.search(plain_apostrophes(part)) is not None for part in (text, other)]
     if denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []:
         return True
-    return _another_value(_words(text), _words(other))
+    capitals = (word for part in (text, other) for word in words_as_written(part)[1:] if word[:1].isupper())
+    return _another_value(_words(text), _words(other), said, set(map(str.casefold, capitals)))
 
 
 def sole_value(text: str) -> Sole:
@@ -104,8 +110,11 @@ def sole_value(text: str) -> Sole:
     return None
 
 
-def _another_value(mine: list[str], theirs: list[str]) -> bool:
-    """Return whether two texts are one statement but for a figure, or for what it says that something is."""
+def _another_value(mine: list[str], theirs: list[str], said: str | None, names: Collection[str]) -> bool:
+    """Return whether two texts are one statement but for a figure, or for what it says that something is.
+
+    said: see `may_correct`. names: the words of both that have capital letters.
+    """
     before = _common(mine, theirs)
     after = _common(mine[before:][::-1], theirs[before:][::-1])
     of_mine, of_theirs = mine[before : len(mine) - after], theirs[before : len(theirs) - after]
@@ -116,7 +125,12 @@ def _another_value(mine: list[str], theirs: list[str]) -> bool:
         return False  # a figure of another day
     if figures and after and mine[len(mine) - after] in _STATES:
         return False  # another thing: "Room 3 is free"
-    return figures or (before > 1 and after == 0 and mine[before - 1] in _STATES)
+    if figures or not (before > 1 and after == 0 and mine[before - 1] in _STATES):
+        return figures
+    spoken, old = set(stems(said or "")), set(stems(" ".join(of_theirs)))
+    is_old_said = bool(old) and old <= spoken
+    is_named = all(any(word in names or DATE.fullmatch(word) for word in value) for value in (of_mine, of_theirs))
+    return said is None or is_old_said or (is_named and not spoken.isdisjoint(stems(" ".join(mine[:before]))))
 
 
 def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
