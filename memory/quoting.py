@@ -76,7 +76,7 @@ _ORDINARY = re.compile(  # text with nothing to remove or escape, as nearly all 
 # What a person quotes: fenced or indented code, lines, and a mail from its header to the last paragraph.
 _ASIDE = re.compile(
     r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)|^[ \t]*>[^\n]*$|^(?: {4}|\t)(?![ \t]*[-*+•\d])[^\n]*$|```.*?(?:```|\Z)"
-    r"|^(?:From|Von|De|Da|Van|Od): [^\n]*\n(?:[\w-]+: ?[^\n]*\n)+.*?(?=\n\s*\n[^\n]*\Z|\Z)",
+    r"|^(?:From|Von|De|Da|Van|Od): [^\n]*\n(?:[\w-]+: ?[^\n]*\n)+(?:[^\n]++|(?!\n\s*\n[^\n]*\Z)\n\s*+)*+",
     re.M | re.S,
 )
 # The blocks as they are read again: by the built-in model, which knows only what its prompt shows.

@@ -11,8 +11,9 @@ import pytest
 from memory.knowledge.grounding import Grounding, Ungrounded
 from memory.knowledge.learned_instructions import asks_for_lasting
 from memory.languages import ASKS, analysis_in, content_terms
-from memory.llm.thoughts import without_thoughts
-from memory.quoting import attribute, without_blocks
+from memory.llm import text_of
+from memory.llm.thoughts import ThoughtSplitter, without_thoughts
+from memory.quoting import attribute, own_words, without_blocks
 from memory.recall.times import time_ranges
 from memory.recall.triggers import MessageReading, each_keyword
 from memory.transcripts.auxiliary_requests import is_auxiliary_text
@@ -86,6 +87,17 @@ def take_thoughts_out(piece: str) -> None:
     without_thoughts("</think>" + piece * (100_000 // len(piece)))
 
 
+def leave_out_quotations(piece: str) -> None:
+    own_words(f"From: a\nTo: b\n{piece * (100_000 // len(piece))}x\ny")
+
+
+def stream_thought(piece: str) -> None:
+    splitter = ThoughtSplitter(implicit=True)
+    for _ in range(100_000 // len(piece)):
+        assert not list(splitter.feed(piece))
+    assert text_of(splitter.feed("</think>\nSo be it.")) == "So be it."
+
+
 PIECES = {  # of each reader
     index: "word |a.|aB|1,|漢|'s|C++|\u0301\u0316|\x00|İ|x\u0301-",
     look_for_times: "in may |on monday | |2023-|12/|1|三|一月|the first half of ",
@@ -99,6 +111,8 @@ PIECES = {  # of each reader
     compare_words: "한|ว|中，",
     quote: "[INST]|]~b]|[|[a|<x>|ب\u200c|👩\u200d|❤\ufe0f|.\U000e0100|\u0301\u0316|<memory>\n",
     take_thoughts_out: "x\n| \n|é\n|</think>x\n",
+    leave_out_quotations: "\n| \n|x\n\n|From: a\nb: c\n|> a\n|```\n|``` ",
+    stream_thought: "word|</th|\n",
     answer: 'I |and I | |.|X is out because |我，|it must not |"| - |```\n|I need 5 apples\n|My name is A'
     "|I live in Ab Cd |in on at not |1 to 2 ",
 }

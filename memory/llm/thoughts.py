@@ -59,6 +59,7 @@ class ThoughtSplitter:
         self._ticks = 0  # in the line so far: an odd number opens code
         self._fence = ""
         self._held = ""  # the end of what came, which may be the beginning of a tag
+        self._searched = 0  # characters of an implicit thought in which no closing tag begins
 
     def feed(self, text: str) -> Iterator[TextDelta | Thought]:
         """Take in the next piece, and yield the words and thoughts that it completes.
@@ -98,10 +99,11 @@ class ThoughtSplitter:
             yield part
 
     def _thought(self, text: str) -> tuple[Thought | None, str]:
-        close = (_IMPLICIT_END if self._implicit else CLOSING_TAG).search(text)
+        close = (_IMPLICIT_END if self._implicit else CLOSING_TAG).search(text, self._searched)
         if close is None and self._implicit:  # it may be the answer
-            self._held = text
+            self._held, self._searched = text, max(0, len(text) - _BEGINNING_CHARS)
             return None, ""
+        self._searched = 0
         if close is None:
             start = _partial_tag(text, _BEGINNING_CHARS)
             text, self._held = text[:start], text[start:]
