@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from app import engine_of
+from tests.application import execute
 from tests.http import append, ask, chat, find, good, read_all, said, stored, stream
 from tests.jobs import jobs_done
 from tests.model_server import Body, ModelServer, Text, ToolCalls, at
@@ -301,3 +303,19 @@ def test_a_stream_tells_it_at_its_end(client, model_server):
     assert first["memory"]["written"] == [] and last["memory"]["written"][0]["text"] == "I keep bees"
     good(client.delete(f"/api/sessions/s/messages/{stored(client, 's')[0]['id']}"))
     assert facts(client) == [], "a fact goes with the message that it was taken from"
+
+
+def test_an_error_that_names_facts_is_told_to_the_model_alone(client, model_server):
+    """Once a fact is erased, no turn has its words."""
+    fact = good(client.post("/api/facts", json={"text": "Allergic to walnuts", **ADA}))
+    model_server.main.queue(ToolCalls((correct("The pier is wet", "Good morning", "Good morning"),)), Text("Morning."))
+    answer = chat(client, "Good morning", **ASKED, key="k")
+    assert told(model_server) == [
+        'Error: no known fact has these words, the nearest are: "Allergic to walnuts".',
+    ]
+    good(client.delete(f"/api/facts/{fact['id']}"))
+    again = chat(client, "Good morning", **ASKED, key="k")
+    for memory in (answer["memory"], again["memory"]):
+        assert [call["error"] for call in memory["recall"]["calls"]] == ["no known fact has these words."]
+    file = engine_of(client.application).settings.data_dir / "recap.db"
+    assert "walnuts" not in str(execute(file, "SELECT * FROM turns"))

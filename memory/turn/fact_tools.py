@@ -44,7 +44,14 @@ FORGOTTEN = "Forgotten. The messages that say it are left out of memory whole; o
 
 
 class ToolError(ValueError):
-    """Error of a call, as a sentence for the model."""
+    """Error of a call, as a sentence for the model.
+
+    reported: the sentence in the report of the call, which is stored, and so quotes no fact.
+    """
+
+    def __init__(self, sentence: str, reported: str = "") -> None:
+        super().__init__(sentence)
+        self.reported = reported or sentence
 
 
 Words = Annotated[str, Field(min_length=1)]
@@ -261,10 +268,12 @@ class FactTools:
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
-            raise ToolError(f"several known facts fit: {_quoted(fitting[:NEAREST])}; give all words of one.")
+            several = f"several known facts fit: {_quoted(fitting[:NEAREST])}; give all words of one."
+            raise ToolError(several, "several known facts fit.")
         ranking = Ranking.of(self._engine)
         nearest = ranking.by_relevance(ranking.scored(known, text, self._engine.now()))[:NEAREST]
-        raise ToolError(f"no known fact has these words, the nearest are: {_quoted(nearest) or 'none'}.")
+        none = f"no known fact has these words, the nearest are: {_quoted(nearest) or 'none'}."
+        raise ToolError(none, "no known fact has these words.")
 
 
 def _quoted(known: Sequence[Fact]) -> str:

@@ -146,7 +146,7 @@ class RecallTools:
             if min(self._tokens, room) < SEARCH_TOKENS_MIN:
                 raise ToolError("no room is left for more excerpts; answer with what you have.")
         except ToolError as error:
-            return f"Error: {error}", replace(report, error=str(error))
+            return f"Error: {error}", replace(report, error=error.reported)
         text, count = self._find(report, room)
         return text, replace(report, excerpts=count)
 
