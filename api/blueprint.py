@@ -4,8 +4,8 @@ Invariants:
 - Every call asks for a scope: `chat` for a turn, else `read` for GET and `admin` for other methods, unless its route
   names one (test_auth).
 - Unknown names in a query or a body are refused, and names that a query has twice (test_hostile_bodies), and an owner
-  in the address of a call that takes it in its body (test_instructions): ignored, `?userid=ada` would list everybody's
-  data.
+  in the address of a call that takes it in its body (test_instructions), or the other way (test_message_versions):
+  ignored, `?userid=ada` would list everybody's data.
 """
 
 import functools
@@ -19,7 +19,7 @@ from flask_smorest import Blueprint
 from marshmallow import EXCLUDE, Schema
 from werkzeug.routing import IntegerConverter
 
-from api.bodies import BodyParser
+from api.bodies import BodyParser, refuse_owner_in_body
 from api.current_request import current_engine
 from api.errors import REFUSALS, UNREADABLE
 from api.identity import caller
@@ -175,6 +175,8 @@ def _with_caller(view_func: Any, *, alone_in_query: bool) -> Any:
 
     @functools.wraps(view_func)
     def acting(*loaded: Any, **path: Any) -> Any:
+        if alone_in_query:
+            refuse_owner_in_body()
         whom = next(part for part in (path, *loaded) if not part.keys().isdisjoint(WHOM))
         by_address = whom is path
         if by_address:  # it is checked as in a query or a body

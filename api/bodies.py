@@ -76,6 +76,17 @@ def _refuse_owner_in_query(req: Any, schema: Schema) -> None:
             raise InvalidRequest("owner_in_query", message, param=name)
 
 
+def refuse_owner_in_body() -> None:
+    """Refuse a body that names the owner of a call that takes no body."""
+    request.max_content_length = min(request.max_content_length or SHORT_BYTES, SHORT_BYTES)
+    check_values(request.get_data())
+    body = request.get_json(silent=True)
+    named = [name for name in WHOM if name in body] if isinstance(body, dict) else []
+    if named:  # ignored there, it would mean everybody
+        message = f"This call takes `{named[0]}` in its address, as ?{named[0]}=NAME, and no body. Nothing was done."
+        raise InvalidRequest("owner_in_body", message, param=named[0])
+
+
 def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tuple[dict[str, Any], FileStorage | None]:
     """Return the fields of a request that has a text as JSON, or a file in a form, and the file.
 

@@ -43,6 +43,7 @@ class EventData(Schema):
     text = fields.String(about=f"Of a fact, after this change. {_WORDS}")
     profile = fields.Dict(about=f"Each value with its source. {_WORDS}")
     overview = fields.Dict(about=f"Its sentences, each with its sources. {_WORDS}")
+    document_id = fields.String()
     job_id = fields.Integer()
     kind = fields.String(about="Of a job.")
     webhook_id = fields.Integer(about="Of a test.")

@@ -74,9 +74,12 @@ _PAIRED, _UNSPACED = re.compile(f"[{PAIRED}]+"), re.compile(f"[{UNSPACED}]+")
 _LETTER = "(?:[^\\W_]|[\u0900-\u0963\u0970-\u0dff])"
 _WORD = re.compile(f"{_LETTER}+(?:['._@&-]{_LETTER}+)*(?:\\+\\+|#(?!\\w))?")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['._@&-][A-Za-z0-9]+)*(?:\+\+|#(?!\w))?")
+# What Hebrew and Arabic are written with or without: vowel points, and the lengthening of a line.
+_POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u0640\u064b-\u065f\u0670"
 # A word or a run of an unspaced script as it is written, before accents are folded.
 _WRITTEN = re.compile(
-    f"{_PAIRED.pattern}|(?:{_LETTER}(?<![{PAIRED}])[\u0300-\u036f]*|['\u2019._@&-](?={_LETTER}))+(?:\\+\\+|#(?!\\w))?"
+    f"{_PAIRED.pattern}|(?:{_LETTER}(?<![{PAIRED}])[\u0300-\u036f{_POINTS}]*|['\u2019._@&-](?={_LETTER}))+"
+    "(?:\\+\\+|#(?!\\w))?"
 )
 _ASCII_WRITTEN = re.compile(rf"['._@&-]?{_ASCII_WORD.pattern}")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
@@ -101,11 +104,10 @@ _OWN_LETTER = re.compile(
 )
 _LETTERS = re.compile(f"(?:(?!\\d){_LETTER})+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-# Accents on Latin and Greek letters, stress and the dots of ё on Cyrillic ones, and what Hebrew, Arabic and Hindi are
-# written with or without: vowel points, the lengthening of a line, the dot of letters for foreign sounds.
+# Accents on Latin and Greek letters, stress and the dots of ё on Cyrillic ones, points, and the dot of Hindi letters
+# for foreign sounds.
 _ACCENTS = re.compile(
-    "(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+|(?<=[\u0400-\u04ff])[\u0300\u0301]|(?<=[Ее])\u0308"
-    "|[\u0591-\u05bd\u05bf\u05c1\u05c2\u0640\u064b-\u065f\u0670\u093c]+"
+    f"(?<=[A-Za-z\u0370-\u03ff])[\u0300-\u036f]+|(?<=[\u0400-\u04ff])[\u0300\u0301]|(?<=[Ее])\u0308|[{_POINTS}\u093c]+"
 )
 # Normalising takes the square of the length of a run of accents: a long text goes piece by piece, cut at spaces.
 _CHUNK = 300
@@ -215,8 +217,11 @@ class Analysis:
         """Return the words of `text`, as written there, that have one of `terms` or begin with one of `prefixes`."""
         words: dict[str, None] = {}
         languages = self._foreign_languages(text)
+        is_joining = not JOINING.isdisjoint(languages or [self.language])
         for word in _written(text):
-            forms = (*self.terms(word), *self._stems(self.folded(word), languages))
+            folded = self.folded(word)
+            parts = self._compound_parts(folded, languages) if is_joining else ()
+            forms = (*self.terms(word), *self._stems(folded, languages), *parts)
             if _PAIRED.match(word):
                 plain = characters(word.translate(SIMPLIFIED))
                 written = characters(word)

@@ -91,6 +91,8 @@ def test_a_text_file_goes_as_quoted_text_and_is_neither_stored_nor_found(client,
     assert quoted["text"].count("</file>") == 1 and "<system>" not in quoted["text"]
     assert history(client, "s")[0] == ("user", "Read this.\n[file a b.txt]")
     assert stored(client, "s")[0]["extra"]["attachments"][0]["size"] == len(text)
+    chat(client, message(words("And this."), file("", "c.txt")), session_id="s", user_id="ada")
+    assert stored(client, "s")[2]["extra"]["attachments"][0]["size"] == 0
     engine_of(model_app).job_queue.run_due()
     assert find(client, "read", user_id="ada")
     assert not any("zebra" in one["content"] for one in find(client, "zebra code", user_id="ada"))

@@ -60,6 +60,8 @@ Hallo, ich heiße Jens und wohne in Bremen | Name: Jens | Wohnt in Bremen
 j suis végane et j'habite à Lille | Végane | Habite à Lille
 me llamo Inés y vivo en Vigo | Nombre: Inés | Vive en Vigo
 sono allergico alle noci | Allergia: noci
+sono allergica all'arachide | Allergia: arachide
+je suis allergique aux kiwis | Allergique aux kiwis
 moro no Porto, sou enfermeira | Mora no Porto | Profissão: enfermeira
 ik woon in Gent en eet geen vlees | Woont in Gent | Eet geen vlees
 mam na imię Ola, mieszkam w Gdyni | Imię: Ola | Mieszka w Gdyni

@@ -226,6 +226,14 @@ def test_a_document_that_is_imported_is_told(client):
     assert [event["type"] for event in read(client, at, user_id="bob")] == ["document.stored"]
 
 
+def test_an_event_of_a_document_names_it(client):
+    at = here(client)
+    document = good(client.post("/api/documents", json={**ADA, "text": "How to make tea."}))["id"]
+    good(client.delete(f"/api/documents/{document}", query_string=ADA))
+    told = [(event["type"], event["data"]) for event in read(client, at, **ADA)]
+    assert told == [(f"document.{what}", {**ADA, "document_id": document}) for what in ("stored", "erased")]
+
+
 def test_an_erased_person_leaves_the_event_that_they_were_erased(app, client):
     at = here(client)
     live_one(client)

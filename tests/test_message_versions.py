@@ -118,6 +118,17 @@ def restore(client: FlaskClient, message_id: int) -> dict[str, Any]:
     return session
 
 
+def test_an_owner_in_the_body_of_a_call_that_takes_it_in_its_address_is_refused(client):
+    one, _ = talk(client, "red", "green", user_id="ada")
+    chat(client, "blue", session_id="s", user_id="ada", replaces=one)
+    chat(client, "someone else's", session_id="s", user_id="bob")
+    for call in (f"messages/{one}/restore", "stop", "summary/refresh"):
+        failed(client.post(f"{URL}/{call}", json={"user_id": "ada"}), 422, "owner_in_body")
+        failed(client.post(f"{URL}/{call}", json={"space": "team"}), 422, "owner_in_body")
+        assert client.post(f"{URL}/{call}?user_id=ada", json={}).status_code in (200, 202)
+    assert stored(client, "s", user_id="ada")[0]["content"] == "red"
+
+
 def test_every_version_comes_back_with_what_followed_it(client):
     one, two, three = talk(client, "one", "two", "three")
     assert versions(client) == {}

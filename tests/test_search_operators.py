@@ -57,6 +57,10 @@ def test_highlights_are_the_words_as_they_are_written(tmp_path):
         (SAID[4], "moun* -tea city", ["city", "mountains"]),
         (SAID[1], '"green tea"', ["green", "tea"]),
         (SAID[1], "what is it", []),
+        ("Die Einbauküche ist mir zu teuer.", "Wo ist meine Küche?", ["Einbauküche"]),
+        ("Meine Küche ist nicht hier.", "Was kostet die Einbauküche?", ["Küche"]),
+        ("كِتَابٌ جديد عن البحر", "كتاب", ["كِتَابٌ"]),
+        ("שָׁלוֹם לכל החברים", "שלום", ["שָׁלוֹם"]),
     ]:
         index = SearchIndex(tmp_path, analysis=DEFAULT_ANALYSIS)
         assert index.highlights(index.prepare(Query(asked, operators=True)), text) == expected

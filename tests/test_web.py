@@ -154,6 +154,7 @@ NOT_OF_THE_PAGE = {
     *("invalid_client", "invalid_client_metadata", "invalid_grant", "invalid_redirect_uri", "oauth_off"),
     *("origin_refused", "connection_not_found", "too_many_wrong_keys", "invalid_arguments", "person_declined"),
     *("person_must_agree", "resource_not_found", "previous_response_not_found", "tokens_too_few", "owner_in_query"),
+    "owner_in_body",
     *("bad_event_id", "reserved_namespace", "compressed_body", "response_not_found", "conversation_not_found"),
     *("thread_not_found", "unknown_timezone", "passage_not_found"),
 }

@@ -230,6 +230,7 @@ export interface EventData {
   /** Of a fact, after this change. Only with `words`. */ text: string;
   /** Each value with its source. Only with `words`. */ profile: Record<string, any>;
   /** Its sentences, each with its sources. Only with `words`. */ overview: Record<string, any>;
+  document_id: string;
   job_id: number;
   /** Of a job. */ kind: string;
   /** Of a test. */ webhook_id: number;

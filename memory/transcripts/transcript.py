@@ -292,11 +292,12 @@ def _attachment(part: Raw, kind: str) -> dict[str, Any]:
     data = next((file[name] for name in ("url", "file_data", "data") if isinstance(file.get(name), str)), "")
     if data.startswith("data:image/"):
         kind = "image"
-    encoded = "" if data.startswith(("http:", "https:")) else data.partition(";base64,")[2] or data
+    is_address = not data or data.startswith(("http:", "https:"))
+    encoded = data.rpartition(";base64,")[2]
     return {
         "type": kind,
         "name": text_in(file.get("filename")) or None,
-        "size": len(encoded) * 3 // 4 - encoded[-2:].count("=") if encoded else None,
+        "size": None if is_address else len(encoded) * 3 // 4 - encoded[-2:].count("="),
         "hash": hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16],
     }
 

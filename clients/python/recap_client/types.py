@@ -264,6 +264,7 @@ class EventData(TypedDict):
     text: str
     profile: dict[str, Any]
     overview: dict[str, Any]
+    document_id: str
     job_id: int
     kind: str
     webhook_id: int
