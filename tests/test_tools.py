@@ -47,6 +47,7 @@ AS_TEXT = {
     "json": '{"name": "conversation_search", "parameters": {"query": "locker code"}}',
     "fence": '```json\n{"name": "conversation_search", "arguments": {"query": "locker code"}}\n```',
     "python": '[conversation_search(query="locker code")]',
+    "gemma": '```tool_code\nprint(default_api.conversation_search(query="locker code"))\n```',
     "function": f"<function=conversation_search>{QUERY}</function>",
     "qwen": "<tool_call>\n<function=conversation_search>\n<parameter=query>\nlocker code\n</parameter>\n</function>",
     "glm": "<tool_call>conversation_search\n<arg_key>query</arg_key>\n<arg_value>locker code</arg_value></tool_call>",
@@ -87,6 +88,12 @@ def test_words_that_are_no_call_are_shown(client, model_server, tell):
             '```json\n{"name": "Ada"}\n```',
             "[1] is a note, a < b and `<tool_call>` a mark",
             "{",
+            "```python\ndef correct(text, limit=10):\n    return text[:limit]\n```\nIt cuts the text.",
+            "```python\nforget = sigmoid(w, bias=b1)  # the forget gate\n```",
+            '```json\n{"todo": [{"text": "remember the milk"}, {"text": "call", "name": "forget"}]}\n```',
+            '{"name": "remember", "value": {"text": "the milk"}}',
+            "[1] As I remember, recent_chats(limit=3) is a tool.",
+            '```python\nremember("the milk")\n```',
         )
     ):
         model_server.main.queue(text)

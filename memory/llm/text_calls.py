@@ -4,8 +4,8 @@ Models have marks of their own for calls, as `<tool_call>`, `[TOOL_CALLS]` or `<
 write nothing but JSON.  What they share is read: the name of a tool that was offered, and its arguments as a JSON
 object or as pairs of names and values.
 
-Guarantee: what begins with such a mark is no part of the reply.  JSON alone is one only if it names a tool that was
-offered, or called before in the turn.
+Guarantee: what begins with such a mark is no part of the reply.  JSON or code alone is one only where it begins with a
+call of a tool that was offered, or called before in the turn: a program may have a function `remember` too.
 """
 
 import json
@@ -24,6 +24,9 @@ _ALONE = re.compile(r"\s*(?:```|[{\[])")  # how an answer begins that may be a c
 _ALONE_CHARS = 120  # in which such an answer names its tool
 _NAMES = ("name", "tool", "function")
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
+_CALL_KEYS = {*_NAMES, *_ARGUMENTS, "type", "id"}
+_BEFORE_NAME = rf"""\s*(?:```\w*\s*)?(?:[{{\[][^()]*"(?:{"|".join(_NAMES)})"\s*:\s*"|\[?\s*(?:print\()?(?:\w+\.)*)"""
+"""How an answer that is a call and nothing else goes on to the name of its tool: as JSON, or as a call in Python."""
 _PAIR = re.compile(
     r"""<[^<>]*?parameter(?:=|[^<>]*?\bname=")(\w+)"?[^<>]*>\s*(.*?)\s*</|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>"""
     r"""(.*?)</arg_value>|(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
@@ -38,6 +41,7 @@ class TextCalls:
 
     def __init__(self, names: Collection[str]) -> None:
         self._names = "|".join(map(re.escape, names)) or r"\b\B"  # which is nowhere
+        self._call_alone = re.compile(rf"""{_BEFORE_NAME}(?:{self._names})["(]""")
         self._call = list[str]()  # the text from the first mark on
         self._has_mark = False  # or it is JSON alone
         self._held = ""  # the end of what came, which may begin a call
@@ -67,7 +71,7 @@ class TextCalls:
             self._has_mark = True
             return text[: mark.start()], ""
         if not self.has_words and _ALONE.match(text):
-            if re.search(self._names, text):
+            if self._call_alone.match(text):
                 self._call = [text]
                 return "", ""
             if len(text) < _ALONE_CHARS:
@@ -95,7 +99,8 @@ class TextCalls:
             if name.start() < end:  # inside the arguments of the call before
                 continue
             whole, whole_end = _object(text, text.rfind("{", end, name.start()))
-            if any(whole.get(key) == name[0] for key in _NAMES):
+            is_call = self._has_mark or whole.keys() <= _CALL_KEYS
+            if is_call and any(whole.get(key) == name[0] for key in _NAMES):
                 arguments = next((whole[key] for key in _ARGUMENTS if key in whole), {})
                 end = whole_end
                 yield name[0], arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
@@ -104,7 +109,7 @@ class TextCalls:
             rest = text[name.end() : end]
             arguments, _ = _object(rest, rest.find("{"))
             arguments = arguments or {a or c or e: (b or d or f).strip('"') for a, b, c, d, e, f in _PAIR.findall(rest)}
-            if self._has_mark or arguments or rest.startswith("()"):
+            if self._has_mark or (rest.startswith("(") and (arguments or rest.startswith("()"))):
                 yield name[0], json.dumps(arguments, ensure_ascii=False)
 
 
