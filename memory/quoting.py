@@ -127,11 +127,6 @@ def _cursive(character: str) -> str:
     return script if script in _CURSIVE and unicodedata.category(character)[0] in "LM" and not fixed else ""
 
 
-def plain_apostrophes(text: str) -> str:
-    """Replace typographic apostrophes; the length stays."""
-    return text.replace("’", "'").replace("‘", "'")
-
-
 def comparable(text: str) -> str:
     """Return a text in the form in which texts are compared: without case, spacing and the final stop."""
     return one_line(text).casefold().rstrip(" .!。")

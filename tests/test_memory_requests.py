@@ -177,6 +177,28 @@ def test_requests_are_told_from_other_words_in_many_languages(texts, expected):
     assert [text for text in lines if (asks_to_keep_out(text), asks_to_forget(text)) != expected] == []
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Don’t remember this: my pin is 4711", (True, False)),
+        ("My salary is 90k, please don’t save this.", (True, False)),
+        ("Don't note this down: I was fired", (True, False)),
+        ("N’enregistre pas ça", (True, False)),
+        ("Mon code est 12, ne l’enregistre pas", (True, False)),
+        ("Don’t remember that.", (False, True)),
+        ("I’ll never forget that day", (False, False)),
+        ("J’oublie toujours mes clés", (False, False)),
+        ("Je n’enregistre pas mes appels", (False, False)),
+    ],
+)
+def test_typographic_apostrophes_are_read_as_plain_ones(line, expected):
+    assert [(asks_to_keep_out(text), asks_to_forget(text)) for text in (line, line.replace("’", "'"))] == 2 * [expected]
+
+
+def test_a_typographic_apostrophe_in_a_request_to_remember():
+    assert requests_to_remember("Don’t forget that I work nights") == ["I work nights"]
+
+
 def test_a_message_that_asks_for_it_is_answered_and_in_no_summary_fact_search_or_other_chat(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     secret = "Don't remember this: the zebra is in the cellar."

@@ -31,10 +31,10 @@ from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, NOW
 from memory.knowledge.fact_writes import end_of, invalidate, merge, revalidate
 from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, words_as_written
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
-from memory.languages import MONTHS
+from memory.languages import MONTHS, plain_apostrophes
 from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import PromptTemplate
-from memory.quoting import block, fact_line, plain_apostrophes
+from memory.quoting import block, fact_line
 from models import FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
 from models.facts import Fact
 from models.jobs import Job, JobRequest

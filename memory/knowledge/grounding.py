@@ -32,8 +32,8 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 from memory.knowledge.entities import key, stored_name, strip_possessive
-from memory.languages import CLAUSE_END, ENGLISH, SENTENCE_END, pattern, shared, states, table
-from memory.quoting import comparable, normalize, one_line, plain_apostrophes, strip_markup, without_blocks
+from memory.languages import CLAUSE_END, ENGLISH, SENTENCE_END, pattern, plain_apostrophes, shared, states, table
+from memory.quoting import comparable, normalize, one_line, strip_markup, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX

@@ -13,7 +13,7 @@ from memory import instructions
 from memory.engine import Engine
 from memory.knowledge.grounding import Ungrounded, check_own_words
 from memory.languages import CLAUSE_END, LANGUAGES, SENTENCE_END, TextPattern, alternatives, text_pattern
-from memory.quoting import own_words, plain_apostrophes
+from memory.quoting import own_words
 from models import OwnerRow, Transaction
 from models.facts import InstructionDraft
 from models.messages import Message
@@ -64,5 +64,5 @@ def asks_for_lasting(message: Message) -> bool:
     return any(
         any(map(_STANDING.search, (sentence, *CLAUSE_END.split(sentence))))
         or any(all(words.search(sentence) for words in of_language) for of_language in _LASTING)
-        for sentence in map(plain_apostrophes, sentences)
+        for sentence in sentences
     )

@@ -25,8 +25,9 @@ from jsonschema import Draft202012Validator
 from memory.knowledge.grounding import NEGATIVE, Grounding, Ungrounded, stems
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
 from memory.knowledge.supersession import CORRECTS
+from memory.languages import plain_apostrophes
 from memory.llm.mini_model import InvalidAnswer
-from memory.quoting import escape, one_line, plain_apostrophes
+from memory.quoting import escape, one_line
 from models.facts import Fact, FactDraft
 from models.messages import Message
 

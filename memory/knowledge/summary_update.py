@@ -16,7 +16,7 @@ from typing import Any
 from memory import tokens
 from memory.knowledge.grounding import Grounding, contains_quote, find_quotes
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
-from memory.languages import pattern
+from memory.languages import pattern, plain_apostrophes
 from memory.llm import ModelRequest
 from memory.llm.mini_model import (
     INTEGER,
@@ -31,7 +31,7 @@ from memory.llm.mini_model import (
 )
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
-from memory.quoting import GAP, block, escape, format_time, message_lines, one_line, plain_apostrophes
+from memory.quoting import GAP, block, escape, format_time, message_lines, one_line
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections

@@ -24,8 +24,7 @@ from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 from memory.engine import Engine
 from memory.knowledge.fact_reads import CORRECTED, CORRECTED_FACTS, FACTS, NOW, corrected_facts, in_scope, valid_at
 from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
-from memory.languages import alternatives, text_pattern, vocabulary
-from memory.quoting import plain_apostrophes
+from memory.languages import alternatives, plain_apostrophes, text_pattern, vocabulary
 from memory.sessions.memory_requests import REPEATED, MessageWords
 from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction
@@ -47,7 +46,7 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
     """Return the known facts that a draft names as corrected, and those of its speaker that it plainly contradicts."""
     older = [fact for fact in known if fact.valid_from <= source.created_at and fact.source_message_id != source.id]
     said = source.content[:CORRECTION_CHARS_MAX]
-    corrects = CORRECTS.search(plain_apostrophes(said)) is not None
+    corrects = CORRECTS.search(said) is not None
     sole = sole_value(draft.text)
     sole = sole if corrects or (sole and sole[0] not in _AMBIGUOUS) else None
     contradicted = [

@@ -33,8 +33,13 @@ def alternatives(part: Callable[[Language], str], languages: Sequence[Language] 
     return "|".join([rf"(?<!\w)(?:{spaced})(?!\w)", *unspaced]) if spaced else "|".join(unspaced)
 
 
+def plain_apostrophes(text: str) -> str:
+    """Replace typographic apostrophes; the length stays."""
+    return text.replace("’", "'").replace("‘", "'")
+
+
 class TextPattern:
-    """Regular expression with case ignored, which most texts do not match.
+    """Regular expression with case ignored, which most texts do not match.  Typographic apostrophes are read as plain.
 
     To ignore case takes several times as long, so ASCII texts are first searched in small letters.  It is compiled when
     it is first used: all of them take a fifth of the time in which Recap is imported, and commands need none.
@@ -57,7 +62,7 @@ class TextPattern:
 
     def search(self, text: str, start: int = 0) -> re.Match[str] | None:
         """Return the first match from `start` on."""
-        if not text.isascii():
+        if not (text := plain_apostrophes(text)).isascii():
             return self._pattern.search(text, start)
         small = text.lower()
         while first := self._lower.search(small, start):
@@ -75,6 +80,7 @@ class TextPattern:
 
     def match(self, text: str) -> re.Match[str] | None:
         """Return the match that begins the text."""
+        text = plain_apostrophes(text)
         if text.isascii() and self._lower.match(text.lower()) is None:
             return None
         return self._pattern.match(text)

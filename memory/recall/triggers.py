@@ -177,7 +177,7 @@ class MessageReading:
         self.times = [time for time in time_ranges(message, now, zone) if time.before <= now or is_own]
         asked = asking(content)
         self.asking = asking(message) if fixed else asked
-        self.asks_of_change = _CHANGES.search(self.asking.translate(_APOSTROPHES)) is not None
+        self.asks_of_change = _CHANGES.search(self.asking) is not None
         self.search_text = asked if len(asked) < len(content) and stands_alone(asked, analysis) else content
 
     def _plain_trigger(self, text: str) -> Trigger:

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from memory.languages import ENGLISH, LANGUAGES, QUESTION_MARKS, pattern, vocabulary
+from memory.languages import ENGLISH, LANGUAGES, QUESTION_MARKS, pattern, plain_apostrophes, vocabulary
 from memory.languages.language import tables
-from memory.quoting import plain_apostrophes
 from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.han import in_both_scripts
 

@@ -15,10 +15,10 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from memory.languages import SENTENCE_END, split_question
+from memory.languages import SENTENCE_END, plain_apostrophes, split_question
 from memory.llm.builtin.language import THIRD_PERSONS, patterns, rows, terms
 from memory.llm.builtin.prompt import PromptLine
-from memory.quoting import comparable, own_words, plain_apostrophes
+from memory.quoting import comparable, own_words
 from models.facts import Relation
 
 READ_CHARS_MAX, SENTENCE_CHARS_MAX, VALUE_WORDS_MAX = 20_000, 400, 14

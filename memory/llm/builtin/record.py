@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from memory.languages import plain_apostrophes
 from memory.llm.builtin.language import TIME_TERMS, asks, is_question, is_small_talk, patterns, remembered, terms
 from memory.llm.builtin.prompt import ParsedPrompt, PromptLine
 from memory.llm.builtin.reading import (
@@ -21,7 +22,7 @@ from memory.llm.builtin.reading import (
     settled,
     statement_of,
 )
-from memory.quoting import one_line, plain_apostrophes
+from memory.quoting import one_line
 from models.sections import SECTIONS, Excluded, Sections
 
 _STATED = [section.name for section in SECTIONS if section.kind != "line" and section.name != "open_questions"]
