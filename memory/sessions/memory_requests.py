@@ -14,7 +14,7 @@ from functools import cached_property
 from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import CLAUSE_END, SENTENCE_END, content_terms, shared, states, text_pattern
+from memory.languages import CLAUSE_END, SENTENCE_END, TextPattern, content_terms, shared, states, text_pattern
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import Fact, FactDraft
@@ -35,13 +35,13 @@ _FORGET = text_pattern(lambda language: language.forget)
 
 
 def asks_to_keep_out(text: str) -> bool:
-    """Return whether a person's message asks not to be remembered itself."""
-    return _KEEP_OUT.search(_ends(text)) is not None
+    """Return whether a person's message asks not to be remembered itself, in their own words."""
+    return _asks(_KEEP_OUT, text)
 
 
 def asks_to_forget(text: str) -> bool:
-    """Return whether a person's message asks to forget something said before."""
-    return _FORGET.search(_ends(text)) is not None
+    """Return whether a person's message asks to forget something said before, in their own words."""
+    return _asks(_FORGET, text)
 
 
 def requests_to_forget(text: str) -> list[str]:
@@ -230,6 +230,11 @@ def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> 
         message.indexed_in = message.indexed_in and REVISED
         if message.branch or not is_open or message.position < question:
             message.hidden_at = message.hidden_at or now
+
+
+def _asks(request: TextPattern, text: str) -> bool:
+    """Return whether a text has a request, and not only where it quotes: code and mails of others ask for much."""
+    return request.search(_ends(text)) is not None and request.search(_ends(own_words(text))) is not None
 
 
 def _ends(text: str) -> str:
