@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -144,6 +144,26 @@ def test_a_plan_that_is_told_in_the_evening_holds_until_that_day_is_over(make_ap
     ada.tell("Dines with Ida on 29 May 2024", day="2024-05-30", category="plan")
     ada.consolidate()
     assert ada.runs() == [{"expired": 1}]
+
+
+@pytest.mark.parametrize(
+    ("plan", "today", "is_over"),
+    [
+        ("Flies on 12/31/2024", "2024-12-20", False),
+        ("Flies on 12/31/2024", "2025-01-03", True),
+        ("Fliegt am 31.05.2024", "2024-06-03", True),
+        ("Fliegt am 5.12.2024", "2024-05-20", False),
+        ("Flies on 05/12/2024", "2024-12-03", False),
+        ("Fliegt am 5.12.2024", "2024-12-08", True),
+        ("Has a permit until 9999-12-31", "2024-12-08", False),
+        ("Has a permit until December 9999", "2024-12-08", False),
+    ],
+)
+def test_a_plan_holds_until_the_last_day_that_its_figures_may_mean(ada, plan, today, is_over):
+    ada.tell(plan, day="2024-05-01", category="plan")
+    ada.clock.now = datetime.fromisoformat(f"{today}T12:00:00Z")
+    ada.consolidate()
+    assert ada.facts() == ({} if is_over else {plan: []})
 
 
 @pytest.mark.parametrize("is_over", [False, True])

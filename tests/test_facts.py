@@ -523,6 +523,13 @@ def test_a_plan_ends_when_the_person_says_so(talk, words, until, end):
     assert len(talk.facts()) == (end is None)  # it is long over
 
 
+@pytest.mark.parametrize("until", ["9999-12-31", "9999-12-30", "9999-01-01"])
+def test_the_last_day_of_the_calendar_is_no_end(talk, until):
+    told = fact("I rent a garage from today on", 1, until=until)
+    talk.hear("I rent a garage from today on.", reply=digest_of(told))
+    assert len(talk.facts()) == 1
+
+
 def test_a_correction_counts_once_a_clock_that_was_put_back_has_passed_what_it_corrects(bench):
     """Words that are older than a fact, as those of an import are, do not correct it; these can't be told from them."""
 

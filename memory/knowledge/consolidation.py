@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, tzinfo
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby, islice, permutations
 
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import aliased
@@ -350,9 +350,11 @@ def _last_day(text: str) -> date | None:
     year = next((figure for figure in figures if figure > 999), 0)
     month = next((MONTHS[word] for word in re.findall(r"[^\W\d_]+", text.lower()) if word in MONTHS), 0)
     rest = [figure for figure in figures if figure != year]
-    if not month:
-        month = rest.pop(0) if rest and text.startswith(str(year)) else 12
-    if not year or not 1 <= month <= 12:
-        return None
-    last = monthrange(year, month)[1]
-    return date(year, month, min(max(rest[0], 1), last) if rest else last)
+    if not month and text.startswith(str(year)):
+        month = rest.pop(0) if rest else 12
+    days = list[date]()
+    for number, *named in [[month, *rest]] if month else permutations(rest, 2):  # 5/12/2026: of May, or December
+        if year and 1 <= number <= 12:
+            last = monthrange(year, number)[1]
+            days.append(date(year, number, min(max(named[0], 1), last) if named else last))
+    return max(days, default=None)

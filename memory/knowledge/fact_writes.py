@@ -79,8 +79,9 @@ def relations_within(relations: Iterable[Relation], text: str) -> list[Relation]
 
 
 def end_of(day: date) -> datetime:
-    """Return when a day is over everywhere."""
-    return datetime.combine(day, time(), UTC) + timedelta(days=2)
+    """Return when a day is over everywhere; for the last days of the calendar, which mean never, its last one."""
+    after = timedelta(days=2)
+    return datetime.combine(min(day, date.max - after), time(), UTC) + after
 
 
 # -- writing
