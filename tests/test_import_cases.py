@@ -357,3 +357,28 @@ def test_what_people_have_comes_in_with_the_times_that_each_program_writes(clien
         times = {message["created_at"][:8] for session in exported for message in session["messages"]}
         assert times == {"2026-05-"} or name not in WITH_TIMES
         assert good(bring_in(client, document, user))["created"]["messages"] == 0, name
+
+
+def test_chats_without_ids_that_begin_alike_are_several_chats(client):
+    roles = ("user", "assistant") * 3
+    greeting = ["Hi", "Hello! How can I help you?"]
+    rice, riga = [*greeting, "How long does rice take?", "Twenty minutes."], [*greeting, "Where is Riga?", "In Latvia."]
+    grown = [*riga, "And Tartu?"]
+
+    def chat(texts: list[str]) -> Body:
+        return {"messages": [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]}
+
+    def chats() -> list[list[str]]:
+        found = (history(client, session["id"]) for session in good(client.get("/api/sessions"))["items"])
+        return sorted([words for _, words in messages] for messages in found)
+
+    for document in ([chat(rice), chat(riga)], [chat(riga)], [chat(greeting)]):
+        good(bring_in(client, document))
+        assert chats() == sorted([rice, riga])
+    good(bring_in(client, [chat(grown)]))
+    assert chats() == sorted([rice, grown]), "a later export adds what is new"
+    pages = (
+        f"# {title}\n\n" + "".join(f"## {role}\n\n{text}\n\n" for role, text in zip(roles, texts, strict=False))
+        for title, texts in (("Rice", rice), ("Riga", grown))
+    )
+    assert good(bring_in(client, "".join(pages).encode()))["created"]["messages"] == 0

@@ -330,7 +330,7 @@ def _new_at_end(tx: Transaction, row: SessionRow, drafts: tuple[MessageDraft, ..
     for stored, draft in zip(tx.scalars(query.order_by(MessageRow.position)), drafts, strict=False):
         is_place = stored.erased_at is not None or draft.erased_at is not None
         same = is_place or (stored.name, stored.content) == (draft.name, draft.content)
-        if not same or (stored.role, stored.created_at) != (draft.role, draft.created_at):
+        if not same or stored.role != draft.role or draft.created_at not in (None, stored.created_at):
             return None
     rest = drafts[row.message_count :]
     named = tuple(draft for draft in rest if draft.external_id is not None)

@@ -2,10 +2,12 @@
 
 A message may also stand alone, with its `session_id`. Other names of these fields, used by APIs, frameworks and
 PROGRAMS, are read too, and so is the state of a LangGraph thread. Where messages name their parents, one branch is
-imported. A message without an id is known by its place in its chat, one that stands alone by its time and text.
+imported. A message without an id is known by its place in its chat, one that stands alone by its time and text, and a
+chat without an id by its messages.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -45,10 +47,12 @@ def records(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     began = _time(item, times)
     line = _branch(messages, dict_in(item.get("history")).get("currentId"), times)
     all_drafts = (draft for key, message in line.items() for draft in _drafts(message, key, began, times))
-    ids = *(item.get(name) for name in (*_CHAT_IDS, *_IDS)), f"chat-{digest(*map(_words, messages[:2]))}"
-    yield chat(
+    alike = f"chat-{digest(*map(_words, messages[:2]))}"  # also of other chats that begin in the same way
+    ids = *(item.get(name) for name in (*_CHAT_IDS, *_IDS)), alike
+    record = chat(
         "chat", ids, item.get("title") or item.get("name"), all_drafts, began, times.read(item.get("updated_at"))
     )
+    yield replace(record, by_external_id=record.id != alike)
 
 
 def _unwrapped(item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -69,13 +69,14 @@ class ThirdPartyExport:
         Raises InvalidRequest, also for an export of several people, and NotJson.
         """
         for session_id, group in groupby(
-            self._each(), lambda record: record.id if isinstance(record, SessionRecord) else None
+            self._each(),
+            lambda record: record.id if isinstance(record, SessionRecord) and record.by_external_id else None,
         ):
             while session_id is not None and (parts := list(islice(group, JOINED_MAX))):
                 session = _join([part for part in parts if isinstance(part, SessionRecord)])
                 if session.messages:
                     yield session
-            yield from group
+            yield from (record for record in group if not isinstance(record, SessionRecord) or record.messages)
 
     def _each(self) -> Iterator[Record]:
         people: set[str] = set()
