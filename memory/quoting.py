@@ -20,6 +20,7 @@ from operator import attrgetter
 from typing import Any
 
 from memory import tokens
+from models.base import local_time
 from models.facts import Fact
 from models.messages import Message
 from models.sections import Sections
@@ -249,8 +250,8 @@ def quoted(role: str, content: str) -> str:
 
 def fact_line(fact: Fact, zone: tzinfo = UTC) -> str:
     """Return a fact as a line, with the time it was said and, if another took its place, the time of that."""
-    until = f", until {format_time(fact.valid_to.astimezone(zone))}" if fact.superseded_by and fact.valid_to else ""
-    return f"- {escape(fact.text)} (said {format_time(fact.valid_from.astimezone(zone))}{until})"
+    until = f", until {format_time(local_time(fact.valid_to, zone))}" if fact.superseded_by and fact.valid_to else ""
+    return f"- {escape(fact.text)} (said {format_time(local_time(fact.valid_from, zone))}{until})"
 
 
 def fit_facts(facts: Sequence[Fact], room: int) -> tuple[tuple[Fact, ...], int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from sqlalchemy import JSON, BigInteger, DateTime, Integer, MetaData, Table
@@ -41,6 +41,14 @@ class UTCDateTime(TypeDecorator[datetime]):
         """Return what reads a time of a row."""
         read: Callable[[Any], Any] = self.impl_instance.result_processor(dialect, coltype) or (lambda value: value)
         return lambda value: None if value is None else read(value).replace(tzinfo=UTC)
+
+
+def local_time(moment: datetime, zone: tzinfo) -> datetime:
+    """Return a time in a zone; one of the first or the last hours of the calendar, which end there, stays in UTC."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
 
 
 @dataclass(frozen=True)

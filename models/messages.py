@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import NEVER_REUSED, Base, BigId, Refusal
+from models.base import NEVER_REUSED, Base, BigId, Refusal, local_time
 from models.owners import Caller
 
 _UNSHOWN = text("hidden_at IS NOT NULL OR refused IS NOT NULL")
@@ -129,7 +129,7 @@ def in_zone(messages: Sequence[Message], zone: tzinfo) -> Sequence[Message]:
     """Return the messages with their times in a zone, in which their days begin."""
     if zone is UTC:
         return messages
-    return tuple(message._replace(created_at=message.created_at.astimezone(zone)) for message in messages)
+    return tuple(message._replace(created_at=local_time(message.created_at, zone)) for message in messages)
 
 
 @dataclass(frozen=True)

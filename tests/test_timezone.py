@@ -130,3 +130,14 @@ def test_a_model_may_copy_the_present_into_a_search(start, model_server):
     answer = chat(client, "What landed?", session_id="s", user_id="ada", timezone=NEW_YORK, recall="tools")
     (call,) = answer["memory"]["recall"]["calls"]
     assert call["error"] is None and call["excerpts"] == 1
+
+
+@pytest.mark.parametrize("zone", [NEW_YORK, "Asia/Tokyo"])
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_a_message_from_an_end_of_the_calendar_spoils_no_prompt(client, engine, at, zone):
+    old = [said("I like green tea.", created_at=at), said("Noted.", "assistant", created_at=at)]
+    append(client, "old", old, user_id="ada")
+    for session in ("old", "new"):
+        engine.job_queue.run_due()
+        answer = chat(client, "Which tea do I like?", session_id=session, user_id="ada", timezone=zone)
+        assert "green tea" in answer["reply"]

@@ -36,6 +36,7 @@ from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of,
 from memory.prompts.prompts import PromptTemplate
 from memory.quoting import block, fact_line
 from models import FactRevisionRow, FactRow, JobRow, MessageRow, OwnerRow, Transaction
+from models.base import local_time
 from models.facts import Fact
 from models.jobs import Job, JobRequest
 from models.owners import Caller
@@ -341,7 +342,7 @@ def _end(plan: Fact, zone: tzinfo) -> datetime | None:
     """
     days = filter(None, (_last_day(date.group()) for date in DATE.finditer(plan.text)))
     last = max(days, default=date.min)
-    return end_of(last) if last >= plan.valid_from.astimezone(zone).date() else None
+    return end_of(last) if last >= local_time(plan.valid_from, zone).date() else None
 
 
 def _last_day(text: str) -> date | None:

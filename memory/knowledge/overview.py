@@ -33,6 +33,7 @@ from memory.quoting import block, escape, one_line
 from memory.sessions.messages import PRIVATE
 from memory.store import item_rows
 from models import IS_NEWEST_SUMMARY, FactRow, JobRow, MessageRow, OwnerRow, SessionRow, SummaryRow, Transaction
+from models.base import local_time
 from models.jobs import Job, JobRequest
 from models.overview import Overview, Sentence
 from models.owners import Caller
@@ -239,9 +240,9 @@ def _sources(engine: Engine, tx: Transaction, owner_id: int, zone: tzinfo) -> li
     """
     valid = read_facts(tx, FactRow.owner_id == owner_id, valid_at(None))
     facts = Ranking.of(engine).prioritise(valid, SOURCE_TOKENS, engine.now())
-    lines = [Source(fact.text, fact.valid_from.astimezone(zone), fact=fact.id) for fact in facts]
+    lines = [Source(fact.text, local_time(fact.valid_from, zone), fact=fact.id) for fact in facts]
     of_summaries = [
-        Source(text, row.updated_at.astimezone(zone), summary=(row.public_id, row.version))
+        Source(text, local_time(row.updated_at, zone), summary=(row.public_id, row.version))
         for row in tx.execute(_NEWEST.where(SessionRow.owner_id == owner_id))
         for text in _lines_of(row)
     ]

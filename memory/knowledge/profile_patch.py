@@ -28,6 +28,7 @@ from memory.knowledge.supersession import CORRECTS
 from memory.languages import plain_apostrophes
 from memory.llm.mini_model import InvalidAnswer
 from memory.quoting import escape, one_line
+from models.base import local_time
 from models.facts import Fact, FactDraft
 from models.messages import Message
 
@@ -58,7 +59,7 @@ class Value(NamedTuple):
         """Return it as a line of a prompt. zone: in which the person's days begin."""
         name = escape(one_line(self.name))
         text = escape(one_line(str(self.value)))
-        since = datetime.fromisoformat(self.source["since"]).astimezone(zone)
+        since = local_time(datetime.fromisoformat(self.source["since"]), zone)
         return f"- {name}: {text} (said {since:%Y-%m-%d})"
 
     @property

@@ -32,6 +32,7 @@ from memory.llm.mini_model import (
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
 from memory.quoting import GAP, block, escape, format_time, message_lines, one_line
+from models.base import local_time
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, ITEMS_MAX, SECTIONS, Excluded, Kind, Sections
@@ -178,7 +179,7 @@ class SummaryInput:
         lines: list[str] = []
         for fact in sorted(self.known_facts, key=attrgetter("valid_from", "id")):
             place = " elsewhere" if fact.session_id not in (self.session_id, None) else ""
-            since = format_time(fact.valid_from.astimezone(self.zone))
+            since = format_time(local_time(fact.valid_from, self.zone))
             lines.append(f"[F{fact.id}] {escape(fact.text)} (said {since}{place})")
         return block("known_facts", lines)
 

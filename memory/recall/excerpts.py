@@ -21,6 +21,7 @@ from memory import tokens
 from memory.quoting import GAP, escape, message_line, message_lines, tagged
 from memory.sessions.messages import INDEXED, MESSAGES, QUOTABLE
 from models import MessageRow, SessionRow
+from models.base import local_time
 from models.messages import PASSAGE, Excerpt, Message, in_zone
 from search_index import Hit
 from search_index.analysis import DEFAULT_ANALYSIS, Analysis
@@ -271,7 +272,7 @@ def excerpt_block(excerpt: Excerpt, zone: tzinfo = UTC, page: str = "") -> str:
     """
     messages = in_zone(excerpt.messages, zone)
     gist = excerpt.gist
-    updated = excerpt.updated_at.astimezone(zone).date()
+    updated = local_time(excerpt.updated_at, zone).date()
     gist_lines = list(map(escape, gist.lines)) if gist is not None else []
     lines = [*gist_lines, *([GAP] if gist_lines and messages else ()), *message_lines(messages, updated)]
     if excerpt.is_document:
