@@ -527,6 +527,19 @@ def test_the_command_imports_files_and_summarises_what_it_was_asked_to(model_app
     assert wrong.exit_code == 1 and "item 0 of it is no conversation" in wrong.output
 
 
+def test_a_time_that_was_never_set_is_no_time(client):
+    unset = "0001-01-01T00:00:00Z"
+    edge = {"uuid": "e-1", "created_at": "2024-05-01T10:00:00Z", "valid_at": unset, "invalid_at": unset}
+    edges = [{**edge, "fact": "Likes tea"}, {**edge, "fact": "Likes milk", "expired_at": "2024-06-01T10:00:00Z"}]
+    report = good(bring_in(client, edges))
+    assert report["unread_times"] == []
+    (valid,) = good(client.get("/api/facts?user_id=ada"))["items"]
+    assert (valid["text"], valid["valid_from"]) == ("Likes tea", "2024-05-01T10:00:00+00:00")
+    good(bring_in(client, [{"id": "c", "messages": [{"role": "user", "content": "Hi", "created_at": unset}]}], "bob"))
+    (session,) = good(client.get("/api/sessions?user_id=bob"))["items"]
+    assert session["created_at"][:4] > "2000"
+
+
 # -- Markdown to read
 
 

@@ -26,8 +26,8 @@ def recognises_mem0(item: Mapping[str, Any]) -> bool:
 
 def of_mem0(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     if statement := text(item["memory"]):
-        since = item.get("updated_at") or item.get("created_at")
-        yield memory(statement, times, since, ends=item.get("expiration_date"))
+        since = item.get("updated_at"), item.get("created_at")
+        yield memory(statement, times, since, ends=(item.get("expiration_date"),))
 
 
 def recognises_zep(item: Mapping[str, Any]) -> bool:
@@ -36,7 +36,7 @@ def recognises_zep(item: Mapping[str, Any]) -> bool:
 
 def of_zep(item: Mapping[str, Any], times: Times) -> Iterator[Record]:
     if statement := text(item["fact"]):
-        since, until = item.get("valid_at") or item.get("created_at"), item.get("invalid_at") or item.get("expired_at")
+        since, until = (item.get("valid_at"), item.get("created_at")), (item.get("invalid_at"), item.get("expired_at"))
         yield memory(statement, times, since, until)
 
 

@@ -12,6 +12,7 @@ from memory.languages import table
 
 UNREAD_MAX = 20  # times that are named
 _TIME_CHARS = 80  # of a date in words
+_NO_TIME = "0001-01-01T00:00:00"  # so begins what Go and .NET write for a time that was never set
 _YEARS = range(1970, 2200)  # others are of another calendar, or no years
 _MILLISECONDS = 100_000_000_000  # seconds would be in the year 5138
 _SECONDS = re.compile(r"\d{10}(?:\d{3})?(?:\.\d+)?")
@@ -43,10 +44,11 @@ class Times:
 
     def read(self, *values: Any) -> datetime | None:
         """Return the first of the values that is a time. If none is, note the first that there is."""
-        for value in values:
+        set_values = [value for value in values if not str(value or "").startswith(_NO_TIME)]
+        for value in set_values:
             if (at := moment(value)) is not None:
                 return at
-        given = next((str(value)[:_TIME_CHARS] for value in values if value not in (None, "")), None)
+        given = next((str(value)[:_TIME_CHARS] for value in set_values if value not in (None, "")), None)
         if given is not None and given not in self.unread and len(self.unread) < UNREAD_MAX:
             self.unread = (*self.unread, given)
         return None

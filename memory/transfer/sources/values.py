@@ -103,11 +103,16 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def memory(statement: str, times: Times, since: Any = None, until: Any = None, ends: Any = None) -> FactRecord:
-    """Return a statement about the person as a fact without a source, valid from `since`. ends: its `expires_at`."""
-    begins = times.read(since) or times.now
-    end = times.read(until)
-    expires_at = times.read(ends)
+def memory(
+    statement: str, times: Times, since: Iterable[Any] = (), until: Iterable[Any] = (), ends: Iterable[Any] = ()
+) -> FactRecord:
+    """Return a statement about the person as a fact without a source, valid from `since`. ends: its `expires_at`.
+
+    Of the values for each time, the first that is one counts.
+    """
+    begins = times.read(*since) or times.now
+    end = times.read(*until)
+    expires_at = times.read(*ends)
     return FactRecord(0, statement, begins, times.now, scope="user", valid_to=end, expires_at=expires_at, by_text=True)
 
 
