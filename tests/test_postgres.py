@@ -13,14 +13,14 @@ from sqlalchemy.exc import OperationalError
 
 from app import engine_of
 from config import SettingsError
-from memory.access.owners import get_session
+from memory.access.owners import get_session, get_user
 from memory.engine import utc_now
 from memory.errors import Conflict, ModelError
 from memory.knowledge.supersession import find_corrections
 from memory.recall import indexing
 from memory.recall.excerpts import load_windows, messages_of
 from memory.sessions.refused_messages import mark_refused
-from models import JobRow, for_update
+from models import FactRow, JobRow, for_update
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import Get, Put, Search
@@ -28,6 +28,7 @@ from search_index import SearchIndex
 from search_index.postgres_tables import SIZED, TABLES
 from tests.http import append, ask, chat, failed, good, read_all, said, stream, streamed_text
 from tests.knowledge import Talk
+from tests.processes import eventually
 from tests.test_stop import speaking, stop
 
 pytestmark = pytest.mark.slow
@@ -186,6 +187,27 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes, owner):
         assert nodes[1].test_client().get("/api/sessions/a").json["title"] == "I like tea.", "readers never wait"
     with two.write(lock_timeout=0.01) as other:
         assert get_session(other, Caller(user_id=owner), "a").title == "held"
+
+
+def test_a_job_that_counts_the_use_of_facts_meets_nobody_who_changes_them_in_a_circle(nodes):
+    one, two = map(engine_of, nodes)
+    client = nodes[0].test_client()
+    good(client.post("/api/facts", json={"user_id": "ana", "text": "Likes green tea"}))
+    for session in ("s", "t"):
+        chat(client, "Which tea do I like?", session_id=session, user_id="ana")
+    with one.database.write() as tx:
+        tx.execute(update(JobRow).values(run_at=JobRow.created_at))
+    waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with two.database.write() as tx:
+            get_user(tx, Caller(user_id="ana"))
+            job = pool.submit(one.job_queue.run_due, ["index"])
+            with two.database.engine.connect() as connection:
+                assert eventually(lambda: connection.scalar(waits))
+            tx.execute(select(FactRow.id).with_for_update(nowait=True))  # raises where the job has locked it
+        assert job.result() == 1
+    (fact,) = good(client.get("/api/facts?user_id=ana"))["items"]
+    assert fact["recalled_count"] > 0
 
 
 def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes):

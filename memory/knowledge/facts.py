@@ -250,10 +250,11 @@ def review(engine: Engine, caller: Caller, accepted: Collection[int], refused: C
     """
     now = engine.now()
     waiting = facts_of(caller).where(FactRow.waiting, FactRow.id.in_({*accepted, *refused}))
+    waiting = waiting.order_by(OwnerRow.id, FactRow.id)  # in which they are locked
     with engine.database.write() as tx:
         dropped: set[int] = set()
         count = 0
-        for row, session_id in tx.execute(for_update(tx, waiting.order_by(FactRow.id), OwnerRow, FactRow)).all():
+        for row, session_id in tx.execute(for_update(tx, waiting, OwnerRow, FactRow)).all():
             fact = as_value(Fact, row, session_id=session_id)
             rules = rules_of(tx, row.owner_id, caller.tenant)
             decision = rules.decide(fact.category, fact.text, fact.quote, since=fact.valid_from)
@@ -305,7 +306,8 @@ def forget(
     Return the ids of their owners, how many of the facts there were, and counts of the rows that were deleted.
     """
     query = visible_to(select(FactRow.id).join(OwnerRow, OwnerRow.id == FactRow.owner_id), caller)
-    ids = tx.scalars(for_update(tx, query.where(FactRow.id.in_(fact_ids)), OwnerRow)).all()
+    named = query.where(FactRow.id.in_(fact_ids)).order_by(OwnerRow.id)  # in which they are locked
+    ids = tx.scalars(for_update(tx, named, OwnerRow)).all()
     chain = fact_reads.supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(chain))) or 0
     corrected = select(FactRow).where(FactRow.superseded_by.in_(ids), FactRow.merged.is_(False)).order_by(FactRow.id)

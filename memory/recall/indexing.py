@@ -26,6 +26,7 @@ from sqlalchemy import (
     update,
 )
 
+from memory.access.owners import lock_owner
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.facts import count_relevant
@@ -142,6 +143,7 @@ def _index_next(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
     if is_erased:  # a search may have read it a moment ago, and cached it
         engine.index.clear_caches()
     with engine.database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
+        lock_owner(tx, owner.id)  # before the facts that are counted
         count_relevant(tx, Ranking.of(engine), noted)
         tx.execute(_NOTE, {"noted": noted, "deleted": deleted, "generation": generation})
         engine.budgets.forget_past_days(tx, owner.id)  # here because this runs for each owner who has taken turns
