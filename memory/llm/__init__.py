@@ -25,6 +25,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from memory import tokens
 from models.owners import Usage
 
+QUIET_SECONDS = 1.0  # without anything for the reader of a stream, after which it gets a `Waiting`
+
 
 class Cancelled(Exception):
     """`CancelToken.cancel` ended an answer before its end."""
@@ -142,7 +144,7 @@ class Thought:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Silence of the model. It comes again every few seconds, in streams only."""
+    """Silence of the model. It comes again after each QUIET_SECONDS, in streams only."""
 
 
 @dataclass(frozen=True)

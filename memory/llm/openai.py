@@ -34,7 +34,16 @@ from numpy.typing import NDArray
 from config import Server, SettingsError
 from config.model_servers import OPENAI_URL
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.llm import Cancelled, CancelToken, ModelEvent, ModelRequest, StreamEnd, Waiting, estimate_prompt
+from memory.llm import (
+    QUIET_SECONDS,
+    Cancelled,
+    CancelToken,
+    ModelEvent,
+    ModelRequest,
+    StreamEnd,
+    Waiting,
+    estimate_prompt,
+)
 from memory.llm.provider_errors import THIS_MACHINE, ProviderErrors
 from memory.llm.request_form import RequestForm
 from memory.llm.response_parser import parse_completion
@@ -44,7 +53,6 @@ from memory.ops.metrics import Metrics
 from search_index import EmbeddingUnavailable
 
 CONNECT_SECONDS = 5.0
-QUIET_SECONDS = 1.0  # of silence in a stream, after which its reader gets a `Waiting`
 _MOST_BYTES = 64 * 1024 * 1024  # of one response; real ones have a thousandth of that
 
 _AZURE = re.compile(r"(?P<endpoint>.*?)(/openai)?(/deployments/(?P<deployment>[^/]+)(/embeddings)?)?(?<!/v1)")

@@ -9,10 +9,8 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from memory.llm import RawChunk, StreamEnd, ToolCall, Waiting
+from memory.llm import QUIET_SECONDS, RawChunk, StreamEnd, ToolCall, Waiting
 from memory.llm.openai_form import to_openai
-
-_ALIVE_SECONDS = 1.0  # after so long without a chunk for the client, Waiting is yielded
 
 
 class ClientAnswer:
@@ -59,7 +57,7 @@ class ClientAnswer:
             self._held.append({**data, "choices": [{**choice, "delta": {}}]})
         if any(value is not None for value in delta.values()):
             yield RawChunk({**data, "choices": [{**choice, "delta": delta, "finish_reason": None}]})
-        elif time.monotonic() > self._sent_at + _ALIVE_SECONDS:
+        elif time.monotonic() > self._sent_at + QUIET_SECONDS:
             self._sent_at = time.monotonic()
             yield Waiting()
 
