@@ -117,17 +117,18 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
         reply.end_call(request, reason, reply.text[start:])
         if reason == INTERRUPTED and client is None and not reply.has_words:
             raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
-        if not calls or tools is None:
+        client_calls, recap_calls = (calls, ()) if tools is None else tools.split(request, calls)
+        if tools is None or not recap_calls:
             break
-        calls, of_recap = tools.split(request, calls)
-        if calls or not of_recap:
+        if client_calls:  # the client answers next
+            tools.run_writes(recap_calls)
             break
-        request = tools.run_calls(request, reply.text[start:].strip(), of_recap, reply.end.thoughts)
-    reply.tool_calls = calls
+        request = tools.run_calls(request, reply.text[start:].strip(), recap_calls, reply.end.thoughts)
+    reply.tool_calls = client_calls
     reply.end = replace(reply.end, usage=reduce(add, reply.usages))
     if answer is not None and reason != INTERRUPTED:
-        reply.end = replace(reply.end, reason=answer.reason(reply.end.reason, calls))
-        yield from answer.end(reply.text, calls, reply.end)
+        reply.end = replace(reply.end, reason=answer.reason(reply.end.reason, client_calls))
+        yield from answer.end(reply.text, client_calls, reply.end)
     elif reason == INTERRUPTED and client is not None:
         yield from _interrupted_chunks(reply, client, stream=request.stream)
 
@@ -187,11 +188,11 @@ def _call_model(
         else:
             if isinstance(part, Thought) and part.withdraws:
                 del reply.pieces[start:]
-            yield from _shown(part, reply, feed)
+            yield from _for_reader(part, reply, feed)
     return tuple(calls)
 
 
-def _shown(
+def _for_reader(
     part: ReplyEvent, reply: Reply, feed: Callable[[RawChunk], Iterator[ReplyEvent]] | None
 ) -> Iterator[ReplyEvent]:
     """Yield the events that a reader gets for a thought, a silence or a chunk."""

@@ -120,8 +120,8 @@ def _stop_superseded(engine: Engine, request: TurnRequest, row: SessionRow) -> N
     if request.transcript is None or not request.stream:
         return
     with engine.database.read() as tx:
-        is_superseded = supersedes(tx, row, request.transcript)
-    if is_superseded:
+        says_more = supersedes(tx, row, request.transcript)
+    if says_more:
         engine.leases.stop(lambda tx: tx.get_one(SessionRow, row.id))
 
 
@@ -163,7 +163,7 @@ def _find_and_begin(
             return None
         if is_new := row is None:
             row = engine.sessions.make(rows, request.caller, request.session_id)
-            row.opening = request.opening()
+            row.opening = request.next_opening()
     appends = keyed is None and request.replaces is None and not request.is_client
     taken = _take_session(tx, engine, request, row_id=row.id, appends=appends)
     if taken is None:
@@ -189,7 +189,8 @@ def _take_session(
 ) -> _TakenSession | None:
     """Take the lease of a session: the one with this `row_id`, or the caller's session that the request names.
 
-    appends: add the new message to the session's counts.
+    appends: add the new message to the session's counts.  `_store_message` takes it from them again if the session
+    has that message already.
     Returns None if another turn has the lease, or the session does not exist.
     """
     now = engine.now()
@@ -214,13 +215,12 @@ def _take_session(
         row = tx.execute(take, {**params, **of_caller}).first()
     if row is None:
         return None
-    *columns, kind, name, created_at, is_remembered, repeated_id, title = row
-    key = index_key(row.tenant, kind, name, row.owner_id, created_at)
-    session = SessionState._make([*columns, key])
-    if not (request.remember and session.remember and is_remembered):
+    key = index_key(row.tenant, row.owner_kind, row.owner_name, row.owner_id, row.owner_created_at)
+    session = SessionState._make([*row[: len(STATE_COLUMNS)], key])
+    if not (request.remember and session.remember and row.owner_remember):
         request = _unremembered(request)
         values = {**values, "extra": {**UNREMEMBERED, **(values["extra"] or {})}}
-    return _TakenSession(request, session, Lease(SessionRow, row.id, token), values, title, repeated_id)
+    return _TakenSession(request, session, Lease(SessionRow, row.id, token), values, row.title, row.repeated_id)
 
 
 def _begin_in(
@@ -271,7 +271,7 @@ def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: 
     if repeated is not None and (repeated.extra or {}).get("attachments") != (values["extra"] or {}).get("attachments"):
         repeated = None  # the words are the same, the attachments are not
     if request.replaces is not None:
-        return _replace(tx, engine, taken, request.replaces, repeated)
+        return _replace_message(tx, engine, taken, request.replaces, repeated)
     if repeated is not None:  # `_take_session` has counted the message, which is stored already
         size = values["tokens"]
         tx.execute(_UNCOUNT, {"session": session.id, "size": size})
@@ -287,7 +287,9 @@ def _store_message(tx: Connection, engine: Engine, taken: _TakenSession, keyed: 
     return taken.turn(message, is_appended=True)
 
 
-def _replace(tx: Connection, engine: Engine, taken: _TakenSession, message_id: int, repeated: Message | None) -> Turn:
+def _replace_message(
+    tx: Connection, engine: Engine, taken: _TakenSession, message_id: int, repeated: Message | None
+) -> Turn:
     """Replace a user message, and all after it, by the new message.  Raises NotFound, InvalidRequest.
 
     repeated: the session's last message, if it has the same words and no reply.
@@ -342,8 +344,8 @@ def _store_transcript(
         after = {"session": row.id, "after": min(row.head_through, row.message_count - 1)}
         recent = map(Message._make, tx.execute(RECENT_MESSAGES, after))
         until_last = [*(message for message in recent if message.position < last.position), last]  # it may be hidden
-        question = max((at for at, message in enumerate(until_last) if message.role == "user"), default=-1)
-        new = until_last[question:]
+        question_at = max((at for at, message in enumerate(until_last) if message.role == "user"), default=-1)
+        new = until_last[question_at:]
         continued = turns.find_started(rows, new[0]) if len(new) > 1 else None
         return taken.turn(*new, session=SessionState.of(row), as_sent=as_sent, continued_turn=continued)
 
@@ -383,7 +385,7 @@ _S = SessionRow.__table__
 _M = MessageRow.__table__.c
 _O = OwnerRow.__table__.c
 _OWNER = [
-    select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery()
+    select(_O[name]).where(_O.id == _S.c.owner_id).scalar_subquery().label(f"owner_{name}")
     for name in ("kind", "name", "created_at", "remember")
 ]
 _OF_KIND = select(_O.id).where(_O.tenant == bindparam("of_tenant"), _O.kind == bindparam("kind"))
@@ -396,6 +398,7 @@ _REPEATED = (
     .where(_M.position == _S.c.message_count - bindparam("new"), _M.content == bindparam("content", type_=Text()))
     .correlate(_S)
     .scalar_subquery()
+    .label("repeated_id")
 )
 _TAKE = (
     update(_S)
@@ -413,7 +416,7 @@ _TAKE = (
     .returning(*(_S.c[name] for name in STATE_COLUMNS), *_OWNER, _REPEATED, _S.c.title)
 )
 _TAKE_BY_ID = _TAKE.where(_S.c.id == bindparam("session"))
-# the session that `find_session` would find
+# As `find_session`: a caller who names nobody means a session of nobody, or the only one of that name in the tenant.
 _TAKE_BY_NAME = _TAKE.where(_S.c.public_id == bindparam("session_id"), _S.c.is_document.is_(False))
 _TAKE_OF_OWNER = _TAKE_BY_NAME.where(_OWN)
 _TAKE_OF_ANYBODY = _TAKE_BY_NAME.where(_S.c.tenant == bindparam("of_tenant"), or_(~_ONE_OF_SEVERAL, _OWN))

@@ -25,7 +25,7 @@ class ClientAnswer:
         self._open: dict[str, str] = {}  # the id of the call whose pieces come with the server's index
         self._first: Mapping[str, Any] = {}  # the first chunk: all others get its `id` and `created`
         self._held: list[dict[str, Any]] = []
-        self._earlier_calls = -1  # model calls before the present one
+        self._model_calls = 0  # begun, with the present one
         self._earlier_text = ""  # their text
         self._has_words = False  # the present call has brought text
         self._sent_at = time.monotonic()
@@ -33,7 +33,7 @@ class ClientAnswer:
     def begin(self, text: str) -> Callable[[RawChunk], Iterator[RawChunk | Waiting]]:
         """Begin a call of the model, and drop the end of the call before. text: the reply so far."""
         self._held.clear()
-        self._earlier_calls += 1
+        self._model_calls += 1
         self._earlier_text = text
         self._has_words = False
         return self._feed
@@ -48,7 +48,7 @@ class ClientAnswer:
             self._held.append(data)
             return
         delta = {name: value for name, value in (choice.get("delta") or {}).items() if name != "tool_calls"}
-        if self._earlier_calls:
+        if self._model_calls > 1:
             delta.pop("role", None)
             delta = self._continued(delta)
         if pieces := list(self._client_pieces((choice.get("delta") or {}).get("tool_calls"))):
@@ -103,7 +103,7 @@ class ClientAnswer:
                     message = {name: value for name, value in choice["message"].items() if name != "tool_calls"}
                     message |= {"content": text} if self._earlier_text else {}
                     choice["message"] = message | ({"tool_calls": client_calls} if calls else {})
-            if self._earlier_calls and isinstance(data.get("usage"), dict):
+            if self._model_calls > 1 and isinstance(data.get("usage"), dict):
                 counted = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
                 data = {**data, "usage": {**data["usage"], **counted, "total_tokens": usage.total_tokens}}
             yield RawChunk(data)

@@ -3,7 +3,8 @@
     [system prompt, instructions, those of the conversation's type][note][profile][overview][summary][facts]
 
 Invariants:
-- One statement reads all of the prefix except its facts (test_connections).
+- One statement reads all of the prefix but its facts, and beside a system prompt that is not Recap's own a note that
+  the tenant may have written (test_connections).
 - The prefix shows items as they were when it was chosen (`SessionRow.head_at`), so that it stays the same.  A
   version that a person made or restored since is shown at once, and an erased one no longer (test_profile,
   test_instructions).
@@ -128,7 +129,7 @@ def read_prefix(
         for row in items[_OVERVIEW].values():
             overview_block = OverviewBlock.of(row)
     valid: Sequence[Fact] = ()
-    if first.facts and remember:
+    if first.has_facts and remember:
         valid = current_facts(engine, tx, session.owner_id, session.id, first.facts_revision or 0)
         valid = valid[: engine.settings.fact_tokens]  # each has a token at least
     others = {fact.id: fact for fact in valid if not person.states(fact)}
@@ -171,9 +172,9 @@ def read_prefix(
         settings=of_type.settings,
         is_failing=first.error is not None,
         unindexed=to_unindexed(tx, first),
-        flags=SearchFlags(first.links, first.unhelpful, first.summaries, first.corrected),
-        has_examples=first.examples,
-        has_unshown=first.unshown,
+        flags=SearchFlags(first.has_links, first.has_unhelpful, first.has_summaries, first.has_corrected),
+        has_examples=first.has_examples,
+        has_unshown=first.has_unshown,
     )
 
 
@@ -227,18 +228,18 @@ _PREFIX = (
     select(_S.sections, _J.state, _J.error, SYSTEM_TEXT, _ITEMS, _UNINDEXED)
     .add_columns(
         exists(select(FactRow.id).where(valid_at(None), in_scope(bindparam("session"), bindparam("owner")))).label(
-            "facts"
+            "has_facts"
         ),
         select(OwnerRow.facts_revision)
         .where(OwnerRow.id == bindparam("owner"))
         .scalar_subquery()
         .label("facts_revision"),
-        exists(select(FactRow.id).where(*LINKED)).label("links"),
-        exists(examples.OF_BOTH).label("examples"),
-        exists(unhelpful.OF_OWNER).label("unhelpful"),
-        exists(_OTHER_SUMMARIES).label("summaries"),
-        exists(select(FactRow.id).where(*CORRECTED)).label("corrected"),
-        exists(UNSHOWN).label("unshown"),
+        exists(select(FactRow.id).where(*LINKED)).label("has_links"),
+        exists(examples.OF_BOTH).label("has_examples"),
+        exists(unhelpful.OF_OWNER).label("has_unhelpful"),
+        exists(_OTHER_SUMMARIES).label("has_summaries"),
+        exists(select(FactRow.id).where(*CORRECTED)).label("has_corrected"),
+        exists(UNSHOWN).label("has_unshown"),
     )
     .select_from(select(literal(1)).subquery())  # at least one row
     .outerjoin(SummaryRow, and_(_S.session_id == bindparam("session"), _S.version == bindparam("version")))

@@ -62,7 +62,7 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
     values = message_values(draft, now)
     params = {"session": lease.row_id, "token": lease.token, "size": values["tokens"], "now": now}
     with engine.database.begin(request.lock_timeout) as tx:
-        opening = request.opening(draft, finished.finish_reason) if request.is_client else None
+        opening = request.next_opening(draft, finished.finish_reason) if request.is_client else None
         row = tx.execute(_END_TURN, {**params, "new_opening": opening}).first()
         if row is None:
             raise Conflict(
@@ -75,8 +75,8 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
         place = {"session_id": session.id, "owner_id": session.owner_id, "position": session.message_count}
         reply_id: int = tx.execute(INSERT_MESSAGE, {**values, **place}).scalar_one()
         turns.store_end(tx, turn.turn_id, reply_id, finished, now)
-        shown = finished.started.memory.head_version
-        if chosen and (session.head_facts, session.head_version) == (None, shown):
+        shown_version = finished.started.memory.head_version
+        if chosen and (session.head_facts, session.head_version) == (None, shown_version):
             tx.execute(update(_S).where(_S.c.id == session.id).values(chosen))
         if any(message.refused is not None for message in turn.new_messages):
             with engine.database.orm(tx) as rows:
@@ -99,16 +99,16 @@ def store_reply(engine: Engine, turn: Turn, finished: TurnFinished, chosen: Mapp
     return reply_id
 
 
-def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseException) -> RecapError | None:
-    """Store what a failed turn leaves of its message, and say so in the error; return one to raise instead, or None.
+def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseException) -> BaseException:
+    """Store what a failed turn leaves of its message; return the error to raise, which says so.
 
     A message that fits no prompt is deleted, and one that a model server refused is marked. Any other is kept.
     """
     if turn.lease is None:
-        return None
+        return error
     if isinstance(error, TooLarge):
         _withdraw(engine, turn)  # the error says that nothing was stored
-        return None
+        return error
     is_person = not turn.request.is_client
     kept = KEPT.format(turn.session_id) if is_person else ""  # the session may be new to the caller
     is_first_call = not reply.usages and not reply.has_words
@@ -117,8 +117,8 @@ def record_failure(engine: Engine, turn: Turn, reply: Reply, error: BaseExceptio
     elif isinstance(error, ModelError) or (isinstance(error, RecapError) and error.code == "turn_stopped"):
         error.message += kept
     else:
-        return database_failed(error, f"The reply was not stored.{kept}")
-    return None
+        return database_failed(error, f"The reply was not stored.{kept}") or error
+    return error
 
 
 @retry_on_conflict

@@ -26,12 +26,16 @@ ATTACHMENT_TOKENS = 800  # estimated for an image that a client sends; models co
 class TurnRequest:
     """Message to answer, on behalf of `caller`.
 
-    message: the text. sent: the same message with its images and text files, as the model gets it; None: text alone.
+    message: the text. name: of its speaker, if several speak.
+    sent: the same message with its images and text files, as the model gets it; None: text alone.
     recall: the mode; None: the setting RECALL. model: its name; None: the main model.
     remember: False: no fact is taken from the turn, and no other session recalls it.
     summary_prompt: the name of the prompt for this turn's summary.
+    system_prompt: of this turn; None: the session's, the setting SYSTEM_PROMPT, or Recap's own.
+    stream: the reply is sent piece by piece, before it is stored.
     timezone: in which the person's days begin; None: the session's, or the setting TIMEZONE.
     temporary: memory is read, and nothing is stored. history: its earlier messages, which only the caller has.
+    idempotency_key: a turn that began with the same key is resumed, or its answer is returned again.
     replaces: the id of the user message of this session that this one replaces, with all messages after it.
     on_disconnect: finish the reply when the reader leaves, or interrupt it and store what was written until then.
     transcript: the request of a client, a program that sends its conversation each time; `message` is the last user
@@ -65,11 +69,12 @@ class TurnRequest:
     lock_timeout: float | None = None
     cancel: CancelToken = field(default_factory=CancelToken, compare=False)
 
-    def opening(self, reply: MessageDraft | None = None, reason: str = "") -> str | None:
-        """Return the fingerprint by which the client's next request finds this session.
+    def next_opening(self, reply: MessageDraft | None = None, reason: str = "") -> str | None:
+        """Return a fingerprint of how the client's next request will begin, which finds this session by it.
 
-        It covers the client's conversation and the reply, which ended for this `reason`: of one that broke off, nobody
-        knows how much the client shows.  None: the request names its session, or is a person's.
+        That request repeats the conversation of this one, and its reply.  A reply that ended for the `reason`
+        INTERRUPTED or CUT_OFF is left out: nobody knows how much of it the client repeats.
+        None: the request names its session, or is a person's.
         """
         if self.transcript is None or self.session_id is not None:
             return None

@@ -95,21 +95,19 @@ class RecallTools:
     def split(
         self, request: ModelRequest, calls: tuple[ToolCall, ...]
     ) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
-        """Return the calls of the client's tools, and the calls of Recap's tools for `run_calls`.
-
-        If there are calls of the client's tools, the client answers next.  Then those of Recap's calls that write are
-        run here, and the searches are dropped.
-        """
+        """Return the calls of the client's tools, and the calls of Recap's tools."""
         if request.client is None:
             return (), calls
         of_client = tuple(call for call in calls if call.name not in self.names)
         of_recap = tuple(call for call in calls if call.name in self.names) if request.tools else ()
-        if of_client:
-            for call in of_recap:
-                if call.name in fact_tools.ARGUMENTS:
-                    self.reports = (*self.reports, self.run(call, 0)[1])
-            of_recap = ()
         return of_client, of_recap
+
+    def run_writes(self, calls: tuple[ToolCall, ...]) -> None:
+        """Run those of the calls that write; nobody would read what a search finds."""
+        for call in calls:
+            if call.name in fact_tools.ARGUMENTS:
+                _, report = self.run(call, room=0)
+                self.reports = (*self.reports, report)
 
     def run_calls(
         self, request: ModelRequest, text: str, calls: tuple[ToolCall, ...], thoughts: Mapping[str, Any]
@@ -134,7 +132,7 @@ class RecallTools:
         return self._settings.context_tokens - estimate_prompt(request)
 
     def run(self, call: ToolCall, room: int) -> tuple[str, RecallToolCall]:
-        """Run a call; return its answer, of at most `room` tokens, and its report."""
+        """Run a call; return its answer and its report.  room: tokens that the answer of a search may have."""
         report = RecallToolCall(_shown(call.name))
         try:
             arguments = self._read(call)
@@ -209,7 +207,7 @@ def _in_utc(bound: str, value: object, info: ValidationInfo) -> datetime | None:
     if text.lower() == "now":
         return now
     try:
-        moment = datetime.fromisoformat(_FROM_PROMPT.sub(lambda zone: "+00:00" if zone[1] == "UTC" else "", text))
+        moment = datetime.fromisoformat(_FROM_PROMPT.sub(lambda found: "+00:00" if found[1] == "UTC" else "", text))
     except ValueError:
         if not (ranges := time_ranges(text, now, zone)):
             raise ValueError("write it as 2026-05-12T09:30") from None

@@ -1,13 +1,14 @@
 """Run one turn: answer a message and remember both.
 
-    begin    one write: take the session, store the message            begin.py
-    context  one read: prefix, recent messages, facts, excerpts        context.py
-    prompt   build the messages to send                                prompt.py
-    answer   call the model, pass its events on                        answer.py
-    record   one write: reply, usage, jobs, lease                      record.py
+    begin    one write: take the session, store the message            begin.py              `admit`
+    context  one read: prefix, recent messages, facts, excerpts        context.py            `recall`
+    prompt   build the messages to send                                prompt.py             `compose`
+    answer   call the model, pass its events on                        answer.py             `answer`
+    record   one write: reply, usage, jobs, lease                      record.py             `record`
     count    metrics, and one line in the log                          log_and_metrics.py
 
-Jobs then update the summary and the index; with SUMMARY_MODE=inline the summary is updated before the turn ends.
+The last column is the step's name in the metrics and the log, as `admit_ms`.  Jobs then update the summary and the
+index; with SUMMARY_MODE=inline the summary is updated before the turn ends.
 
 Invariants:
 - No transaction is open while a model works (test_connections).
@@ -85,10 +86,9 @@ def run_turn(engine: Engine, request: TurnRequest) -> Iterator[TurnEvent]:
         watch.mark("record")
         run_inline_jobs(engine, turn, finished, watch)
     except BaseException as raised:
-        error = raised
-        if failed := record_failure(engine, turn, reply, raised):
-            error = failed
-            raise failed from raised
+        error = record_failure(engine, turn, reply, raised)
+        if error is not raised:
+            raise error from raised
         raise
     finally:
         if finished is None or finished.reply_message_id is None:
