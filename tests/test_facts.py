@@ -158,6 +158,24 @@ def test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, ne
     assert set(talk.texts()) == ({new} if is_corrected else {old, new})
 
 
+def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
+    talk.hear("Hello.", reply=digest_of())
+    texts = [f"The budget of department {number} was approved at {number} million" for number in range(60)]
+    for text in texts:
+        good(talk.client.post("/api/facts", json={"session_id": "s", "text": text, "importance": 1}))
+    ids = [item["id"] for item in talk.facts()]
+    assert len(ids) == 60
+
+    def ending_all(body: Any) -> Any:
+        return digest_of(fact("Bought a kayak", 2, "I bought a kayak", supersedes=[f"F{number}" for number in ids]))
+
+    talk.hear("I bought a kayak. The departments are closed now.", reply=ending_all)
+    shown = talk.digests()[-1][-1]["content"]
+    not_shown = {text for text in texts if text not in shown}
+    assert 0 < len(not_shown) < 60
+    assert set(talk.texts()) == {"Bought a kayak", *not_shown}
+
+
 @pytest.mark.parametrize(
     ("message", "old", "new", "is_corrected"),
     [

@@ -347,7 +347,11 @@ def _store_facts(
 ) -> tuple[dict[str, int], Mapping[Fact, Fact]]:
     """Store the facts of an answer; return the counts and the corrected facts, as `add_proposed` does."""
     session, source = batch.session, batch.source
-    drafts = [draft if source.links else replace(draft, links=()) for draft in result.facts]
+    shown = {fact.id for fact in source.known_facts}  # the model knows no others: another id is a slip
+    drafts = [
+        replace(draft, links=draft.links if source.links else (), supersedes=tuple(shown.intersection(draft.supersedes)))
+        for draft in result.facts
+    ]
     drafts += drafts_asked_for(source.messages, drafts)
     known = current_facts(engine, tx, session.owner_id, session.id) if drafts else ()
     grounding = source.grounding(session.facts_through)
