@@ -406,6 +406,36 @@ def test_what_is_said_after_a_request_to_forget_it_stays(model_app, model_server
     assert [hit["content"] for hit in find(talk.client, "PIN 4711", **ADA)] == ["It stays as it was: my PIN is 4711."]
 
 
+@pytest.mark.parametrize("left", [{"topic": "Nothing yet"}, {"topic": ""}])
+@pytest.mark.parametrize("asked", ["Forget everything about my surgery.", "Vergiss alles über meine Operation."])
+def test_a_request_to_forget_all_that_the_summary_has_is_met(model_app, model_server, asked, left):
+    talk = Talk(model_app, model_server, user="ada")
+    clinics = [
+        f"Asks clinic {number} about the knee surgery, which costs {number}50 euros there" for number in range(9)
+    ]
+    talk.say("I need a knee surgery. " + ". ".join(clinics))
+    model_server.mini.queue(digest_of(fact("Needs a surgery", 1, "I need a knee surgery", scope="user"), data=clinics))
+    jobs_done(talk.client, "summary", "index")
+    talk.say(asked)
+    digested(talk, forget=list(told(talk).values()), summary=digest_of(**left)["summary"])
+    jobs_done(talk.client, "summary", "index")
+    assert told(talk) == {} and find(talk.client, "knee surgery clinic", **ADA) == []
+    versions = good(talk.client.get("/api/sessions/s/summary/versions"))
+    assert "surgery" not in json.dumps(versions) and talk.summary()["state"] == "current"
+
+
+def test_a_summary_that_shrinks_unasked_is_refused(model_app, model_server):
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("I need a knee surgery.")
+    model_server.mini.queue(
+        digest_of(data=[f"Clinic {number} costs {number}50 euros for the knee" for number in range(9)])
+    )
+    jobs_done(talk.client, "summary", "index")
+    talk.say("Never forget that.")
+    model_server.mini.queue(digest_of(), digest_of())
+    assert talk.digest()["state"] == "pending" and "clinic" in json.dumps(talk.summary()).lower()
+
+
 def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I live in Oslo.")

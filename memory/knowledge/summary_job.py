@@ -349,7 +349,9 @@ def _store_facts(
     session, source = batch.session, batch.source
     shown = {fact.id for fact in source.known_facts}  # the model knows no others: another id is a slip
     drafts = [
-        replace(draft, links=draft.links if source.links else (), supersedes=tuple(shown.intersection(draft.supersedes)))
+        replace(
+            draft, links=draft.links if source.links else (), supersedes=tuple(shown.intersection(draft.supersedes))
+        )
         for draft in result.facts
     ]
     drafts += drafts_asked_for(source.messages, drafts)

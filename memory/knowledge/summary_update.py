@@ -193,10 +193,12 @@ def update_summary(
     """
     previous = source.previous
     has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
+    may_shrink = bool(source.requests_to_forget)  # that may be all that it has; earlier versions stay
+    may_be_empty = may_shrink or (previous.empty and not has_content)
     instruction = prompt.render(**source.variables)
 
     def usable(text: str) -> SummaryUpdate:
-        update = read(text, previous, source.messages, may_be_empty=previous.empty and not has_content)
+        update = read(text, previous, source.messages, may_be_empty=may_be_empty, may_shrink=may_shrink)
         return replace(update, sections=source.rules.kept_of(update.sections))
 
     answer = ask(source.request(instruction), read=usable, kept="summary")
@@ -206,12 +208,17 @@ def update_summary(
 
 
 def read(
-    answer: str, previous: Sections, messages: Sequence[Message] = (), *, may_be_empty: bool = False
+    answer: str,
+    previous: Sections,
+    messages: Sequence[Message] = (),
+    *,
+    may_be_empty: bool = False,
+    may_shrink: bool = False,
 ) -> SummaryUpdate:
     """Read a model's answer that is fit to replace `previous`. Prose becomes `discussed`, without facts.
 
     messages: what it is about; facts without a quote get one from them.
-    may_be_empty: whether the person has said nothing yet.
+    may_be_empty: whether the person has said nothing yet. may_shrink: whether they ask to forget something.
     Raises InvalidAnswer.
     """
     if not without_thoughts(answer).strip():
@@ -227,7 +234,7 @@ def read(
         raise InvalidAnswer("Its summary is empty.")
     before = tokens.estimate(str(previous))
     after = tokens.estimate(str(update.sections))
-    if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO:
+    if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO and not may_shrink:
         raise InvalidAnswer(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
