@@ -30,6 +30,7 @@ _ENDS = (
 )
 """What ends an answer where the server takes it for text; a model that was not stopped there writes another turn."""
 _END = re.compile(rf"(?:{'|'.join(map(re.escape, _ENDS))})(?=[ \t]*(?:\n|<\|))", re.I)
+_STRIKE = "<s>"  # of HTML: what it opens, `</s>` closes
 _CLOSING_OR_END = re.compile("|".join(map(re.escape, (*_CLOSING, *_ENDS))), re.I)
 _BARE_OPENING = re.compile("analysis[A-Z]")  # of an answer of gpt-oss, where the server drops the marks
 _IMPLICIT_END = re.compile(f"{CLOSING_TAG.pattern}|assistantfinal", re.I)
@@ -54,7 +55,7 @@ class ThoughtSplitter:
         self.has_words = self.has_thought = False
         """What the answer has so far."""
         self._implicit = self._thinking = implicit
-        self._is_over = self._is_json = False
+        self._is_over = self._is_json = self._has_strikes = False
         self._at_line_start = True
         self._ticks = 0  # in the line so far: an odd number opens code
         self._fence = ""
@@ -90,13 +91,18 @@ class ThoughtSplitter:
         self._held = ""
         if self._thinking and not self._implicit:
             part: TextDelta | Thought | None = self._thought_of(rest)
-        elif not self._thinking and not self._fence and not self._ticks % 2 and _CLOSING_OR_END.match(rest.strip()):
+        elif not self._thinking and not self._fence and not self._ticks % 2 and self._is_mark(rest.strip()):
             part = self._withdraw() if CLOSING_TAG.match(rest.strip()) else None
         else:
             self._thinking = False
             part = self._words(rest if self.has_words else rest.lstrip("\r\n"))
         if part is not None:
             yield part
+
+    def _is_mark(self, text: str) -> bool:
+        """Return whether a text begins with a mark; `</s>` is none in an answer that strikes words out."""
+        mark = _CLOSING_OR_END.match(text)
+        return mark is not None and not (self._has_strikes and mark[0].lower() == "</s>")
 
     def _thought(self, text: str) -> tuple[Thought | None, str]:
         close = (_IMPLICIT_END if self._implicit else CLOSING_TAG).search(text, self._searched)
@@ -122,7 +128,9 @@ class ThoughtSplitter:
             self._at_line_start = False
         line, newline, rest = text.partition("\n")
         self._is_json = self._is_json if self.has_words else line.lstrip().startswith("{")
-        end = None if self._fence or self._is_json else _END.search(line + newline)
+        self._has_strikes = self._has_strikes or _STRIKE in line.lower()
+        ends = () if self._fence or self._is_json else _END.finditer(line + newline)
+        end = next((end for end in ends if self._is_mark(end[0])), None)
         if end is not None and (self._ticks + line[: end.start()].count("`")) % 2 == 0:
             self._is_over = True
             return self._words(line[: end.start()]), ""
@@ -180,7 +188,7 @@ def _partial_tag(text: str, longest: int) -> int:
             tail = text[start:].lower()
             complete = _CLOSING_OR_END.match(tail)
             may_end = tail[complete.end() :].strip() in ("", "<") if complete else False
-            if may_end or any(tag.startswith(tail) for tag in (*_CLOSING, *_ENDS)):
+            if may_end or any(tag.startswith(tail) for tag in (*_CLOSING, *_ENDS, _STRIKE)):
                 return start
     return len(text)
 
