@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.protocols.client_requests import SESSION_HEADERS
-from tests.http import history, meanwhile, sessions, stored
+from tests.http import chat, history, meanwhile, sessions, stored
 from tests.knowledge import digest_of
 from tests.model_server import Delay, Dictation, Status, ToolCalls, at
 from tests.openai import BODIES, Person, answered, assistant, complete, failed, post, result, sent, talk, user
@@ -711,6 +711,18 @@ def test_a_client_that_sends_only_results_gets_the_rest_from_memory(client, mode
 
 
 CALLING, BEFORE_CALLING = assistant(None, tool_calls=CALLS), assistant("I will.", tool_calls=CALLS)
+
+
+def test_a_person_goes_on_after_a_client_whose_model_called_tools(client, model_server):
+    """Servers refuse a message of the assistant's that has neither words nor calls."""
+    model_server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)), "It is warm.")
+    messages = [user("Is it warm in Lyon?")]
+    messages.append(answered(client, messages, tools=[{"type": "function", "function": {"name": "weather"}}]))
+    complete(client, [*messages, result(messages[-1]["tool_calls"][0], "21 degrees")])
+    chat(client, "And in Paris?", session_id="s")
+    _, question, answer, _ = sent(model_server)[-1]["messages"]
+    assert question == user('Is it warm in Lyon?\n\n<message role="tool">\n21 degrees\n</message>')
+    assert answer == assistant("It is warm.")
 
 
 def test_no_result_without_its_call_and_no_call_without_its_results(client, model_server):

@@ -79,7 +79,9 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
     # it in any case, for a note that nothing was found.
     quoted, shown = _quote(engine, turn, context, now, always=transcript is None or bool(prefix))
     if transcript is None:
-        recent = [ChatMessage(*to_prompt_message(message)) for message in context.recent]
+        # A client's assistant may have called tools without a word: servers refuse an empty message.
+        spoken = (message for message in context.recent if message.content.strip())
+        recent = [ChatMessage(*to_prompt_message(message)) for message in spoken]
         newest = ChatMessage("user", f"{quoted}\n\n{to_prompt_message(question)[1]}")
         if request.sent is not None:
             newest = _with_attachments(turn, request.sent, quoted)
