@@ -85,15 +85,17 @@ _NO_MODEL = re.compile(
 )
 _BAD_KEY = re.compile(r"api key not valid|invalid api.?key|incorrect api.?key|API_KEY_INVALID", re.I)
 _TOO_LONG = re.compile(
-    r"context (?:length|window|size|limit)|maximum context|max_new_tokens`? must be <="
-    r"|(?:prompt|input|request|message)(?: \([^)]{0,40}\))? (?:is |are )?too (?:long|large)"
-    r"|maximum number of (?:input )?tokens|too many (?:input )?tokens|tokens per min\w*|exceed_context_size",
+    r"context (?:length|window|size|limit)|maximum (?:context|prompt length|supported sequence)"
+    r"|max_new_tokens`? must be <=|(?:prompt|input|request|message)(?: \([^)]{0,40}\))? (?:is |are )?too (?:long|large)"
+    r"|maximum number of (?:input )?tokens|too many (?:input )?tokens|tokens per min\w*|exceed_context_size"
+    r"|\bn_keep\b|range of input length",  # LM Studio's, DashScope's
     re.I,
 )
 _WINDOW = re.compile(
-    r"(?:maximum context|context (?:length|window|size)|max_new_tokens`? must be|max size|cannot exceed"
-    r"|number of tokens allowed|\blimit\b)(?: length| size| window)?[^\d]{0,40}(\d{3,8})\b(?! \+)"
-    r"|> (\d{3,8})\b|(\d{3,8}) (?:tokens? )?maximum context",
+    r"(?:maximum (?:context|prompt|supported sequence)|context (?:length|window|size)|max_new_tokens`? must be|max size"
+    r"|cannot exceed|number of tokens allowed|\blimit\b|\bn_ctx\b|\bmax_seq_len\b)(?: length| size| window)?"
+    r"[^\d]{0,40}(\d{3,8})\b(?! \+|\)? ?>| is greater)"  # and no size of the prompt, which is compared with it
+    r"|> (\d{3,8})\b|(\d{3,8}) (?:tokens? )?maximum context|\[1, (\d{3,8})\]",
     re.I,
 )
 _WAIT = re.compile(r"(?:retry|try again) (?:in|after) (?:(\d{1,3})m)?(\d{1,5}(?:\.\d+)?)(ms| ?s(?:econds)?\b)", re.I)

@@ -156,6 +156,12 @@ WINDOWS = [
     (relayed("This model's maximum context length is 8192 tokens."), 8192),
     (refusal("Request body too large for gpt-4o model. Max size: 8000 tokens.", 413), 8000),
     ("too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292.", 4081),
+    ("Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)", 7424),
+    ("The tokens to keep are greater than the context length (n_keep: 16398>= n_ctx: 4096). Try a larger one", 4096),
+    ("This model's maximum prompt length is 131072 but the request contains 136973 tokens.", 131_072),
+    ("Context length 5000 is greater than max_seq_len 4096", 4096),
+    ("Your prompt is 5000 tokens long, but the maximum supported sequence length is just 4096!", 4096),
+    ("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]", 30_720),
 ]
 
 
