@@ -173,6 +173,16 @@ def test_a_prompt_that_the_model_refuses_after_a_compaction_keeps_the_summary_wh
     assert len(sent) < len(refused)
 
 
+def test_a_small_window_shows_the_last_messages_before_anything_that_may_be_recalled(make_app, model_server):
+    client = make_app(**at(model_server, context_tokens=900)).test_client()
+    for number in range(12):
+        model_server.main.queue(f"Answer {number}. " + "word " * 20)
+        chat(client, f"Question {number}? " + "word " * 20, session_id="s", user_id="ann")
+    assert size(prompts(model_server)[-1]) <= 900
+    shown = [message["content"].partition(" word")[0] for message in prompts(model_server)[-1][1:-1]]
+    assert shown[-2:] == ["Question 10?", "Answer 10."]
+
+
 @pytest.mark.parametrize("spare", [400, 800])
 def test_a_message_that_nearly_fills_the_context_leaves_out_what_was_recalled(make_app, model_server, spare):
     client = make_app(**at(model_server, context_tokens=4000)).test_client()

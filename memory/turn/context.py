@@ -167,7 +167,8 @@ def _fit_recent(
 ) -> tuple[tuple[Message, ...], int]:
     """Return the newest of the recent messages that fit the prompt, and its size with them, without any excerpts.
 
-    All of them fit, unless summaries have failed for long.  attached: tokens of the new message's images and files.
+    All of them fit, unless summaries have failed for long or the window is small.  Half of the room is theirs at least,
+    however much excerpts and facts may take.  attached: tokens of the new message's images and files.
     client_tokens: of a client's own instructions; None: it is a person's message.  Raises TooLarge when the prefix and
     a person's new message alone do not fit.
     """
@@ -182,7 +183,7 @@ def _fit_recent(
             "or raise CONTEXT_TOKENS.",
             param="message",
         )
-    room -= settings.recall_tokens + settings.fact_tokens
+    room -= min(settings.recall_tokens + settings.fact_tokens, room // 2)
     kept = len(recent)
     while kept and room >= (size := _size(recent[kept - 1], turn)):
         room -= size
