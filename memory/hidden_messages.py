@@ -25,7 +25,7 @@ from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.summaries import bring_back, find_version
 from memory.sessions.compaction import use_newest_summary
-from memory.sessions.messages import CURRENT, skip_unread
+from memory.sessions.messages import CURRENT, covered_position
 from memory.sessions.titles import title_taken_anew
 from models import MessageRow, SessionRow, SummaryRow, Transaction
 from models.messages import Message
@@ -123,7 +123,7 @@ def follow_shown(
     newest = find_version(tx, row, row.summary_version)
     assert newest is not None
     if since is None or newest.created_at < since or newest.through < shown[0]:
-        row.summary_through = skip_unread(tx, row, newest.through)
+        row.summary_through = covered_position(tx, row, newest.through)
         return False
     # A person's summary stays theirs.
     fits = or_(SummaryRow.through < shown[0], SummaryRow.author == "person")

@@ -192,7 +192,7 @@ def run(engine: Engine, job: Job) -> bool:
     by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
     request = request_for(f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER)
     usable = partial(_read_answer, sources, replace(before, sentences=by_person))
-    written = engine.mini.ask(owner.id, request, owner.tenant, usable, kept="overview").value if sources else ()
+    written = engine.mini.ask(owner.id, request, owner.tenant, usable, replacing="overview").value if sources else ()
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:

@@ -224,7 +224,7 @@ def run(engine: Engine, job: Job) -> bool:
         return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules, facts)
 
     request = request_for(instruction, blocks, ANSWER)
-    profile, used = engine.mini.ask(owner.id, request, owner.tenant, usable, kept="profile").value
+    profile, used = engine.mini.ask(owner.id, request, owner.tenant, usable, replacing="profile").value
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:

@@ -18,7 +18,7 @@ from memory.knowledge.rule_set import rules_of
 from memory.knowledge.summary_update import SUMMARY_TOKENS_MAX, one_line_item
 from memory.paging import Page, read_page
 from memory.sessions.compaction import summary_state, use_newest_summary
-from memory.sessions.messages import skip_unread
+from memory.sessions.messages import covered_position
 from memory.sessions.titles import name_after, title_taken_anew
 from models import IS_SUMMARY_IN_USE, FactRow, JobRow, MessageRow, SessionRow, SummaryRow, Transaction, as_value
 from models.facts import Fact
@@ -161,7 +161,7 @@ def add_version(
     """
     sections = rules_of(tx, row.owner_id, row.tenant).kept_of(sections)
     row.summary_version += 1
-    row.summary_through = skip_unread(tx, row, through)
+    row.summary_through = covered_position(tx, row, through)
     about |= {"author": author, "created_at": engine.now()}
     insert_version(tx, row.id, row.summary_version, sections, row.summary_through, **about)
     name_after(tx, row, sections.topic)
@@ -229,7 +229,7 @@ def summarised_without(
             use_newest_left(engine, tx, row, "erasure")
     if row.head_version in gone:
         use_newest_summary(tx, row, engine.settings)
-    row.summary_through = skip_unread(tx, row, row.summary_through)
+    row.summary_through = covered_position(tx, row, row.summary_through)
 
 
 def _repeating(

@@ -44,7 +44,7 @@ from memory.sessions.memory_requests import (
     without_kept_out,
     words_beside_requests,
 )
-from memory.sessions.messages import INDEXED, NEXT_UNREAD, RECENT_MESSAGES, VISIBLE
+from memory.sessions.messages import INDEXED, NEXT_VISIBLE, RECENT_MESSAGES, VISIBLE
 from memory.sessions.refused_messages import mark_refused
 from memory.sessions.titles import FIRST_MESSAGE, title_after
 from memory.store.item_rows import unexpired
@@ -64,7 +64,7 @@ SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
 TOO_MUCH = frozenset({"summary_cut_off", CONTENT_REFUSED, CONTEXT_EXCEEDED})
 """The codes of errors that fewer messages may avoid."""
 _MOST = "messages_max"  # in a job's payload: how many messages the mini model could read in one call
-GIVEN = "preview"  # the name of a prompt that a preview tries as a text
+PREVIEW = "preview"  # the name of a prompt that a preview tries as a text
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Batch:
 
     session: a row of _READ. last: the position of the last message that waits for a summary.
     most: how many messages the job's next part may have. refused: the model server's refusal of the only message.
-    unread: messages, with their words, that ask to forget something and not to be remembered themselves.
+    kept_out_requests: messages, with their words, that ask to forget something and not to be remembered themselves.
     """
 
     session: Row[Any]
@@ -99,7 +99,7 @@ class Batch:
     source: SummaryInput
     prompt: PromptTemplate
     most: int
-    unread: Sequence[Message] = ()
+    kept_out_requests: Sequence[Message] = ()
     refused: ModelError | None = None
 
     @property
@@ -128,7 +128,8 @@ def run(engine: Engine, job: Job) -> bool:
             return False
         has_prompts = session.has_prompts
         prompt = engine.prompts.find(tx, Caller(job.tenant), *names, has_prompts=has_prompts)
-        batch = _make_batch(engine, tx, session, prompt, session, payload.get(_MOST, BATCH_MESSAGES))
+        newest = session.sections, session.through
+        batch = _make_batch(engine, tx, session, prompt, newest, payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
     spent: list[Usage] = []
@@ -136,7 +137,7 @@ def run(engine: Engine, job: Job) -> bool:
         batch, answer = _update_fewer(engine, batch, spent)
         stored = _store(engine, job, batch, answer, spent)
     finally:
-        engine.budgets.add_usage_now(session.owner_id, spent)
+        engine.budgets.add_usage_now(session.owner_id, spent)  # none left if `_store` has charged it
     return not stored or batch.through < batch.last
 
 
@@ -156,11 +157,12 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
         if text is None:
             instruction = engine.prompts.find_summary(tx, caller, prompt or engine.settings.summary_prompt)
         else:
-            engine.prompts.check(GIVEN, text)
-            instruction = PromptTemplate(GIVEN, 0, text, source="given")
-        since = _starting_point(tx, row)
+            engine.prompts.check(PREVIEW, text)
+            instruction = PromptTemplate(PREVIEW, 0, text, source="given")
+        start = _starting_point(tx, row)
+        previous = (start.sections, start.through) if start is not None else (None, None)
         session = _read(engine, tx, row.id, row.owner_id, row.tenant)
-        batch = _make_batch(engine, tx, session, instruction, since, BATCH_MESSAGES)
+        batch = _make_batch(engine, tx, session, instruction, previous, BATCH_MESSAGES)
     if batch is None:
         raise InvalidRequest(
             "nothing_to_summarise",
@@ -174,7 +176,7 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
         model=answer.model,
         prompt=instruction.label if text is None else None,
         usage=_usage(answer),
-        since=since.version if since else 0,
+        since=start.version if start is not None else 0,
         through=batch.through,
         current_version=row.summary_version,
     )
@@ -194,16 +196,16 @@ def _make_batch(
     tx: Transaction,
     session: Any,
     prompt: PromptTemplate,
-    since: Any,
+    previous: tuple[Any, int | None],
     most: int,
 ) -> Batch | None:
     """Return a batch of the next messages, at most `most`; None if there are none.
 
     session: a row of _READ.
-    since: has the `sections` and `through` of the summary to continue. None, or a row of _READ without: there is none.
+    previous: the sections of the summary to continue, and its last position. None: there is no summary.
     """
     rules = rules_in_force(session)
-    sections, through = (since.sections, since.through) if since is not None else (None, 0)
+    sections, through = previous
     messages = _read_messages(tx, session.id, through or 0, most)
     last = session.message_count
     if messages and messages[-1].role == "user" and session.lease_until and session.lease_until > engine.now():
@@ -213,30 +215,30 @@ def _make_batch(
     of_session = session.owner_id, session.id, session.facts_revision
     known = current_facts(engine, tx, *of_session) if session.has_facts else ()
     text = " ".join(message.content for message in messages)
-    read = without_kept_out(messages)
+    readable = without_kept_out(messages)
     zone = engine.settings.zone(session.timezone)  # "tomorrow" is counted from the person's own day
     source = SummaryInput(
-        rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
-        in_zone(read, zone),
-        Ranking.of(engine).about(known, text, KNOWN_FACTS_TOKENS, engine.now()),
-        session.public_id,
-        zone,
-        {
+        previous=rules.kept_of(Sections.from_dict(sections)) if sections else Sections(),
+        messages=in_zone(readable, zone),
+        known_facts=Ranking.of(engine).about(known, text, KNOWN_FACTS_TOKENS, engine.now()),
+        session_id=session.public_id,
+        zone=zone,
+        beside_requests={
             message.id: words_beside_requests(message.content)
-            for message in read
+            for message in readable
             if message.role == "user" and asks_to_forget(message.content)
         },
         links=engine.settings.links == "on",
         types=() if session.type else engine.types.choices(session.types.split(",") if session.types else ()),
-        instructions=learned_instructions.may_be_in(engine, read),
+        instructions=learned_instructions.may_be_in(engine, readable),
         rules=rules,
     )
-    unread = [
+    kept_out_requests = [
         message
         for message in messages
         if message.role == "user" and asks_to_keep_out(message.content) and asks_to_forget(message.content)
     ]
-    return Batch(session, last, source, prompt, most, unread)
+    return Batch(session, last, source, prompt, most, kept_out_requests)
 
 
 # -- the model
@@ -248,9 +250,9 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
     The unchanged summary covers messages that are all kept out of memory, and a single one that the server refuses.
     """
     ask = partial(engine.mini.ask, batch.session.owner_id, tenant=batch.session.tenant, spent=spent)
-    unread = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.model_server.models.mini.name, ())
+    unchanged = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.model_server.models.mini.name, ())
     if all(is_kept_out(message.extra) for message in batch.source.messages):
-        return batch, unread
+        return batch, unchanged
     while True:
         try:
             return batch, update_summary(ask, batch.prompt, batch.source)
@@ -263,7 +265,7 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
             elif error.code == CONTENT_REFUSED:
                 place = logs.fields(position=batch.through)
                 log.warning("a message is left out: the model server refuses it", extra=place)
-                return replace(batch, most=BATCH_MESSAGES, refused=error), unread
+                return replace(batch, most=BATCH_MESSAGES, refused=error), unchanged
             elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
                 batch = replace(batch.of([shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
             else:
@@ -274,7 +276,10 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
 
 
 def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryUpdate], spent: list[Usage]) -> bool:
-    """Store the new version, its facts and what it cost; return False when the session changed meanwhile."""
+    """Store the new version, its facts and what it cost; return False when the session changed meanwhile.
+
+    spent: is charged with the version, and emptied once that has committed.
+    """
     session = batch.session
     result = answer.value
     version = batch.session.summary_version + 1
@@ -299,16 +304,7 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
             engine.sessions.enqueue_follow_ups(tx, tx.get_one(SessionRow, session.id), summarise=False)
         if corrected:  # a true prefix matters more than a stable one
             use_newest_summary(tx, tx.get_one(SessionRow, session.id), engine.settings)
-        # This version goes too: it may repeat what the person asks to forget.
-        known = batch.source.known_facts
-        unread = [each for each in batch.unread if each.position <= batch.through]
-        requests = [each for each in batch.source.messages if each.id in batch.source.requests_to_forget] + unread
-        named = {fact_id: "" for message in unread for fact_id in named_to_forget(message.content, known)}
-        if forgotten := named | result.forgotten(batch.source, corrected):
-            forget_asked(engine, tx, Caller(session.tenant), forgotten, [message.id for message in requests])
-        for message in requests:
-            if words := unknown_to_forget(message.content, (f"{fact.text} {fact.quote}" for fact in known)):
-                forget_said(engine, tx, session.owner_id, words, [message.id])
+        _forget_as_asked(engine, tx, batch, result, corrected)
         if counts["added"] or session.has_new_facts or engine.settings.overview.is_scheduled:
             owner = tx.get_one(OwnerRow, session.owner_id)
             for enqueue in (overview.enqueue_update, profile.enqueue_update, consolidation.enqueue_run):
@@ -335,7 +331,7 @@ def _changes_of(batch: Batch, result: SummaryUpdate) -> dict[str, Any]:
         "read": [message.id for message in source.messages],
         "kept_out": [message.id for message in source.messages if is_kept_out(message.extra)],
         "count": len(source.messages),
-        "last": batch.through,
+        "through": batch.through,
         "old_title": session.title,
         "new_title": title_after(session.title, session.first_message, result.sections.topic),
         "named": result.type if source.types and result.type in (*source.types, "") else None,
@@ -360,6 +356,21 @@ def _store_facts(
     counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, engine.now())
     schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
     return counts, corrected
+
+
+def _forget_as_asked(
+    engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate, corrected: Mapping[Fact, Fact]
+) -> None:
+    """Forget what messages of the batch ask to forget, also in the version that was just stored: it may repeat that."""
+    session, known = batch.session, batch.source.known_facts
+    kept_out = [message for message in batch.kept_out_requests if message.position <= batch.through]
+    requests = [message for message in batch.source.messages if message.id in batch.source.beside_requests] + kept_out
+    named = {fact_id: "" for message in kept_out for fact_id in named_to_forget(message.content, known)}
+    if forgotten := named | result.forgotten(batch.source, corrected):
+        forget_asked(engine, tx, Caller(session.tenant), forgotten, [message.id for message in requests])
+    for message in requests:
+        if words := unknown_to_forget(message.content, (f"{fact.text} {fact.quote}" for fact in known)):
+            forget_said(engine, tx, session.owner_id, words, [message.id])
 
 
 def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
@@ -457,8 +468,8 @@ _ADVANCE = (
     .where(bindparam("count") == _STILL_VISIBLE)
     .values(
         summary_version=_S.summary_version + 1,
-        summary_through=func.coalesce(NEXT_UNREAD - 1, _S.message_count),
-        facts_through=case((_S.facts_through < bindparam("last"), bindparam("last")), else_=_S.facts_through),
+        summary_through=func.coalesce(NEXT_VISIBLE - 1, _S.message_count),
+        facts_through=case((_S.facts_through < bindparam("through"), bindparam("through")), else_=_S.facts_through),
         title=case((_S.title == bindparam("old_title"), bindparam("new_title")), else_=_S.title),
         recognised_type=case((_NAMED.is_not(None), _NAMED), else_=_S.recognised_type),
     )

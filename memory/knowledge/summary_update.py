@@ -86,7 +86,7 @@ class SummaryUpdate:
         corrected: facts with those that took their place. A request that goes on to correct a fact ("Forget that Tom
         cooks, it's Kim") does not mean it.
         """
-        beside = source.requests_to_forget
+        beside = source.beside_requests
         kept = {
             old.id
             for old, new in corrected.items()
@@ -101,7 +101,7 @@ class SummaryInput:
     """Input of a summary: the previous one, the messages since then, and the known facts.
 
     session_id: public id of their session. zone: in which the person's days begin.
-    requests_to_forget: what messages in which the person asks to forget something say beside that, by their ids.
+    beside_requests: what messages in which the person asks to forget something say beside that, by their ids.
     links: facts also say which people, places and things they tie together.
     types: names of conversation types, of which the answer names one; none: it names none.
     instructions: the person may ask for something of every later reply.
@@ -113,7 +113,7 @@ class SummaryInput:
     known_facts: Sequence[Fact]
     session_id: str = ""
     zone: tzinfo = UTC
-    requests_to_forget: Mapping[int, str] = field(default_factory=dict)
+    beside_requests: Mapping[int, str] = field(default_factory=dict)
     links: bool = False
     types: Sequence[str] = ()
     instructions: bool = False
@@ -127,7 +127,7 @@ class SummaryInput:
     def variables(self) -> dict[str, Any]:
         """Return the variables of a summary prompt."""
         own = {"first": self.previous.empty, "links": self.links, "types": list(self.types)}
-        return {**SUMMARY_VARIABLES, **own, "forget": bool(self.requests_to_forget), "instructions": self.instructions}
+        return {**SUMMARY_VARIABLES, **own, "forget": bool(self.beside_requests), "instructions": self.instructions}
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -150,7 +150,7 @@ class SummaryInput:
         }
         if self.types:
             answer["type"] = {"type": "string", "enum": [*self.types, ""]}
-        if self.requests_to_forget:
+        if self.beside_requests:
             answer["forget"] = list_of(object_of(fact=TEXT, rest=TEXT))
         if self.instructions:
             answer["instructions"] = list_of(object_of(text=TEXT, quote=TEXT, source=INTEGER))
@@ -193,7 +193,7 @@ def update_summary(
     """
     previous = source.previous
     has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
-    may_shrink = bool(source.requests_to_forget)  # that may be all that it has; earlier versions stay
+    may_shrink = bool(source.beside_requests)  # that may be all that it has; earlier versions stay
     may_be_empty = may_shrink or (previous.empty and not has_content)
     instruction = prompt.render(**source.variables)
 
@@ -201,7 +201,7 @@ def update_summary(
         update = read(text, previous, source.messages, may_be_empty=may_be_empty, may_shrink=may_shrink)
         return replace(update, sections=source.rules.kept_of(update.sections))
 
-    answer = ask(source.request(instruction), read=usable, kept="summary")
+    answer = ask(source.request(instruction), read=usable, replacing="summary")
     if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
         raise CutOff().to_error("summary")
     return answer

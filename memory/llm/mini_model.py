@@ -55,13 +55,13 @@ _CUT_OFF = (
 class InvalidAnswer(ValueError):
     """Answer that can't be used. The message is a sentence for the model, which is asked to repair its answer."""
 
-    def to_error(self, kept: Replaced) -> AnswerRefused:
-        """Return the error for people. kept: what the answer was to replace."""
+    def to_error(self, replacing: Replaced) -> AnswerRefused:
+        """Return the error for people. replacing: what the answer was to replace, which stays."""
         problem = str(self)
-        text = f"The {kept} stays as it was: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL. The "
-        text += f"mini model's answer was refused, and so was its repair: {problem}"
+        text = f"The {replacing} stays as it was: ask for it again, or choose another model with OPENAI_SUMMARY_MODEL. "
+        text += f"The mini model's answer was refused, and so was its repair: {problem}"
         # The problems of a summary are of its form alone; others may quote what was said.
-        return AnswerRefused(f"{kept}_refused", text, quoted="" if kept == "summary" else problem)
+        return AnswerRefused(f"{replacing}_refused", text, quoted="" if replacing == "summary" else problem)
 
 
 class CutOff(InvalidAnswer):
@@ -70,8 +70,8 @@ class CutOff(InvalidAnswer):
     def __init__(self) -> None:
         super().__init__(_CUT_OFF)
 
-    def to_error(self, kept: Replaced) -> AnswerRefused:
-        return AnswerRefused(f"{kept}_cut_off", f"{str(self)[:-1]}; until then the {kept} stays as it was.")
+    def to_error(self, replacing: Replaced) -> AnswerRefused:
+        return AnswerRefused(f"{replacing}_cut_off", f"{str(self)[:-1]}; until then the {replacing} stays as it was.")
 
 
 @dataclass(frozen=True)
@@ -113,14 +113,14 @@ class MiniModel:
         read: Callable[[str], T],
         spent: list[Usage] | None = None,
         *,
-        kept: Replaced | None = None,
+        replacing: Replaced | None = None,
     ) -> ParsedAnswer[T]:
         """Return the value that `read` makes of the answer.
 
         tenant: whose prompt `repair` asks for a better answer, once; without it the answer is not repaired.
         spent: gets what each call took, which the caller charges; without it the owner is charged at once.
         Raises ModelError when the model fails, and InvalidAnswer when its answer can't be used, even repaired; with
-        `kept`, what the answer was to replace, AnswerRefused.
+        `replacing`, what the answer was to replace, AnswerRefused.
         """
         usages: list[Usage] = []
         while True:
@@ -136,7 +136,7 @@ class MiniModel:
             except InvalidAnswer as error:
                 problem = CutOff() if end.reason == "length" and any(map(str.isalnum, text)) else error
             if tenant is None or len(usages) > 1 or isinstance(problem, CutOff):
-                raise problem if kept is None else problem.to_error(kept)
+                raise problem if replacing is None else problem.to_error(replacing)
             repair = self.prompts.get(Caller(tenant), "repair").render(problem=str(problem))
             again = ChatMessage("assistant", escape(text)), ChatMessage("user", repair)
             # Under a schema, small models may write the shortest JSON that it allows, or white space for ever.

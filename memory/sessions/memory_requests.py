@@ -45,9 +45,9 @@ def asks_to_forget(text: str) -> bool:
 
 
 def requests_to_forget(text: str) -> list[str]:
-    """Return the words that a message asks to forget: parts of each sentence that asks for it."""
+    """Return the words that a message asks to forget: outside of quotations, parts of each sentence that asks."""
     parts = []
-    for sentence in SENTENCE_END.split(_ends(text)):
+    for sentence in SENTENCE_END.split(_ends(own_words(text))):
         if match := _FORGET.search(sentence):
             before = sentence[: match.start()]
             rest = sentence[match.end() :]
@@ -57,7 +57,7 @@ def requests_to_forget(text: str) -> list[str]:
 
 def unknown_to_forget(text: str, known: Iterable[str]) -> str:
     """Return the words of a message for the one thing that it asks to forget; "" if a known text says that."""
-    asked = [(words, terms) for words in requests_to_forget(own_words(text)) if (terms := content_terms(words))]
+    asked = [(words, terms) for words in requests_to_forget(text) if (terms := content_terms(words))]
     if len(asked) != 1 or any(states(content_terms(fact), asked[0][1]) for fact in known):
         return ""
     return asked[0][0]
@@ -65,7 +65,7 @@ def unknown_to_forget(text: str, known: Iterable[str]) -> str:
 
 def named_to_forget(text: str, known: Iterable[Fact]) -> list[int]:
     """Return the ids of the known facts that say all words and figures of something that a message asks to forget."""
-    parts = [(part, terms) for part in requests_to_forget(own_words(text)) if (terms := content_terms(part))]
+    parts = [(part, terms) for part in requests_to_forget(text) if (terms := content_terms(part))]
     said = ((fact.id, MessageWords("user", f"{fact.text} {fact.quote}")) for fact in known)
     return [fact_id for fact_id, words in said if any(words.has_all(*part) for part in parts)]
 
@@ -83,9 +83,9 @@ def words_beside_requests(text: str) -> str:
 
 
 def requests_to_remember(text: str) -> list[str]:
-    """Return the words that a message asks to remember: the rest of each sentence that asks for it."""
+    """Return the words that a message asks to remember: outside of quotations, the rest of each sentence that asks."""
     parts = []
-    for sentence in filter(None, SENTENCE_END.split(_ends(text))):
+    for sentence in filter(None, SENTENCE_END.split(_ends(own_words(text)))):
         match = _REMEMBER.search(sentence) if sentence.rstrip()[-1:] not in "?？" else None
         if match and any(map(str.isalnum, sentence[match.end() :])):
             parts.append(sentence[match.end() :].strip(" ,:，：\n"))
@@ -96,7 +96,7 @@ def drafts_asked_for(messages: Iterable[Message], drafts: Collection[FactDraft])
     """Return drafts of what the person asks to remember, where the mini model has drafted nothing of it."""
     missing = []
     for message in messages:
-        for quote in requests_to_remember(own_words(message.content)) if message.role == "user" else ():
+        for quote in requests_to_remember(message.content) if message.role == "user" else ():
             words = content_terms(quote)
             others = (content_terms(f"{old.text} {old.quote}") for old in drafts if old.source == message.position)
             if not any(states(other, words) for other in others):

@@ -68,15 +68,15 @@ RECENT_MESSAGES = MESSAGES.where(
 ).order_by(_M.position)
 """The visible messages of a session's active branch after a position."""
 
-NEXT_UNREAD = (
+NEXT_VISIBLE = (
     select(func.min(_M.position))
-    .where(_M.session_id == _S.id, *VISIBLE, _M.position > bindparam("last"))
+    .where(_M.session_id == _S.id, *VISIBLE, _M.position > bindparam("through"))
     .correlate(SessionRow.__table__)
     .scalar_subquery()
 )
-"""The position of a session's first message after `last` that summaries read.
+"""The position of a session's first message after `through` that summaries read.
 
-A summary of the messages up to `last` also covers the erased, hidden and refused messages before that one.
+A summary of the messages up to `through` also covers the erased, hidden and refused messages before that one.
 """
 
 _PLACE = ("role", "created_at", "external_id", "erased_at", "hidden_at")
@@ -146,9 +146,9 @@ def message_values(draft: MessageDraft, now: datetime) -> dict[str, Any]:
     return values
 
 
-def skip_unread(tx: Transaction, row: SessionRow, through: int) -> int:
-    """Return the last position that a summary of the messages up to `through` covers: see NEXT_UNREAD."""
-    following: int | None = tx.scalar(select(NEXT_UNREAD).where(_S.id == row.id), {"last": through})
+def covered_position(tx: Transaction, row: SessionRow, through: int) -> int:
+    """Return the last position that a summary of the messages up to `through` covers: see NEXT_VISIBLE."""
+    following: int | None = tx.scalar(select(NEXT_VISIBLE).where(_S.id == row.id), {"through": through})
     return row.message_count if following is None else following - 1
 
 

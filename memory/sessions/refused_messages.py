@@ -11,7 +11,7 @@ from sqlalchemy import case, null, select, update
 
 from memory import tokens
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, ModelError
-from memory.sessions.messages import QUOTABLE, skip_unread
+from memory.sessions.messages import QUOTABLE, covered_position
 from memory.sessions.titles import title_taken_anew
 from models import REVISED, MessageRow, Refusal, SessionRow, Transaction
 
@@ -40,4 +40,4 @@ def mark_refused(tx: Transaction, message_ids: Collection[int], error: ModelErro
         with title_taken_anew(tx, row):
             tx.execute(change.where(MessageRow.session_id == row.id, *which))
         if row.summary_version:
-            row.summary_through = skip_unread(tx, row, row.summary_through)
+            row.summary_through = covered_position(tx, row, row.summary_through)

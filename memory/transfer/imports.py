@@ -27,7 +27,7 @@ from memory.knowledge.fact_writes import mark_changed, schedule_end
 from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
 from memory.recall import unhelpful
-from memory.sessions.messages import append, skip_unread, tombstone
+from memory.sessions.messages import append, covered_position, tombstone
 from memory.store.item_rows import expire_job, restore
 from memory.transfer.export import FORMAT, DocumentRecord, FactRecord, ItemRecord, SessionRecord, TurnRecord
 from models import (
@@ -174,7 +174,7 @@ class Import:
             tx.add(SummaryRow(**columns_of(version, SummaryRow) | own))
         latest = max(summaries, key=lambda version: version.version)
         row.summary_version = latest.version
-        row.summary_through = skip_unread(tx, row, min(latest.through, row.message_count))
+        row.summary_through = covered_position(tx, row, min(latest.through, row.message_count))
         row.facts_through = min(record.facts_through, row.message_count)
         self.created["summaries"] += len(summaries)
 

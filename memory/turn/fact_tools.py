@@ -215,7 +215,7 @@ class FactTools:
 
     def _forget(self, arguments: Any, source: Message, tx: Transaction, row: SessionRow) -> Written:
         """Forget a fact, with the messages that state it and ask for it, as a summary does; or messages alone."""
-        requests = requests_to_forget(own_words(source.content))
+        requests = requests_to_forget(source.content)
         if not requests:
             raise ToolError("the person's newest message asks to forget nothing.")
         known = current_facts(self._engine, tx, row.owner_id, row.id)
