@@ -243,7 +243,7 @@ def _repeating(fact: Fact, said: Iterable[tuple[Message, MessageWords]]) -> list
     ]
 
 
-def former_facts(tx: Connection, owner_id: int, session_row_id: int) -> list[Fact]:
+def superseded_facts(tx: Connection, owner_id: int, session_row_id: int) -> list[Fact]:
     """Return the facts of a person and of a session in whose place others were put, the last ones ended first."""
     of_session = {"owner": owner_id, "session": session_row_id}
     return [Fact(*row) for row in tx.execute(_FORMER, of_session)]

@@ -16,7 +16,7 @@ from memory.engine import Engine
 from memory.errors import TooLarge
 from memory.examples import Example, similar
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.supersession import former_facts
+from memory.knowledge.supersession import superseded_facts
 from memory.llm import LanguageModel
 from memory.quoting import fit_facts, to_prompt_message
 from memory.recall import recall
@@ -49,7 +49,7 @@ class Context(NamedTuple):
     tokens: the estimated size of prefix, recent and new messages. full_history_tokens: of a prompt with all messages
     but the `unshown`. unshown: ids of hidden and refused messages.
     scope, other_owners: where to search for earlier messages: in the memory of the session's owner, and of others.
-    former: facts in whose place others were put, read for a question of change.
+    superseded: facts in whose place others were put, read for a question of change.
     facts, recalled, examples: chosen for the message. other_memories: chosen from the memory of other owners.
     """
 
@@ -62,7 +62,7 @@ class Context(NamedTuple):
     unshown: frozenset[int]
     scope: SearchScope
     other_owners: Sequence[OtherOwner] = ()
-    former: Sequence[Fact] = ()
+    superseded: Sequence[Fact] = ()
     facts: tuple[Fact, ...] = ()
     recalled: RecallResult = RecallResult()
     examples: tuple[Example, ...] = ()
@@ -96,9 +96,11 @@ def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None)
             prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
             findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, context.visible_texts)
             elsewhere = read_others(tx, engine, others, context.visible_texts, prepared) if others else ()
-            reads_former = prepared.reading.asks_of_change and context.scope.flags.corrected and turn.request.remember
-            former = former_facts(tx, turn.session.owner_id, turn.session.id) if reads_former else ()
-        context = context._replace(other_owners=others, former=former)
+            reads_superseded = (
+                prepared.reading.asks_of_change and context.scope.flags.corrected and turn.request.remember
+            )
+            superseded = superseded_facts(tx, turn.session.owner_id, turn.session.id) if reads_superseded else ()
+        context = context._replace(other_owners=others, superseded=superseded)
         context = _choose_for_message(engine, turn, context, prepared, findings, elsewhere)
         if not mode_reason:
             return context
@@ -293,28 +295,29 @@ def _choose_facts(
     prefix = context.prefix
     now = engine.now()
     fact_tokens = context.settings.fact_tokens
-    superseded = ranking.by_relevance(ranking.scored(context.former, question, now)) if context.former else ()
-    quarter = fact_tokens // 4
-    former, left = fit_facts([fact for fact in superseded if ranking.is_used(fact.score)], quarter)
+    scored = ranking.by_relevance(ranking.scored(context.superseded, question, now)) if context.superseded else ()
+    share = fact_tokens // 4
+    superseded, left = fit_facts([fact for fact in scored if ranking.is_used(fact.score)], share)
+    spent = share - left
     in_prefix = {fact.id for fact in prefix.facts}
     corrections = {
         fact.id: fact
         for fact in recalled.corrections
         if fact.id not in in_prefix and not prefix.shown.profile.states(fact)
     }
-    others = {fact.id: fact for fact in prefix.other_facts} | corrections
+    candidates = {fact.id: fact for fact in prefix.other_facts} | corrections
     visible = {(message.id, message.created_at) for message in context.recent}
     # A fact whose message is visible adds nothing; one that the person edited does, and has the time of the edit.
-    unseen = [fact for fact in others.values() if (fact.source_message_id, fact.valid_from) not in visible]
+    unseen = [fact for fact in candidates.values() if (fact.source_message_id, fact.valid_from) not in visible]
     if not unseen:
-        return former
-    first = corrections.keys() | {fact.superseded_by or 0 for fact in former}
-    budget = ranking.message_budget(question, fact_tokens) - (quarter - left)
+        return superseded
+    first = corrections.keys() | {fact.superseded_by or 0 for fact in superseded}
+    budget = ranking.message_budget(question, fact_tokens) - spent
     if findings.plan.points_back and not recalled.excerpts:
         # "Write the release note from what we decided": no message is near enough, but facts may tell it.
         budget += findings.budget
     is_personal = prepared.reading.is_personal
-    return former + ranking.for_message(unseen, question, budget, now, is_personal=is_personal, first=first)
+    return superseded + ranking.for_message(unseen, question, budget, now, is_personal=is_personal, first=first)
 
 
 def _as_before(context: Context, shown: MemoryReport) -> Context:

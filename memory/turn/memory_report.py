@@ -148,7 +148,7 @@ class MemoryReport:
         return replace(self, facts=by_owner.pop(owner_id).facts, other_memories=tuple(by_owner.values()))
 
 
-def stored_report(report: MemoryReport) -> dict[str, Any]:
+def report_to_stored(report: MemoryReport) -> dict[str, Any]:
     """Return the report as JSON's types, without any remembered words."""
     others = [
         {"owner": other.owner_id, "facts": _stored_facts(other.facts), "excerpts": _stored_excerpts(other.excerpts)}
@@ -197,7 +197,7 @@ def _stored_excerpts(excerpts: Sequence[Excerpt]) -> list[dict[str, Any]]:
     ]
 
 
-def report_of(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
+def report_from_stored(tx: Transaction, stored: Mapping[str, Any]) -> MemoryReport:
     """Return a stored report with the words of all rows that still exist."""
     calls = [
         {**call, **{name: datetime.fromisoformat(call[name]) for name in ("after", "before") if call[name]}}
@@ -259,8 +259,8 @@ def _facts(tx: Transaction, stored: list[list[Any]]) -> tuple[Fact, ...]:
 def _written(tx: Transaction, stored: Sequence[tuple[str, int]]) -> tuple[WrittenFact, ...]:
     """Return the facts that a turn wrote; those that were erased since have no words."""
     ids = [fact_id for _, fact_id in stored]
-    columns = case((OwnerRow.kind == "space", OwnerRow.name))
-    query = FACTS.add_columns(columns).join(OwnerRow, OwnerRow.id == FactRow.owner_id)
+    name_of_space = case((OwnerRow.kind == "space", OwnerRow.name))
+    query = FACTS.add_columns(name_of_space).join(OwnerRow, OwnerRow.id == FactRow.owner_id)
     rows = tx.execute(query.where(or_(FactRow.id.in_(ids), FactRow.superseded_by.in_(ids)))).all() if ids else ()
     facts = {fact.id: (fact, space) for *values, space in rows if (fact := Fact(*values))}
     old = {fact.superseded_by: fact.text for fact, _ in facts.values() if fact.superseded_by and not fact.merged}

@@ -31,7 +31,7 @@ from models.owners import index_key
 
 _O = OwnerRow.__table__.c
 _COLUMNS = _O.id, _O.kind, _O.name, _O.created_at, _O.facts_revision
-TAG_TOKENS = 12  # of the tags around the block of an owner
+OWNER_TAG_TOKENS = 12  # of the tags around the block of an owner
 
 
 class OtherOwner(NamedTuple):
@@ -109,7 +109,7 @@ def quote_others(
     """
     blocks, kept = list[str](), list[OtherMemory]()
     for other in others:
-        facts, left = fit_facts(other.facts, room - TAG_TOKENS)
+        facts, left = fit_facts(other.facts, room - OWNER_TAG_TOKENS)
         excerpt_texts, left = excerpt_blocks(other.excerpts, left, zone)
         if facts or excerpt_texts:
             blocks.append(owner_block(other.space, [*excerpt_texts, facts_block(facts, zone)]))

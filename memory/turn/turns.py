@@ -20,7 +20,7 @@ from memory.errors import Conflict, NotFound
 from memory.paging import Page, read_page
 from memory.sessions.messages import CURRENT, MESSAGES, find, tombstone
 from memory.transcripts.transcript import calls_of
-from memory.turn.memory_report import MemoryReport, report_of, stored_report
+from memory.turn.memory_report import MemoryReport, report_from_stored, report_to_stored
 from memory.turn.request import Turn, TurnFinished, TurnRequest, TurnStarted, TurnUsage
 from models import MessageRow, OwnerRow, Refusal, SessionRow, Transaction, TurnRow, as_value, for_update
 from models.messages import Message
@@ -97,7 +97,7 @@ def store_end(tx: Connection, turn_id: int, reply_id: int, finished: TurnFinishe
         "completion_id": finished.started.completion_id,
         "finish_reason": finished.finish_reason,
         "model": finished.model,
-        "memory": stored_report(finished.started.memory),
+        "memory": report_to_stored(finished.started.memory),
         "usage": finished.usage.to_stored(),
         "started_at": finished.started.created_at,  # so that a retry shows the same time
         "finished_at": now,
@@ -111,10 +111,10 @@ def find_started(tx: Transaction, message: Message) -> TurnStarted | None:
     if turn is None or turn.memory is None:
         return None
     beside_prefix = {**turn.memory, "profile": [0, 0], "overview": [0, 0], "texts": []}  # the prefix is read anew
-    return _started(turn, message.session_id, report_of(tx, beside_prefix))
+    return _first_event(turn, message.session_id, report_from_stored(tx, beside_prefix))
 
 
-def _started(turn: TurnRow, session_id: str, memory: MemoryReport) -> TurnStarted:
+def _first_event(turn: TurnRow, session_id: str, memory: MemoryReport) -> TurnStarted:
     return TurnStarted(
         completion_id=turn.completion_id or "",
         session_id=session_id,
@@ -131,7 +131,7 @@ def read_answer(tx: Transaction, turn: TurnRow) -> TurnFinished:
     session = tx.get_one(SessionRow, turn.session_id)
     reply = tx.get_one(MessageRow, turn.reply_message_id)
     return TurnFinished(
-        started=_started(turn, session.public_id, report_of(tx, turn.memory or {})),
+        started=_first_event(turn, session.public_id, report_from_stored(tx, turn.memory or {})),
         reply=reply.content,
         reply_message_id=reply.id,
         finish_reason=turn.finish_reason or "stop",
@@ -183,7 +183,7 @@ def get(engine: Engine, caller: Caller, session_id: str, message_id: int) -> Tur
         turn, refused = _find_turn(tx, row, message_id)
         # Without other memories: not everybody who may read this session may read them.
         own = {**turn.memory, "others": ()} if turn.memory is not None else None
-        memory = report_of(tx, own) if own is not None else None
+        memory = report_from_stored(tx, own) if own is not None else None
         return _info(engine, turn, refused, row, memory)
 
 
