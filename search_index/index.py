@@ -214,7 +214,7 @@ class SearchIndex:
 
     def rank_texts(self, prepared: PreparedQuery, texts: Sequence[SearchableText]) -> list[Hit]:
         """Return the best `limit` of texts that stand alone, such as facts: by how well they fit, best first."""
-        alone = prepared._replace(query=replace(prepared.query, alone=True))
+        alone = prepared.with_fields(alone=True)
         query = alone.query
         if query.limit < 1 or not texts or not (prepared.text.strip() or prepared.operators.required):
             return []

@@ -6,9 +6,9 @@ that is not indexed yet.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,3 +143,7 @@ class PreparedQuery(NamedTuple):
     is_foreign: bool = False
     forms: Mapping[str, str] = {}
     around: "PreparedQuery | None" = None
+
+    def with_fields(self, **fields: Any) -> "PreparedQuery":
+        """Return this query with other values of its `query`: filters, limit or preferences, not the text."""
+        return self._replace(query=replace(self.query, **fields))

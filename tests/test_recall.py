@@ -350,9 +350,9 @@ def test_what_a_message_tells_says_what_its_question_is_about(client):
     ],
 )
 def test_around_a_question_is_searched_what_was_told_before_it(engine, message, asked, around):
-    prepared = prepare_recall(engine, message, "ada", day(3, 9), UTC, mode="auto", budget=500)
-    assert prepared.query.query.text.strip() == asked
-    assert (prepared.query.around.query.text if prepared.query.around else None) == (message if around else None)
+    prepared = prepare_recall(engine, message, "ada", day(3, 9), UTC, mode="auto", budget=500).prepared_query
+    assert prepared.query.text.strip() == asked
+    assert (prepared.around.query.text if prepared.around else None) == (message if around else None)
 
 
 def test_two_short_messages_are_shown_before_a_long_one_that_is_little_better(start):

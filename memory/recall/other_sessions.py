@@ -127,8 +127,7 @@ def find_summaries(
         for summary in facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
         if summary.session_row_id != scope.session_row_id
     }
-    limited = prepared._replace(query=replace(prepared.query, limit=limit))
-    hits = index.rank_texts(limited, [summary.searchable for summary in summaries.values()])
+    hits = index.rank_texts(prepared.with_fields(limit=limit), [summary.searchable for summary in summaries.values()])
     gate = FOREIGN_SUMMARY if prepared.is_foreign else OTHER
     hits = [hit for hit in hits if gate.is_open([hit])]
     rows = {row.id: row for row in tx.execute(_BY_ID, {"sessions": [hit.session_id for hit in hits]})} if hits else {}

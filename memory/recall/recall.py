@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import compress
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -67,7 +67,7 @@ class PreparedRecall:
     mode: str
     reading: MessageReading
     budget: int = 0
-    query: PreparedQuery | None = None
+    prepared_query: PreparedQuery | None = None
 
     @property
     def shows_nearest(self) -> bool:
@@ -81,7 +81,7 @@ class Findings(NamedTuple):
     scope: where they were searched. budget: the most tokens of all excerpts.
     gate_kind: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`),
     or the mini model says that one helps. None: the best hits are shown.
-    query: of the search; None: none was made, so the hits are those of a time.
+    prepared_query: of the search; None: none was made, so the hits are those of a time.
     marks: marks of unhelpful excerpts that have some of the hits.
     corrections: facts that hold in place of what messages of the window say, and the summaries shown in full.
     """
@@ -90,7 +90,7 @@ class Findings(NamedTuple):
     scope: SearchScope
     budget: int = 0
     gate_kind: str | None = None
-    query: PreparedQuery | None = None
+    prepared_query: PreparedQuery | None = None
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
     other_sessions: OtherSessions = OtherSessions()
@@ -119,42 +119,48 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     reading = MessageReading(text, now, zone, analysis_in(settings.search_language), has_attachments=has_attachments)
     if mode in ("off", "tools") or not settings.recall_limit or not budget:
         return PreparedRecall(mode, reading)
-    prepared = PreparedRecall(mode, reading, budget)
-    plan = reading.plan((), always=prepared.shows_nearest)  # as if nothing were visible: no other text is searched
+    prepared_recall = PreparedRecall(mode, reading, budget)
+    # As if nothing were visible: no other text is searched.
+    plan = reading.plan((), always=prepared_recall.shows_nearest)
     if not (plan.budget_share and plan.text):
-        return prepared
+        return prepared_recall
     about = triggers.role_meant(plan.text)
-    wanted = Query(plan.text, settings.recall_limit, about=about, nearest=prepared.shows_nearest)
+    query = Query(plan.text, settings.recall_limit, about=about, nearest=prepared_recall.shows_nearest)
     # "I'm getting a new laptop. What should I know before buying one?"
     is_part = plan.text == reading.search_text != reading.content and len(reading.content) <= AROUND_CHARS_MAX
-    query = engine.index.prepare(wanted, owner_key, around=reading.content if is_part else "")
-    return replace(prepared, query=query)
+    prepared = engine.index.prepare(query, owner_key, around=reading.content if is_part else "")
+    return replace(prepared_recall, prepared_query=prepared)
 
 
 def search_in_snapshot(
-    engine: Engine, tx: Connection, scope: SearchScope, recall: PreparedRecall, visible_texts: Sequence[str]
+    engine: Engine,
+    tx: Connection,
+    scope: SearchScope,
+    prepared_recall: PreparedRecall,
+    visible_texts: Sequence[str],
 ) -> Findings:
     """Plan the search, and find messages, summaries and endings, in the snapshot of `tx`.
 
     visible_texts: of the messages that the prompt shows before the new one, the newest last.
     """
-    if not recall.budget:
+    if not prepared_recall.budget:
         return Findings(SearchPlan("off", "recall is off"), scope)
     limit = engine.settings.recall_limit
     by_session = engine.settings.recall_scope == "session"
     if by_session and scope.session_row_id is None:
         off = SearchPlan("session_only", "recall keeps to the session, and this turn is in none")
         return Findings(off, scope)
-    plan = recall.reading.plan(visible_texts, always=recall.shows_nearest)
+    plan = prepared_recall.reading.plan(visible_texts, always=prepared_recall.shows_nearest)
     if not plan.budget_share:
         return Findings(plan, scope)
-    gate_kind = None if recall.shows_nearest else relevance.VAGUE if plan.latest else plan.kind
-    found = Findings(plan, scope, int(recall.budget * plan.budget_share), gate_kind)
+    gate_kind = None if prepared_recall.shows_nearest else relevance.VAGUE if plan.latest else plan.kind
+    found = Findings(plan, scope, int(prepared_recall.budget * plan.budget_share), gate_kind)
     if plan.times_first and plan.times:
         found = found._replace(matches=_find_latest(engine, tx, scope, plan.times, limit))
-    if plan.text and recall.query is not None and not found.matches.hits:
-        query = recall.query._replace(query=replace(recall.query.query, times=plan.times))
-        found = found._replace(query=query, **_search(engine, tx, scope, query, gate_kind))
+    if plan.text and prepared_recall.prepared_query is not None and not found.matches.hits:
+        prepared = prepared_recall.prepared_query.with_fields(times=plan.times)
+        matches, marks = _search(engine, tx, scope, prepared, gate_kind)
+        found = found._replace(prepared_query=prepared, matches=matches, marks=marks)
     others = _find_others(engine, tx, found, by_session=by_session)
     corrections = Corrections()
     window = found.matches.window
@@ -188,7 +194,7 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
         kind = MISSING
     elif not excerpts:
         reason = f"{reason}, but nothing earlier fits"
-    if findings.query is not None and findings.query.failure is not None:
+    if findings.prepared_query is not None and findings.prepared_query.failure is not None:
         reason += f"; {WORDS_ALONE}"
     if findings.matches.left_out:
         reason += f"; {findings.matches.left_out:,} older messages are still being indexed and were not searched"
@@ -207,7 +213,8 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     findings = Findings(SearchPlan("asked", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
-            findings = findings._replace(query=prepared, **_search(engine, tx, scope, prepared, None))
+            matches, marks = _search(engine, tx, scope, prepared, None)
+            findings = findings._replace(prepared_query=prepared, matches=matches, marks=marks)
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
@@ -231,25 +238,24 @@ def _corrections_of(excerpts: Sequence[Excerpt], corrections: Corrections) -> tu
 
 def _search(
     engine: Engine, tx: Connection, scope: SearchScope, prepared: PreparedQuery, gate_kind: str | None
-) -> dict[str, Any]:
-    """Search; return the matches and marks of `Findings`.  Load nothing if no hit can be near enough."""
+) -> tuple[Matches, Sequence[UnhelpfulExcerpt]]:
+    """Search; return the matches, and the marks on hits.  Load nothing if no hit can be near enough."""
     gate = None
     if gate_kind is not None and engine.reranker is None:
         gate = relevance.widest_gate(gate_kind, is_foreign=prepared.is_foreign)
-    spare = SPARE * (1 + scope.flags.unhelpful)
+    spare = 2 * SPARE if scope.flags.unhelpful else SPARE
     limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)
-    query = replace(prepared.query, limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope))
     matches = find_matches(
         tx,
         engine.index,
         scope,
-        prepared._replace(query=query),
+        prepared.with_fields(limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope)),
         engine.settings.recall_window,
-        gate.is_open if gate is not None else bool,
+        gate.is_open if gate is not None else None,
     )
     hit_ids = [hit.message_id for hit in matches.hits]
     marks = marks_on(tx, scope.owner_id, hit_ids) if scope.flags.unhelpful and hit_ids else ()
-    return {"matches": matches, "marks": marks}
+    return matches, marks
 
 
 def _find_others(engine: Engine, tx: Connection, findings: Findings, *, by_session: bool) -> OtherSessions:
@@ -263,10 +269,10 @@ def _find_others(engine: Engine, tx: Connection, findings: Findings, *, by_sessi
         if plan.is_list_question:
             return OtherSessions(endings=other_sessions.latest_lines(tx, scope, findings.budget, page))
         return OtherSessions(endings=other_sessions.latest_endings(tx, scope, budget, page, plan.latest))
-    if by_session or not scope.flags.summaries or findings.query is None:
+    if by_session or not scope.flags.summaries or findings.prepared_query is None:
         return OtherSessions()
     limit = settings.recall_limit + 1  # so that one is of a session without an excerpt
-    summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.query, limit)
+    summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.prepared_query, limit)
     is_of_few = plan.points_back and not plan.is_list_question
     sessions = {hit.session_id for hit in findings.matches.hits} - {scope.session_row_id} if is_of_few else ()
     return OtherSessions(summaries, other_sessions.read_summaries(tx, sessions) if sessions else {})
@@ -298,15 +304,16 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
     }
     hits = list(matches.hits)
     empty = relevance.empty_exchanges(window)
-    if findings.query is not None:
+    prepared = findings.prepared_query
+    if prepared is not None:
         hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
         hits = relevance.without_bare_replies(hits, window)
         if findings.gate_kind != "reference":  # "what did I ask you?"
             hits = relevance.without_questions(hits, window)
-        hits = _near_enough(engine, findings, hits, window)
+        hits = _near_enough(engine, findings, prepared, hits, window)
         if findings.marks:
-            hits = _demote_unhelpful(engine, findings.query, findings.marks, hits)
-        hits = relevance.relevant(hits[: findings.query.query.limit], is_foreign=findings.query.is_foreign)
+            hits = _demote_unhelpful(engine, prepared, findings.marks, hits)
+        hits = relevance.relevant(hits[: prepared.query.limit], is_foreign=prepared.is_foreign)
     window_size = engine.settings.recall_window
     exclude = scope.exclude | empty
     of_hits = findings.other_sessions.of_hits
@@ -319,18 +326,21 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         window_size=window_size,
         exclude=exclude,
         evenly=findings.plan.is_list_question,
-        terms=findings.query.terms if findings.query is not None else (),
+        terms=prepared.terms if prepared is not None else (),
         analysis=analysis_in(engine.settings.search_language),
     )
     return other_sessions.with_summaries(excerpts, summaries) if summaries else excerpts
 
 
 def _near_enough(
-    engine: Engine, findings: Findings, hits: list[Hit], window: Mapping[int, LocatedMessage]
+    engine: Engine,
+    findings: Findings,
+    prepared: PreparedQuery,
+    hits: list[Hit],
+    window: Mapping[int, LocatedMessage],
 ) -> list[Hit]:
     """Return the hits, re-ranked by the mini model if it does that; none if none is near enough."""
-    prepared, gate_kind = findings.query, findings.gate_kind
-    assert prepared is not None
+    gate_kind = findings.gate_kind
     if engine.reranker is not None and len(hits) > 1 and (gate_kind is None or relevance.JUDGED.is_open(hits)):
         judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, window)
         if judged is not None and gate_kind is not None:

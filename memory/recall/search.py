@@ -181,12 +181,13 @@ def find_matches(
     scope: SearchScope,
     prepared: PreparedQuery,
     window_size: int,
-    may_fit: Callable[[Sequence[Hit]], bool] = bool,
+    may_fit: Callable[[Sequence[Hit]], bool] | None = None,
 ) -> Matches:
     """Search the owner's messages in the snapshot of `tx`, and load the hits with their windows.
 
     Messages about entities that are linked to one in the query count as hits.
-    may_fit: returns whether any of the hits may be shown. If not, nothing is loaded and there are no hits.
+    may_fit: returns whether any of the hits may be shown; None: they may. If not, nothing is loaded, and there are no
+    hits.
     """
     owner_id = scope.owner_id
     owner_key = scope.owner_key
@@ -195,7 +196,7 @@ def find_matches(
     index_lost = unindexed.is_lost
     if scope.flags.links:
         linked = sources_about(tx, owner_id, prepared.text)
-        prepared = prepared._replace(query=replace(prepared.query, linked=linked))
+        prepared = prepared.with_fields(linked=linked)
 
     def search(generation: str, unindexed: UnindexedMessages) -> tuple[list[Hit], int]:
         unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
@@ -206,7 +207,7 @@ def find_matches(
     except IndexLost:
         index_lost = True
         hits, left_out = search(NO_INDEX, find_unindexed(tx, owner_id, NO_INDEX))
-    if not may_fit(hits):
+    if may_fit is not None and not may_fit(hits):
         return Matches((), {}, index_lost, left_out)
     window = load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size)
     return Matches(hits, window, index_lost, left_out)
@@ -291,16 +292,16 @@ def _find_derived(
     engine: Engine, scope: SearchScope, prepared: PreparedQuery, kind: str, now: datetime
 ) -> list[SearchResult]:
     """Return the best matching facts or summaries, each with the messages that it comes from."""
-    query = replace(prepared.query, role=None, about=None, alone=True)
+    of_any_role = prepared.with_fields(role=None, about=None)
     with engine.database.connect() as tx:
-        found = facts_and_summaries(tx, kind, scope.owner_id, query.session_id, now=now)
+        found = facts_and_summaries(tx, kind, scope.owner_id, prepared.query.session_id, now=now)
         texts = {derived.id: derived for derived in found}
         searchable = [derived.searchable for derived in found]
-        hits = engine.index.rank_texts(prepared._replace(query=query), searchable)
+        hits = engine.index.rank_texts(of_any_role, searchable)
         best_texts = [texts[hit.message_id] for hit in hits]
         if kind == "summary":
-            of_session = replace(query, limit=SUMMARY_RANKED_MAX, alone=False)
-            matches = find_matches(tx, engine.index, scope, prepared._replace(query=of_session), 0)
+            ranked = of_any_role.with_fields(limit=SUMMARY_RANKED_MAX)
+            matches = find_matches(tx, engine.index, scope, ranked, 0)
             loaded = matches.window
             source_ids = [
                 [hit.message_id for hit in matches.hits if hit.session_id == derived.session_row_id]
