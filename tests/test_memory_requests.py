@@ -366,6 +366,24 @@ def test_what_is_no_known_fact_is_forgotten_with_the_messages_that_say_it(
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "Remove my name from the cover letter.",
+        "Delete my comments from the code below and return it.",
+        "Lösch meine Kommentare aus dem Code, bitte.",
+        "Supprime mes commentaires du code, s'il te plaît.",
+    ],
+)
+def test_the_same_request_twice_is_nothing_that_was_said(model_app, model_server, line):
+    talk = Talk(model_app, model_server, user="ada")
+    for text in (line, "Thanks. And shorter?", line):
+        talk.hear(text, reply=digest_of())
+    jobs_done(talk.client, "summary", "index")
+    messages = good(talk.client.get("/api/sessions/s/messages"))["items"]
+    assert [one["content"] for one in messages if one["hidden_at"]] == []
+
+
+@pytest.mark.parametrize(
     ("line", "forgets"),
     [
         ("Forget that I'm allergic to walnuts. And don't remember this message.", "walnuts"),

@@ -193,15 +193,16 @@ def find_saying(tx: Transaction, owner_id: int, text: str, requests: Collection[
     """Return the ids of messages that repeat a text before requests; none if no other message of the person's says it.
 
     Such a message has the text as it is, or a clause with its content words: languages order them otherwise after
-    "forget that".
+    "forget that". It says it beside a request to forget: "Remove my name from the letter" may come twice.
     """
     repeating = [found for found in find_repeating(tx, owner_id, [(0, text, text)]) if found <= max(requests)]
     said = select(MessageRow.content).where(MessageRow.id.in_({*repeating} - {*requests}), MessageRow.role == "user")
     words = one_line(text).casefold()
     terms = content_terms(text)
+    contents = (words_beside_requests(content) if asks_to_forget(content) else content for content in tx.scalars(said))
     is_said = any(
         words in one_line(content).casefold() or terms in map(content_terms, CLAUSE_END.split(content))
-        for content in tx.scalars(said)
+        for content in contents
     )
     return repeating if is_said else []
 
