@@ -116,6 +116,18 @@ FALSE_FRIENDS = """
 """
 
 
+HALVES = """
+    half an hour ago; half a year ago; il y a un an et demi; il y a une heure et demie; hace un año y medio
+    hace una hora y media; há um ano e meio; há uma hora e meia; полтора года назад; два с половиной года назад
+    pół roku temu; półtora roku temu
+"""
+
+
+@pytest.mark.parametrize("text", [text.strip() for line in HALVES.strip().splitlines() for text in line.split(";")])
+def test_takes_no_half_for_a_whole(text):
+    assert time_ranges(f"{text}.", FRIDAY.replace(tzinfo=TALLINN), TALLINN) == []
+
+
 @pytest.mark.parametrize(
     "text", [text.strip() for line in FALSE_FRIENDS.strip().splitlines() for text in line.split(";")]
 )
