@@ -210,6 +210,7 @@ class FactTools:
         if new.waiting:
             return written, "Written; it is not remembered until the person accepts it."
         if old is not None and old not in replaced:
+            # This rolls back what was written.
             raise ToolError("that fact was stated later than these words, or in the same message.")
         return written, "Written."
 

@@ -157,10 +157,11 @@ def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, alway
     excerpts = recalled.excerpts[: len(excerpt_texts)]
     examples = tuple(fitting[: len(example_texts)])
 
-    notes = [NOTES.get(recalled.kind, "") if excerpts or (recalled.kind == MISSING and always) else ""]
-    if any(
-        excerpt.is_document for excerpt in (*excerpts, *(found for other in other_memories for found in other.excerpts))
-    ):
+    notes = []
+    if excerpts or (recalled.kind == MISSING and always):
+        notes.append(NOTES.get(recalled.kind, ""))
+    of_others = [excerpt for other in other_memories for excerpt in other.excerpts]
+    if any(excerpt.is_document for excerpt in (*excerpts, *of_others)):
         notes.append(DOCUMENTS)
     manner = f"{EXAMPLES} {CALLS}" if any(example.messages for example in examples) else EXAMPLES
     example_block = block("examples", [manner, *example_texts]) if examples else ""
