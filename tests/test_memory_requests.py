@@ -37,6 +37,27 @@ ne mémorisez pas mon adresse
 Non ricordare questo: il mio pin è 5
 不要记住这个：我的密码是1234
 Не запоминай это: мой пароль 123
+You don't have to remember this, but I'm broke.
+This stays between us: I quit.
+Don't add this to your memory: I'm pregnant.
+Das bleibt unter uns: ich kündige.
+N'enregistre pas ceci : je suis enceinte.
+Ne te souviens pas de ça : j'ai menti.
+Ça reste entre nous : je démissionne.
+No te acuerdes de esto: mentí.
+No lo guardes: mi PIN es 12.
+Non tenere a mente questo: sono incinta.
+Resti tra noi: mi licenzio.
+Não se lembre disto: meu código é 8812.
+Isto fica entre nós: vou pedir demissão.
+Dit blijft tussen ons: ik neem ontslag.
+Je hoeft dit niet te onthouden: ik ben moe.
+Nie pamiętaj tego: skłamałem.
+Nie musisz tego zapamiętywać: jestem spłukany.
+Не надо это запоминать: я на мели.
+Это останется между нами: я увольняюсь.
+别把这个记下来：我挂科了。
+这个不用记：我没钱了。
 """
 FORGET = """
 pls don't remember that
@@ -93,6 +114,12 @@ Esquece o valor do aluguel, não quero isso guardado.
 Vergeet alsjeblieft haar naam.
 """
 NEITHER = """
+Ik kan dit niet onthouden.
+Tu ne te souviens pas de ça ?
+Non mi ricordo di questo.
+Ela não se lembra disto.
+Between us there are ten years.
+Между нами десять лет разницы.
 I don't remember where I put my keys
 you don't remember my name?
 Don't save this file as CSV
