@@ -23,7 +23,8 @@ SMALL_TALK = """
     great | awesome!! | that makes sense | I see | makes sense, thanks | yes | yep | no | nope | yes please
     no thanks | sure | haha | hahahaha | lol | lmao 😂 | 😂😂😂 | 👍 | ❤️ | :) | bye | goodbye! | see you later
     good night, talk to you tomorrow | have a nice day! | you're welcome | I'm fine, thanks. And you? | 你好
-    谢谢！ | 好的，哈哈
+    谢谢！ | 好的，哈哈 | Wie geht's dir? | Alles klar, danke | À bientôt ! | ¿Qué tal? | Come stai? | E aí, beleza?
+    Hoe gaat het? | Co słychać? | Привет, как дела? | Спокойной ночи | わかりました、ありがとう | 내일 봐요
 """
 
 REFERENCES = """
@@ -55,7 +56,13 @@ REFERENCES = """
     what's the status of our trip? | where do we stand with the tax return
     wie weit sind wir mit der Küche? | wie ist der Stand bei unserer Reise?
     same as last time please | 我们之前讨论了什么？ | 你上次说的那本书叫什么 | 我提到过我对花生过敏
-    还记得我的猫叫什么吗
+    还记得我的猫叫什么吗 | Wie ich schon sagte, ist der Zaun grün. | Qu'avions-nous décidé pour la clôture ?
+    ¿Qué acordamos sobre la valla? | Zoals ik al zei is het hek groen. | Pamiętasz, którą farbę wybrałem?
+    关于篱笆我们决定了什么？ | フェンスについて何を決めましたっけ？ | 울타리에 대해 우리가 뭐라고 정했지?
+    كما قلت لك، السياج أخضر. | Çit hakkında ne kararlaştırmıştık? | Що ми вирішили щодо паркану?
+    Όπως είπα, ο φράχτης είναι πράσινος. | כמו שאמרתי, הגדר ירוקה. | जैसा मैंने कहा था, बाड़ हरी है।
+    Seperti yang saya bilang, pagarnya hijau. | درباره حصار چه تصمیمی گرفتیم؟ | จำได้ไหมว่าฉันเลือกสีอะไร
+    Chúng ta đã quyết định gì về hàng rào?
 """
 
 HOW_THINGS_STAND = """
@@ -182,6 +189,13 @@ KINDS = [
     ("为什么", (), "nothing"),
     ("Hi Mark!", (), "small_talk"),
     ("好的，那明天见", (), "small_talk"),
+    ("我的自行车爆胎了。", (), "plain"),
+    ("我喜欢李子", (), "plain"),
+    ("我喜欢什么？", (), "implicit"),
+    ("Как дела?", (), "small_talk"),
+    ("Wir haben beschlossen, den Zaun grün zu streichen.", (), "plain"),
+    ("我们决定买房子。", (), "plain"),
+    ("จำได้ไหมว่าฉันเลือกสีอะไร", (), "reference"),
 ]
 
 

@@ -22,7 +22,7 @@ from search_index.han import SIMPLIFIED, in_both_scripts
 
 
 def _alternatives(text: str) -> str:
-    return in_both_scripts("|".join(text.strip().splitlines()))
+    return in_both_scripts("|".join(text.strip().splitlines())).replace("ำ", "(?:ำ|ํา)")  # the latter in NFKC
 
 
 def _pairs(table: str | Mapping[str, Any]) -> Mapping[str, Any]:
