@@ -263,3 +263,18 @@ def test_everything_is_erased_after_a_typed_word_and_the_receipt_shows_it(page, 
     expect(page.get_by_text("roses need water")).to_have_count(0)
     assert household.client.get(f"/api/users/{ME}").status_code == 404
     assert known(household, "ada") == ["Has a boat"]
+
+
+def test_what_is_erased_leaves_every_window(page, household):
+    page.goto("/#/garden")
+    other = page.context.new_page()
+    other.goto("/#/garden")
+    expect(messages(other)).to_have_count(2)
+    open_manage(page, "Your data").get_by_role("button", name="Erase everything").click()
+    page.get_by_role("dialog", name="Erase everything?").get_by_role("textbox").fill("erase")
+    page.get_by_role("dialog", name="Erase everything?").get_by_role(
+        "button", name="Erase everything", exact=True
+    ).click()
+    expect(page.get_by_role("dialog", name="Everything is erased")).to_be_visible()
+    expect(other.locator("body")).not_to_contain_text("roses")
+    expect(other.locator("body")).not_to_contain_text("walnuts")

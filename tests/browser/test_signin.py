@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from app import engine_of
 from config import ApiKey
-from tests.browser.page import ME, chat, close_settings, messages, open_settings
+from tests.browser.page import ME, box, chat, close_settings, messages, open_settings
 from tests.browser.windows import PHONE, accessibility, watch_of
 
 KEY = "a-key-of-the-tests-that-is-long-enough-0123456789"
@@ -117,3 +117,14 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(page, live, mod
         sign_in(page, KEY)
     expect(page.get_by_role("button", name=re.compile("^The roses need water"))).to_be_visible()  # `me` again
     expect(page.get_by_text("The boat leaks")).to_have_count(0)
+
+
+def test_signing_out_leaves_nothing_of_what_was_typed(page):
+    page.goto("/")
+    sign_in(page, KEY)
+    box(page).fill("Nobody may read this")
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, OTHER)
+    expect(page.get_by_text("No chats yet")).to_be_visible()
+    expect(box(page)).to_have_value("")
+    assert "Nobody may read this" not in "".join(kept(page))

@@ -111,3 +111,22 @@ def test_a_key_shows_the_spaces_that_it_opens(page, live):
     chooser(page).select_option("team")
     open_chat(page, "The kites ship")
     expect(messages(page).first).to_contain_text("The kites ship on Friday.")
+
+
+def test_a_tab_writes_to_the_memory_that_it_shows_whatever_another_one_shows(page, live, model_server):
+    talk(live.client, "own", "My own tea is green.", "Noted.")
+    of_team(live)
+    page.goto("/")
+    other = page.context.new_page()
+    other.goto("/")
+    expect(chooser(other)).to_have_value("")
+    chooser(page).select_option("team")
+    expect(chats(page)).to_contain_text("The kites")
+    chat(other, model_server, "Nobody at work knows my plan.")
+    assert [one["title"] for one in read_all(live.client, "/api/sessions", **TEAM)] == ["The kites ship on Friday."]
+    other.reload()
+    expect(chooser(other)).to_have_value("")
+    expect(messages(other).first).to_contain_text("Nobody at work knows my plan.")
+    new = page.context.new_page()
+    new.goto("/")
+    expect(chooser(new)).to_have_value("team")  # what was chosen last

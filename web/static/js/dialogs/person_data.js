@@ -57,7 +57,7 @@ export class PersonData extends Component {
     const title = text("dialogs.person_data.erase_title");
     if (!(await confirmed(title, means, text("dialogs.person_data.erase"), { typed }))) return "";
     const receipt = await api.del(api.personPath());
-    emit("person"); // removes the data from the page
+    emit("erased", { of: user }); // removes the data from the page
     await showReceipt(receipt);
     this.props.leave();
     closePanel(); // on a phone the list of chats covers it

@@ -34,7 +34,7 @@ export function signOut() {
 }
 
 function leave() {
-  sessionStorage.removeItem(KEY);
+  sessionStorage.clear(); // with what was typed and not sent
   location.reload();
 }
 

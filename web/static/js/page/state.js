@@ -11,10 +11,11 @@
 //   memory     the person changed the summary or a fact, in any panel
 //   models     an administrator set another model server
 //   person     another person's or space's memory is shown, so all panels reload
+//   erased     all data of a person or space was erased (detail: {of}); where it is on display, "person" follows
 //
 // Other tabs hear of what changed on the server, without the details that only this tab has.
 
-const SHARED = ["begun", "turn", "sessions", "summarised", "memory", "models"];
+const SHARED = ["begun", "turn", "sessions", "summarised", "memory", "models", "erased"];
 const bus = new EventTarget();
 const tabs = new BroadcastChannel("recap");
 tabs.addEventListener("message", ({ data }) => dispatch(data.name, data.detail));
@@ -42,13 +43,20 @@ export function emit(name, detail = null) {
  *   timezone  an IANA name; empty: the browser's
  *   theme     light or dark; empty: the system's
  *   chart     shown or hidden: the chart of tokens; empty: shown where there is room, once tokens were saved
+ *
+ * Guarantee: what a tab sends goes to the memory that it shows. So whose that is stays with the tab, whatever others show; a new tab shows what was
+ * chosen last.
  */
-export const stored = (key) => localStorage.getItem(`recap.${key}`) ?? "";
+export const stored = (key) => (OF_TAB.includes(key) ? sessionStorage : localStorage).getItem(`recap.${key}`) ?? "";
 
 export function keep(key, value) {
+  if (OF_TAB.includes(key)) sessionStorage.setItem(`recap.${key}`, value);
   if (value) localStorage.setItem(`recap.${key}`, value);
   else localStorage.removeItem(`recap.${key}`);
 }
+
+const OF_TAB = ["user", "space", "withMe"];
+for (const name of OF_TAB.map((key) => `recap.${key}`)) sessionStorage.setItem(name, sessionStorage.getItem(name) ?? localStorage.getItem(name) ?? "");
 
 /** Remove what the browser has stored of a session that was deleted. */
 export function forgetChat(sessionId) {
@@ -68,6 +76,7 @@ const opens = (name) => (holder.user_id === null && holder.spaces === null) || n
 
 /** Whose memory the page shows, by name. */
 export const whose = () => space() || person();
+on("erased", ({ of }) => of === whose() && emit("person"));
 
 /** Whether replies in a space use the person's memory too. */
 export const usesOwn = () => (stored("withMe") || (holder.user_id === null ? "off" : "on")) === "on";
