@@ -1,5 +1,6 @@
 """What goes with a person from chat to chat: their profile, instructions, examples and links, folded in the panel."""
 
+import re
 from typing import Any
 
 import pytest
@@ -212,3 +213,24 @@ def test_facts_are_reviewed(page, live, model_server):
     expect(waiting.get_by_text("Lives in Tallinn")).to_have_count(0)
     expect(waiting.get_by_text("Has a sister, Ida")).to_be_visible()
     assert [item["text"] for item in good(live.client.get(f"/api/facts?user_id={ME}"))["items"]] == ["Lives in Tallinn"]
+
+
+def test_rules_that_are_being_written_stay_while_memory_changes(page, known):
+    page.goto("/#/s")
+    part = opened(page, "Rules")
+    part.get_by_text("Categories, and how long they stay").click()
+    part.get_by_label("Topics to keep out").fill("health")
+    review = part.locator("[name=review]")
+    plans = part.locator("[name='keep plan']")
+    review.check()
+    plans.uncheck()
+    other = page.context.new_page()
+    other.goto("/")
+    other.get_by_role("button", name="Add a fact").click()
+    other.get_by_role("textbox", name="Fact").fill("Likes lilies")
+    with page.expect_response(re.compile("/api/rules")):
+        other.get_by_role("textbox", name="Fact").press("Enter")
+    page.wait_for_function("document.querySelector('.item-form button.primary:not(:disabled)')")
+    expect(part.get_by_label("Topics to keep out")).to_have_value("health")
+    expect(review).to_be_checked()
+    expect(plans).not_to_be_checked()

@@ -1,5 +1,5 @@
 // What goes with a person from one chat to the next, below the facts: folded, and read when it is opened.
-import { Component, Trouble, createRef, html } from "../page/html.js";
+import { Component, Trouble, html } from "../page/html.js";
 import { on } from "../page/state.js";
 import { text } from "../page/words.js";
 
@@ -15,12 +15,12 @@ const VIEWS = {
 export const LongTerm = () => Object.keys(VIEWS).map((name) => html`<${Folded} key=${name} name=${name} />`);
 
 class Folded extends Component {
-  view = createRef();
+  view = null; // the component that is shown
   state = { View: null }; // null: not opened yet
 
   componentDidMount() {
     on("longterm", (name) => name === this.props.name && this.setState({ unfolded: true }));
-    for (const event of ["memory", "summarised"]) on(event, () => this.view.current?.read());
+    for (const event of ["memory", "summarised"]) on(event, () => this.view?.read());
   }
 
   toggle = ({ currentTarget: { open } }) => {
@@ -35,7 +35,7 @@ class Folded extends Component {
         <summary><h3>${text(`memory.longterm.titles.${name}`)}</h3></summary>
         <p class="memory-about">${text(`memory.longterm.about.${name}`)}</p>
         <${Trouble} ...${trouble} />
-        ${View && html`<${View} ref=${this.view} />`}
+        ${View && html`<${View} drawn=${(view) => (this.view = view)} />`}
       </details>`;
   }
 }

@@ -80,7 +80,7 @@ export default class Rules extends Component {
       ${shared.length > 0 && html`<p class="small">${text("memory.rules.shared", { words: shared.join(", ") })}</p>`}
       ${holder.may.change && html`<form class="item-form" key=${version} ref=${this.form} onSubmit=${this.save}>
           <${Lines} name="topics" value=${rules.topics} /><${Lines} name="words" value=${rules.words} />
-          <label class="check start"><input type="checkbox" name="review" checked=${rules.review} /> ${text("memory.rules.review")}</label>
+          <label class="check start"><input type="checkbox" name="review" defaultChecked=${rules.review} /> ${text("memory.rules.review")}</label>
           <details><summary>${text("memory.rules.categories")}</summary>${this.categories(rules)}</details>
           <div class="row end"><button class="primary" disabled=${busy}>${text("page.save")}</button></div>
         </form>`}`;
@@ -108,7 +108,7 @@ export default class Rules extends Component {
         const days = text("memory.rules.days", { category: words });
         const field = { name: `days ${name}`, defaultValue: rule(name).days ?? "", placeholder: text("memory.rules.for_ever"), title: days, "aria-label": days };
         return html`<div class="row rule" key=${name}>
-          <label class="check start grow"><input type="checkbox" name=${`keep ${name}`} checked=${rule(name).keep} /> ${words}</label>
+          <label class="check start grow"><input type="checkbox" name=${`keep ${name}`} defaultChecked=${rule(name).keep} /> ${words}</label>
           <input type="number" min="1" max="36500" ...${field} />
         </div>`;
       })}

@@ -16,8 +16,12 @@ export const html = htm.bind(h);
 export class Component extends PreactComponent {
   /** @type {any} */ state = {};
 
-  /** What it needs, it may read in a method `load()`, which resolves to changes of its state: when it is first drawn, and again by `read()`. */
+  /**
+   * What it needs, it may read in a method `load()`, which resolves to changes of its state: when it is first drawn, and again by `read()`. Who is to
+   * call that gets it by the property `drawn`: Preact gives refs to elements alone.
+   */
   componentDidMount() {
+    this.props.drawn?.(this);
     if ("load" in this) this.read();
   }
 
