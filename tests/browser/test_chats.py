@@ -302,3 +302,24 @@ def test_related_and_latest_chats_are_shown_and_lead_there(page, live, model_ser
     expect(why.get_by_role("button", name="Not helpful")).to_have_count(0)
     why.get_by_role("button", name=re.compile("Costs of repairing")).click()
     expect(page).to_have_url(re.compile("#/costs$"))
+
+
+def test_what_was_typed_for_a_chat_outlives_it(page, live):
+    three(live)
+    page.goto("/#/garden")
+    expect(messages(page)).to_have_count(2)
+    box(page).fill("Half a thought")
+    press(page, "Delete The roses need water")
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(messages(page)).to_have_count(0)
+    expect(box(page)).to_have_value("Half a thought")
+
+
+def test_a_chat_of_others_that_cannot_be_read_says_so(page, live):
+    watch_of(page).expect(r"status of 503")
+    talk(live.client, "harbour", "The boat leaks", "Noted.", user_id="ada")
+    page.goto("/")
+    chats(page).get_by_text("Other people and programs").click()
+    page.route("**/messages*", lambda route: route.fulfill(status=503, body="away"))
+    chats(page).get_by_role("button", name="The boat leaks").click()
+    expect(chats(page).get_by_role("alert")).to_contain_text("503")

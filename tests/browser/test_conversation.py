@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.page import (
     ME,
@@ -14,6 +14,7 @@ from tests.browser.page import (
     deed,
     fits,
     known,
+    log,
     messages,
     open_chat,
     open_settings,
@@ -29,6 +30,10 @@ from tests.knowledge import digest_of, fact
 from tests.model_server import Status, Text, ToolCalls, prompts
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def is_change(route: Route) -> bool:
+    return route.request.method == "PATCH"
 
 
 def done(page: Page) -> None:
@@ -446,3 +451,77 @@ def test_a_message_is_erased_after_a_second_yes(page, live, model_server):
     expect(page.get_by_role("button", name=re.compile("Why this answer"))).to_have_count(2)
     page.reload()
     expect(messages(page)).to_have_count(3)
+
+
+def test_a_message_anywhere_in_a_long_chat_is_left_out_of_replies(page, live):
+    ids = talk(live.client, "long", *(f"Message number {number}" for number in range(120)))
+    far = page.locator(f'[data-id="{ids[10]}"]')
+    page.goto(f"/#/long/{ids[10]}")  # the newest ones are not loaded
+    deed(far, "Leave out of replies")
+    expect(far.get_by_text("Left out: the model no longer reads")).to_be_visible()
+    page.get_by_role("button", name="Back to the newest").click()
+    expect(page.locator(f'[data-id="{ids[-1]}"]')).to_be_visible()
+    log(page).evaluate("list => list.scrollTo(0, 0)")
+    earlier = page.locator(f'[data-id="{ids[70]}"]')  # loaded after the newest ones
+    expect(earlier).to_be_attached()
+    deed(earlier, "Leave out of replies")
+    expect(earlier.get_by_text("Left out: the model no longer reads")).to_be_visible()
+    deed(earlier, "Use in replies again")
+    expect(earlier.get_by_text("Left out")).to_have_count(0)
+
+
+def test_a_link_to_a_message_that_is_gone_leads_to_its_chat(page, live):
+    watch_of(page).expect("status of 404")
+    _, last = talk(live.client, "gate", "The gate code is 4711.", "Noted.")
+    page.goto(f"/#/gate/{last + 1}")
+    expect(page.get_by_role("alert")).to_contain_text("There is no message")
+    expect(messages(page)).to_have_count(2)
+    assert session_shown(page) == "gate"
+    page.goto("/#/50%25/%E0%A4%A")  # which is no address of a chat
+    page.reload()
+    expect(page.get_by_role("button", name="Settings")).to_be_visible()
+
+
+def test_the_same_words_with_a_file_are_another_message(page, live, model_server, tmp_path):
+    watch_of(page).expect("status of 502")
+    (tmp_path / "notes.txt").write_text("The kiln is cold.")
+    model_server.main.queue(Status(500), Status(500), Status(500))
+    page.goto("/")
+    send(page, "What does it say?")
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    model_server.reset()
+    attach(page, tmp_path / "notes.txt")
+    model_server.main.queue("That it is cold.")
+    send(page, "What does it say?")
+    expect(messages(page).last).to_contain_text("That it is cold.")
+    assert "The kiln is cold." in str(prompts(model_server)[-1])
+
+
+def test_files_that_a_message_does_not_take_are_told(page, live, tmp_path):
+    files = [tmp_path / f"{number}.txt" for number in range(12)]
+    for file in files:
+        file.write_text("words")
+    page.goto("/")
+    attach(page, *files)
+    expect(page.get_by_role("alert").filter(visible=True)).to_have_text(
+        "A message takes 10 files; the others were left out."
+    )
+    expect(page.get_by_role("button", name=re.compile("^Remove "))).to_have_count(10)
+
+
+def test_memory_that_is_turned_off_for_a_chat_stays_on_for_the_next_one(page, live, model_server):
+    talk(live.client, "gate", "The gate code is 4711.", "Noted.")
+    page.goto("/#/gate")
+    expect(messages(page)).to_have_count(2)
+    held: list[Route] = []
+    page.route("**/api/sessions/gate*", lambda route: held.append(route) if is_change(route) else route.continue_())
+    page.get_by_role("button", name="Memory on").click()
+    page.get_by_role("button", name="New chat").click()
+    expect(messages(page)).to_have_count(0)
+    with page.expect_response("**/api/sessions/gate*"):
+        held[0].continue_()
+    chat(page, model_server, "I like green tea.")
+    remembers = [
+        good(live.client.get(f"/api/sessions/{id}?user_id={ME}"))["remember"] for id in (session_shown(page), "gate")
+    ]
+    assert remembers == [True, False]

@@ -1,6 +1,7 @@
 """Replies: they are in view as they are written, and what breaks off is kept and told as it is."""
 
 import re
+import threading
 from itertools import chain
 
 import pytest
@@ -8,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.page import begin, box, chat, deed, messages, send, session_shown, stored, talk
 from tests.browser.windows import PHONE, WIDE, watch_of
-from tests.model_server import Dictation, Status, Text
+from tests.model_server import Delay, Dictation, Status, Text
 
 SENDS = 4
 # Hands a streamed reply to the page in pieces with frames in between, as a network does, or at once.
@@ -220,3 +221,21 @@ def test_two_tabs_on_one_chat_show_the_same(page, live, model_server):
     page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
     expect(messages(other)).to_have_count(0)  # the chat is gone, and not what was typed in it
     expect(box(other)).to_have_value("Half a thought")
+
+
+def test_a_reply_that_was_read_while_it_ended_is_shown_once(serve, browse, model_server):
+    page = browse(serve(summary_mode="inline"))
+    page.goto("/")
+    chat(page, model_server, "The roses need water")
+    written = threading.Event()
+    model_server.mini.queue(Delay(written))
+    model_server.main.queue("They do too.")
+    send(page, "And the lilies?")
+    expect(messages(page).last).to_contain_text("They do too.")
+    asked = page.url
+    page.get_by_role("button", name="New chat").click()
+    page.goto(asked)
+    expect(messages(page).filter(has_text="They do too.").locator("time")).to_have_count(1)  # it is stored
+    written.set()
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    expect(messages(page)).to_have_count(4)

@@ -106,6 +106,7 @@ export class Composer extends Component {
   };
 
   keepFiles = (files) => {
+    if (files.length > FILES_MAX) this.complain(text("chat.attach.too_many", { most: FILES_MAX }));
     this.files = files.slice(0, FILES_MAX);
     this.forceUpdate();
   };

@@ -6,7 +6,7 @@ import { html, render } from "../page/html.js";
 import { spoken } from "../page/markdown.js";
 import { closePanel } from "../page/panels.js";
 import { Icon } from "../page/rows.js";
-import { emit, on, person, shown } from "../page/state.js";
+import { emit, forgetChat, on, shown } from "../page/state.js";
 import { randomId, shortened, text } from "../page/words.js";
 import { filesOf, keepSent, wordsOf } from "./attachments.js";
 import { Strip } from "./chart.js";
@@ -96,7 +96,7 @@ export function newChat({ temporary = false } = {}) {
 
 function followAddress() {
   const match = /^#\/([^/]+)(?:\/(\d+))?$/.exec(location.hash); // a chat, and one of its messages
-  const wanted = match ? decodeURIComponent(match[1]) : null;
+  const wanted = match ? decoded(match[1]) : null;
   if (match?.[2]) {
     jumpTo(wanted, Number(match[2]));
     return;
@@ -104,6 +104,15 @@ function followAddress() {
   if (wanted === shown.sessionId && thread) return;
   if (wanted) openSession(wanted);
   else startFresh(null);
+}
+
+/** A part of an address, which anybody may have written. */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 function setAddress(sessionId) {
@@ -119,6 +128,7 @@ async function load(sessionId, read, { end = true } = {}) {
     if (mine === opening) accept(loaded, end);
   } catch (error) {
     if (mine !== opening) return;
+    if (error.code === "message_not_found") return openSession(sessionId).then(() => complain(error)); // the chat is there
     if (error.status === 404) return draftOf(sessionId) ? startFresh(sessionId) : lose(sessionId); // the first message was never stored
     failure = { message: error.message, told: error.told, again: () => openSession(sessionId) };
     accept(new Thread(sessionId));
@@ -177,10 +187,11 @@ async function renamed({ sessionId }) {
   if (mine === thread) draw();
 }
 
-/** Leave the chat on display if it was deleted.  What was typed for it stays in the box. */
+/** Forget chats that were deleted, and leave one that is on display.  What was typed for it stays in the box. */
 function leave(gone) {
-  if (!gone.includes(shown.sessionId)) return;
   const words = draftOf(shown.sessionId);
+  gone.forEach(forgetChat);
+  if (!gone.includes(shown.sessionId)) return;
   newChat();
   if (words) composer.write([draftOf("new"), words].filter(Boolean).join("\n"));
 }
@@ -235,16 +246,18 @@ async function showVersion(id) {
 /** Turn the memory of the chat on display on or off. */
 async function turnMemory() {
   const remember = !shown.remember;
-  if (thread?.session) Object.assign(thread.session, await api.patch(api.sessionPath(thread.sessionId), { remember }));
+  const mine = thread;
+  if (mine?.session) Object.assign(mine.session, await api.patch(mine.path, { remember }));
+  if (mine?.sessionId !== shown.sessionId) return; // another chat is on display by now
   shown.remember = remember;
   redraw();
 }
 
 /** Have prompts of the chat leave out a message, or show it again. */
 async function hide({ id }, hidden) {
-  const { sessionId } = thread;
-  await api.post(`${api.sessionPath(sessionId)}/messages/${hidden ? "hide" : "show"}`, { ids: [id] });
-  await refresh({ sessionId });
+  await api.post(`${thread.path}/messages/${hidden ? "hide" : "show"}`, { ids: [id] });
+  thread?.mark(id, { hidden_at: hidden ? new Date().toISOString() : null });
+  redraw();
 }
 
 /** Remove an erased message.  The others may have shown text of it. */

@@ -21,7 +21,7 @@ export class Others extends Component {
   toggle = ({ currentTarget: { open } }) => this.setState({ open }, open ? this.read : null);
 
   row = (session) => html`<li class="session" key=${`${session.user_id}/${session.space}/${session.id}`}>
-      <button class="session-open" title=${named(session)} onClick=${() => openOther(session)}>
+      <button class="session-open" title=${named(session)} onClick=${() => this.attempt(() => openOther(session))}>
         <span class="cut">${named(session)}</span>
         <span class="when">${session.user_id ?? session.space ?? text("chat.others.program")} · ${when(session.updated_at)}</span>
       </button>

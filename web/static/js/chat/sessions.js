@@ -6,7 +6,7 @@ import { confirmed } from "../page/dialog.js";
 import { announce, byId } from "../page/dom.js";
 import { Component, Select, Trouble, createRef, html, render } from "../page/html.js";
 import { Edge, Rows } from "../page/rows.js";
-import { emit, forgetChat, holder, on, shown, space, timezone, whose } from "../page/state.js";
+import { emit, holder, on, shown, space, timezone, whose } from "../page/state.js";
 import { LOCALE, clock, dayName, text, when } from "../page/words.js";
 import { readMemorySwitch } from "./composer.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
@@ -139,11 +139,7 @@ class Sessions extends Component {
     </ul>`;
     const what = chats.length === 1 ? text("chat.sessions.delete_one", { title: named(one), count: one.message_count }) : [names, text("chat.sessions.delete_many")];
     if (!(await confirmed(title, what, text("page.delete")))) return;
-    const deed = async (id) => {
-      await api.del(api.sessionPath(id));
-      forgetChat(id);
-    };
-    await this.each(chats, deed, { gone: chats.map(({ id }) => id) });
+    await this.each(chats, (id) => api.del(api.sessionPath(id)), { gone: chats.map(({ id }) => id) });
   };
 
   // -- what is shown

@@ -86,8 +86,13 @@ export class Thread {
       const message = { ...said, role: "user", content: turn.text, created_at: turn.startedAt, extra: { attachments: turn.files } };
       this.items.push({ ...message, id: asked });
     }
-    this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });
+    if (!this.holds(id)) this.items.push({ ...said, id, role: "assistant", content: turn.reply, created_at: new Date().toISOString() });
     this.turns.set(id, { ...said, ...turn.told, message_id: id, thought: turn.thought });
+  }
+
+  /** Change what is known of a message. */
+  mark(messageId, changes) {
+    this.items = this.items.map((message) => (message.id === messageId ? { ...message, ...changes } : message));
   }
 
   /** Remove an erased message, and reload the session and the turns, which may have shown it. */

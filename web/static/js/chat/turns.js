@@ -50,7 +50,8 @@ class Turn {
     this.startedAt = new Date().toISOString();
     this.asked = chosenModel();
     const before = failed.get(sessionId ?? TEMPORARY);
-    const again = before && before.text === text && before.replaces === replaces && before.files.every((file, at) => file === files[at]);
+    const same = before?.files.length === files.length && before.files.every((file, at) => file === files[at]);
+    const again = same && before.text === text && before.replaces === replaces;
     this.key = again ? before.key : randomId();
   }
 
