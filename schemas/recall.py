@@ -85,7 +85,7 @@ class SearchQuery(CallerQuery):
         "the summaries of sessions, or facts, which come with the messages that they were taken from.",
     )
     limit = fields.limit(10)
-    window = fields.number(0, 10, load_default=0, about="Messages around each result.")
+    window_size = fields.number(0, 10, load_default=0, data_key="window", about="Messages around each result.")
     zone = fields.TimeZone(
         load_default=UTC,
         data_key="timezone",

@@ -65,9 +65,9 @@ class LocatedMessage(NamedTuple):
     title: str
 
 
-def messages_of(window: Mapping[int, LocatedMessage]) -> list[Message]:
-    """Return the messages of a window."""
-    return [located.message for located in window.values()]
+def messages_of(loaded: Mapping[int, LocatedMessage]) -> list[Message]:
+    """Return the messages of windows that were loaded."""
+    return [located.message for located in loaded.values()]
 
 
 def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size: int) -> dict[int, LocatedMessage]:
@@ -100,21 +100,21 @@ def find_latest(
 
 
 def windows(
-    window: Mapping[int, LocatedMessage], ids: Collection[int], window_size: int
+    loaded: Mapping[int, LocatedMessage], ids: Collection[int], window_size: int
 ) -> dict[int, list[LocatedMessage]]:
     """Return each message with those within `window_size` positions of it, the nearest first."""
-    places = {(located.session_id, located.message.position): located for located in window.values()}
+    places = {(located.session_id, located.message.position): located for located in loaded.values()}
     steps = sorted(range(-window_size, window_size + 1), key=abs)
     nearest = {}
     for message_id in ids:
-        hit = window[message_id]
+        hit = loaded[message_id]
         around = [places.get((hit.session_id, hit.message.position + step)) for step in steps]
         nearest[message_id] = [located for located in around if located is not None]
     return nearest
 
 
 def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of it is shown
-    window: Mapping[int, LocatedMessage],
+    loaded: Mapping[int, LocatedMessage],
     hits: Sequence[Hit],
     *,
     budget: int,
@@ -126,23 +126,23 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
 ) -> tuple[Excerpt, ...]:
     """Return excerpts of at most `budget` tokens, as they are quoted, for the loaded `hits`, which are best first.
 
-    window: the hits and their neighbours, by id.
+    loaded: the hits and their neighbours, by id.
     window_size: messages on either side of a hit that are shown with it.
     exclude: ids of messages that are never shown. evenly: cut the hits so that all of them are shown.
     terms: of the query, by this `analysis`; of a long hit the part is shown that has them.
     """
-    best = {hit.message_id: hit for hit in hits if hit.message_id in window}
-    most = _even_share([window[message_id] for message_id in best], budget) if evenly else None
+    best = {hit.message_id: hit for hit in hits if hit.message_id in loaded}
+    most = _even_share([loaded[message_id] for message_id in best], budget) if evenly else None
     located_by_session: dict[int, list[LocatedMessage]] = {}
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
     starts: dict[int, int] = {}
 
     def worth(message_id: int) -> float:
-        size = AROUND_TEXT_TOKENS + min(window[message_id].message.tokens, most or HIT_TOKENS)
+        size = AROUND_TEXT_TOKENS + min(loaded[message_id].message.tokens, most or HIT_TOKENS)
         return best[message_id].score / size**LENGTH_POWER
 
-    for around in windows(window, sorted(best, key=worth, reverse=True), window_size).values():
+    for around in windows(loaded, sorted(best, key=worth, reverse=True), window_size).values():
         for near in around:
             if near.message.id in seen:
                 continue

@@ -83,7 +83,7 @@ class Findings(NamedTuple):
     or the mini model says that one helps. None: the best hits are shown.
     prepared_query: of the search; None: none was made, so the hits are those of a time.
     marks: marks of unhelpful excerpts that have some of the hits.
-    corrections: facts that hold in place of what messages of the window say, and the summaries shown in full.
+    corrections: facts that hold in place of what the loaded messages say, and the summaries shown in full.
     """
 
     plan: SearchPlan
@@ -163,9 +163,9 @@ def search_in_snapshot(
         found = found._replace(prepared_query=prepared, matches=matches, marks=marks)
     others = _find_others(engine, tx, found, by_session=by_session)
     corrections = Corrections()
-    window = found.matches.window
-    if scope.flags.corrected and (window or others.in_full):
-        messages = messages_of(window)
+    loaded = found.matches.loaded
+    if scope.flags.corrected and (loaded or others.in_full):
+        messages = messages_of(loaded)
         corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=others.in_full)
     return found._replace(other_sessions=others, corrections=corrections)
 
@@ -218,7 +218,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
-        corrections = find_corrections(engine, tx, scope.owner_id, messages_of(findings.matches.window))
+        corrections = find_corrections(engine, tx, scope.owner_id, messages_of(findings.matches.loaded))
     excerpts = _select_excerpts(engine, findings)
     return RecallResult(excerpts, corrections=_corrections_of(excerpts, corrections))
 
@@ -296,21 +296,21 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
         index_again(engine, scope.owner_id)
     if not matches.hits:
         return ()
-    window = {
+    loaded = {
         message_id: located
-        for message_id, located in matches.window.items()
+        for message_id, located in matches.loaded.items()
         if located.message.remembered
         or (located.session_id == scope.session_row_id and not is_kept_out(located.message.extra))
     }
     hits = list(matches.hits)
-    empty = relevance.empty_exchanges(window)
+    empty = relevance.empty_exchanges(loaded)
     prepared = findings.prepared_query
     if prepared is not None:
-        hits = [hit for hit in hits if hit.message_id in window and hit.message_id not in empty]
-        hits = relevance.without_bare_replies(hits, window)
+        hits = [hit for hit in hits if hit.message_id in loaded and hit.message_id not in empty]
+        hits = relevance.without_bare_replies(hits, loaded)
         if findings.gate_kind != "reference":  # "what did I ask you?"
-            hits = relevance.without_questions(hits, window)
-        hits = _near_enough(engine, findings, prepared, hits, window)
+            hits = relevance.without_questions(hits, loaded)
+        hits = _near_enough(engine, findings, prepared, hits, loaded)
         if findings.marks:
             hits = _demote_unhelpful(engine, prepared, findings.marks, hits)
         hits = relevance.relevant(hits[: prepared.query.limit], is_foreign=prepared.is_foreign)
@@ -320,7 +320,7 @@ def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
     budget = findings.budget
     summaries, budget = other_sessions.summaries_of_hits(of_hits, hits, budget) if of_hits else ([], budget)
     excerpts = make_excerpts(
-        window,
+        loaded,
         hits,
         budget=budget,
         window_size=window_size,
@@ -337,12 +337,12 @@ def _near_enough(
     findings: Findings,
     prepared: PreparedQuery,
     hits: list[Hit],
-    window: Mapping[int, LocatedMessage],
+    loaded: Mapping[int, LocatedMessage],
 ) -> list[Hit]:
     """Return the hits, re-ranked by the mini model if it does that; none if none is near enough."""
     gate_kind = findings.gate_kind
     if engine.reranker is not None and len(hits) > 1 and (gate_kind is None or relevance.JUDGED.is_open(hits)):
-        judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, window)
+        judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, loaded)
         if judged is not None and gate_kind is not None:
             return judged
         hits = judged or hits  # what is asked for is shown, whatever the model says
@@ -353,7 +353,7 @@ def _near_enough(
         prepared.query,
         gate_kind,
         is_question=findings.plan.budget_share > UNASKED,
-        is_passage=window[hits[0].message_id].message.is_passage,
+        is_passage=loaded[hits[0].message_id].message.is_passage,
         is_foreign=prepared.is_foreign,
     )
     return hits if gate.is_open(hits) else []

@@ -165,29 +165,29 @@ def _asking_part(sentence: str) -> str:
     return asked if tells else sentence
 
 
-def empty_exchanges(window: Mapping[int, LocatedMessage]) -> frozenset[int]:
+def empty_exchanges(loaded: Mapping[int, LocatedMessage]) -> frozenset[int]:
     """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
     denied: set[tuple[int, int]] = set()
-    for message, session_id, _ in window.values():
+    for message, session_id, _ in loaded.values():
         is_short = message.role == "assistant" and len(message.content) <= DENIAL_CHARS
         if is_short and _DENIAL.search(message.content) is not None:
             denied.add((session_id, message.position))
     return frozenset(
         message_id
-        for message_id, located in window.items()
+        for message_id, located in loaded.items()
         if (located.session_id, located.message.position) in denied
         or ((located.session_id, located.message.position + 1) in denied and is_mere_question(located.message))
     )
 
 
-def without_bare_replies(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
+def without_bare_replies(hits: Sequence[Hit], loaded: Mapping[int, LocatedMessage]) -> list[Hit]:
     """Return the hits without short replies that have no word of the message: only what is beside them was found."""
-    replies = ((message_id, near.message) for message_id, near in window.items() if near.message.role == "assistant")
+    replies = ((message_id, near.message) for message_id, near in loaded.items() if near.message.role == "assistant")
     short = {message_id for message_id, reply in replies if len(reply.content) <= BARE_CHARS}
     return [hit for hit in hits if hit.message_id not in short or hit.own >= A_WORD or hit.near >= NEAR_ENOUGH]
 
 
-def without_questions(hits: Sequence[Hit], window: Mapping[int, LocatedMessage]) -> list[Hit]:
+def without_questions(hits: Sequence[Hit], loaded: Mapping[int, LocatedMessage]) -> list[Hit]:
     """Return the hits that tell something; all of them if none does."""
-    telling = [hit for hit in hits if not is_mere_question(window[hit.message_id].message)]
+    telling = [hit for hit in hits if not is_mere_question(loaded[hit.message_id].message)]
     return telling or list(hits)

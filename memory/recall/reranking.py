@@ -64,14 +64,14 @@ def reordered(hits: Sequence[Hit], answer: str) -> list[Hit]:
 
 
 def rerank(
-    mini: MiniModel, owner_id: int, question: str, hits: list[Hit], window: Mapping[int, LocatedMessage]
+    mini: MiniModel, owner_id: int, question: str, hits: list[Hit], loaded: Mapping[int, LocatedMessage]
 ) -> list[Hit] | None:
     """Let the mini model order the first MOST hits; return all, best first.
 
     Returns no hits if the model says that none helps, and None if there is no valid answer in time.
     """
     first = hits[:MOST]
-    request = request_of(question, [window[hit.message_id] for hit in first])
+    request = request_of(question, [loaded[hit.message_id] for hit in first])
     timer = threading.Timer(SECONDS, request.cancel.cancel)
     timer.start()
     try:

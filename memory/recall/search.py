@@ -125,13 +125,13 @@ class SearchScope:
 
 
 class Matches(NamedTuple):
-    """Hits, best first, and all messages in their windows, by id.
+    """Hits, best first, and the `loaded` messages, by id: the hits and their neighbours.
 
     left_out: how many messages were not searched, since they wait for the index and nothing has analysed them.
     """
 
     hits: Sequence[Hit] = ()
-    window: Mapping[int, LocatedMessage] = {}
+    loaded: Mapping[int, LocatedMessage] = {}
     index_lost: bool = False
     left_out: int = 0
 
@@ -209,8 +209,8 @@ def find_matches(
         hits, left_out = search(NO_INDEX, find_unindexed(tx, owner_id, NO_INDEX))
     if may_fit is not None and not may_fit(hits):
         return Matches((), {}, index_lost, left_out)
-    window = load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size)
-    return Matches(hits, window, index_lost, left_out)
+    loaded = load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size)
+    return Matches(hits, loaded, index_lost, left_out)
 
 
 def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
@@ -221,14 +221,14 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     text: str,
     zone: tzinfo = UTC,
     session_id: str | None = None,
-    window: int = 0,
+    window_size: int = 0,
     kind: str = "message",
     **filters: Any,
 ) -> list[SearchResult]:
     """Return the best matching messages of the caller's user, or of one session, best first.
 
     text: the query. Times that it names are read in `zone`; messages of these times are preferred, not required.
-    window: neighbours on either side of a result.
+    window_size: neighbours on either side of a result.
     kind: "message": messages and passages of documents; "document": passages alone, of all sessions; "fact" or
     "summary": these, with the messages that they come from.
     filters: other fields of a `Query`.
@@ -255,22 +255,23 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     if kind in _KINDS:
         return _find_derived(engine, scope, prepared, kind, now)
     with engine.database.connect() as tx:
-        matches = find_matches(tx, engine.index, scope, prepared, window)
-        corrections = find_corrections(engine, tx, owner.id, messages_of(matches.window))
+        matches = find_matches(tx, engine.index, scope, prepared, window_size)
+        corrections = find_corrections(engine, tx, owner.id, messages_of(matches.loaded))
     if matches.index_lost:
         index_again(engine, owner.id)
-    loaded = [hit.message_id for hit in matches.hits if hit.message_id in matches.window]
-    around = windows(matches.window, loaded, window)
+    hit_ids = [hit.message_id for hit in matches.hits if hit.message_id in matches.loaded]
+    around = windows(matches.loaded, hit_ids, window_size)
     results = []
     for hit in matches.hits:
         if located := around.get(hit.message_id):
             message = located[0].message
+            neighbours = [near.message for near in located] if window_size else []
             result = SearchResult(
                 message=message,
-                score=hit.fit,
+                score=hit.fit,  # its score compares hits of one search only
                 why=hit.why,
                 highlights=engine.index.highlights(prepared, message.content),
-                window=sorted((near.message for near in located), key=lambda near: near.position) if window else [],
+                window=sorted(neighbours, key=lambda near: near.position),
                 session_id=None if message.is_passage else message.session_id,
                 title=located[0].title,
                 kind="document" if message.is_passage else "message",
@@ -302,7 +303,7 @@ def _find_derived(
         if kind == "summary":
             ranked = of_any_role.with_fields(limit=SUMMARY_RANKED_MAX)
             matches = find_matches(tx, engine.index, scope, ranked, 0)
-            loaded = matches.window
+            loaded = matches.loaded
             source_ids = [
                 [hit.message_id for hit in matches.hits if hit.session_id == derived.session_row_id]
                 for derived in best_texts
@@ -317,7 +318,7 @@ def _find_derived(
         messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
         result = SearchResult(
             message=messages[0] if messages else None,
-            score=hit.score,
+            score=hit.score,  # of a text that stands alone: how well it fits
             why=hit.why,
             highlights=engine.index.highlights(prepared, derived.text),
             window=messages,
