@@ -50,6 +50,13 @@ def client(model_app, model_server):
     return model_app.test_client()
 
 
+def test_an_image_counts_in_the_full_history_as_in_the_prompt(client, model_server):
+    chat(client, "Hello", session_id="s", user_id="ada")
+    model_server.main.queue(Text("A cat.", usage={"prompt_tokens": 1500, "completion_tokens": 5}))
+    usage = chat(client, [words("What is this?"), image()], session_id="s", user_id="ada")["usage"]
+    assert -200 < usage["saved_tokens"] <= 0, "nothing was left out of the prompt"
+
+
 def test_an_image_goes_to_the_model_as_it_is_and_leaves_a_reference(client, model_app, model_server):
     chat(client, [words("What is this?"), image()], session_id="bare", user_id="bob")
     assert sent(model_server) == [words("What is this?"), image()], "parts without the message around them"

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.protocols.client_requests import SESSION_HEADERS
-from tests.http import chat, history, meanwhile, sessions, stored
+from tests.http import chat, history, meanwhile, read_all, sessions, stored
 from tests.knowledge import digest_of
-from tests.model_server import Delay, Dictation, Status, ToolCalls, at
+from tests.model_server import Delay, Dictation, Status, Text, ToolCalls, at
 from tests.openai import BODIES, Person, answered, assistant, complete, failed, post, result, sent, talk, user
 
 
@@ -596,6 +596,25 @@ def test_what_a_client_sends_is_bounded_by_summary_facts_and_excerpts(make_app, 
     assert int(ada.headers["X-Memory-Recalled"]) > 0
     full = sum(len(json.dumps(message)) for message in ada.messages) / 4
     assert sum(len(json.dumps(message)) for message in last) / 4 < full + 600
+
+
+def test_the_clients_own_tools_and_images_are_not_saved_tokens(make_app, model_server):
+    client = make_app(**at(model_server, summary_mode="inline", tail_messages_max=4, tail_messages_min=2)).test_client()
+
+    def counted(body: dict[str, Any]) -> Text:
+        size = 12_000 + sum(len(str(message["content"])) // 4 for message in body["messages"])
+        return Text("So be it.", usage={"prompt_tokens": size, "completion_tokens": 3})
+
+    model_server.main.default = counted
+    tools = [{"type": "function", "function": {"name": f"f{n}", "description": "x" * 1200}} for n in range(36)]
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    person = Person(client, tools=tools)
+    person.messages += [user([{"type": "text", "text": "What is this?"}, image]), assistant("A cat.")]
+    for number in range(8):
+        person.says(f"Message {number} " + "word " * 80)
+    saved = [turn["usage"]["saved_tokens"] for turn in read_all(client, "/api/sessions/s/turns")]
+    said = sum(len(str(message["content"])) // 4 for message in person.messages)
+    assert all(-1000 < tokens < said + 1000 for tokens in saved) and max(saved) > 300
 
 
 def test_recalled_text_goes_before_the_parts_of_a_message_that_has_parts(client, model_server):

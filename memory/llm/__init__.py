@@ -232,7 +232,12 @@ def text_of(events: Iterable[ModelEvent]) -> str:
 
 def estimate_prompt(request: ModelRequest) -> int:
     """Return the estimated tokens of a request's messages and tools."""
-    tools = [json.dumps([tool.name, tool.description, tool.parameters]) for tool in request.tools]
     calls = [call.name + call.arguments for message in request.messages for call in message.tool_calls]
     texts = [message.content for message in request.messages]
-    return len(texts) * tokens.MESSAGE_OVERHEAD + sum(map(tokens.estimate, [*texts, *calls, *tools]))
+    words = sum(map(tokens.estimate, [*texts, *calls]))
+    return len(texts) * tokens.MESSAGE_OVERHEAD + words + estimate_tools(request.tools)
+
+
+def estimate_tools(tools: Iterable[Tool]) -> int:
+    """Return the estimated tokens of Recap's tools."""
+    return sum(tokens.estimate(json.dumps([tool.name, tool.description, tool.parameters])) for tool in tools)

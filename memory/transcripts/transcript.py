@@ -153,6 +153,11 @@ class TranscriptRequest:
         return free and "functions" not in self.parameters
 
     @property
+    def tool_tokens(self) -> int:
+        """Return the estimated tokens of the client's tools."""
+        return sum(tokens.estimate(json.dumps(tool)) for tool in dicts_in(self.parameters.get("tools")))
+
+    @property
     def keys(self) -> list[MessageKey]:
         """Return the messages that count, as they are compared."""
         return [message.key for message in self.conversation.messages]

@@ -31,6 +31,7 @@ from memory.llm import (
     ToolCall,
     Waiting,
     estimate_prompt,
+    estimate_tools,
 )
 from memory.llm.openai_form import last_chunk, to_chunks
 from memory.ops import logs
@@ -77,8 +78,8 @@ class Reply:
     def has_words(self) -> bool:
         return bool(self.text.strip())
 
-    def end_call(self, request: ModelRequest, reason: str, text: str) -> None:
-        """End a call that brought this `text`.
+    def end_call(self, request: ModelRequest, prompt: Prompt, reason: str, text: str) -> None:
+        """End a call that brought this `text`.  prompt: of the first call.
 
         reason: why it ended early; then the server reports no usage, and it is estimated. "": the model ended it.
         """
@@ -86,7 +87,8 @@ class Reply:
             usage = Usage(estimate_prompt(request), tokens.estimate(text), estimated=True)
             self.end = StreamEnd(reason, self.model, usage)
         if not self.usages:
-            self.token_rate = self.end.usage.prompt_tokens / max(1, estimate_prompt(request))
+            estimated = prompt.tokens + prompt.client_tool_tokens + estimate_tools(request.tools)
+            self.token_rate = self.end.usage.prompt_tokens / max(1, estimated)
         self.usages.append(self.end.usage)
 
 
@@ -114,7 +116,7 @@ def read_reply(model: LanguageModel, prompt: Prompt, reply: Reply) -> Iterator[R
             log.warning("the model failed within a reply; what it said stays", extra=logs.fields(code=error.code))
             error.message += " What it had said is kept."
             reason, reply.failure = CUT_OFF, error
-        reply.end_call(request, reason, reply.text[start:])
+        reply.end_call(request, prompt, reason, reply.text[start:])
         if reason == INTERRUPTED and client is None and not reply.has_words:
             raise Conflict("turn_stopped", "The reply was stopped before its first word, and none was stored.")
         client_calls, recap_calls = (calls, ()) if tools is None else tools.split(request, calls)

@@ -134,6 +134,8 @@ def read_session(
     rows = tx.execute(UNSHOWN, {"session": session.id}).all() if prefix.has_unshown else ()
     unshown = {message_id: count for message_id, count in rows if message_id not in new_ids}
     unstored = sum(message.tokens for message in (*turn.history, *new) if not message.id) + attached
+    images = sum(len((sent.draft.extra or {}).get("attachments", ())) for sent in turn.as_sent.values())
+    unstored += ATTACHMENT_TOKENS * images
     instruction_tokens = prefix.instruction_tokens if client_tokens is None else client_tokens
     return Context(
         prefix=prefix,

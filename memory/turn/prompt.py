@@ -49,7 +49,8 @@ PASSED_ON = "the request went to the model as it came"
 class Prompt:
     """Prompt ready to send, and its report.
 
-    shown: the memory that it shows. now: the time that it states. tokens: its estimated size.
+    shown: the memory that it shows. now: the time that it states. tokens: its estimated size.  full_history_tokens: of
+    a prompt with all messages. client_tool_tokens: of the client's own tools, which neither of these counts.
     context: what it was built from; None: a client's request is sent unchanged. quoted: the block before the new
     message. problem: a code that says why memory is missing. tools: with which the model searches.
     """
@@ -59,6 +60,7 @@ class Prompt:
     now: datetime
     tokens: int
     full_history_tokens: int
+    client_tool_tokens: int = 0
     context: Context | None = None
     quoted: str = ""
     problem: str | None = None
@@ -103,6 +105,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
         now=now,
         tokens=context.tokens + tokens.estimate(quoted),
         full_history_tokens=context.full_history_tokens,
+        client_tool_tokens=transcript.tool_tokens if transcript is not None else 0,
         context=context,
         quoted=quoted,
         problem=problem,
@@ -133,7 +136,7 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
         client=transcript.parameters,
         cancel=request.cancel,
     )
-    return Prompt(model_request, shown, engine.now(), size, size, problem=problem)
+    return Prompt(model_request, shown, engine.now(), size, size, transcript.tool_tokens, problem=problem)
 
 
 def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, always: bool) -> tuple[str, MemoryReport]:

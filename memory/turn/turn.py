@@ -128,13 +128,14 @@ def start_reply(
 
 def finish_turn(engine: Engine, turn: Turn, prompt: Prompt, reply: Reply) -> TurnFinished:
     """Store the reply and give the lease back; return the turn's last event.  Raises Conflict if the lease was lost."""
+    full_history_tokens = round((prompt.full_history_tokens + prompt.client_tool_tokens) * reply.token_rate)
     finished = TurnFinished(
         started=_started(turn, prompt, reply),
         reply=reply.text,
         reply_message_id=None,
         finish_reason=reply.end.reason,
         model=reply.end.model,
-        usage=TurnUsage(reply.end.usage, round(prompt.full_history_tokens * reply.token_rate)),
+        usage=TurnUsage(reply.end.usage, full_history_tokens),
         calls=reply.tool_calls,
         failure=reply.failure,
     )
