@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from app import engine_of
 from memory import tokens
-from tests.http import append, ask, chat, failed, history, jobs, sessions, stored, summary
+from tests.http import append, ask, chat, failed, good, history, jobs, sessions, stored, summary
 from tests.http import said as words
 from tests.knowledge import digest_of
 from tests.model_server import Body, Json, Prompt, Status, at, prompts, question
@@ -208,6 +208,14 @@ def test_a_message_too_large_for_any_prompt_is_refused_and_not_stored(make_app, 
         failed(ask(client, "Hi", session_id=session_id, system_prompt="z" * 4000), 413, "message_too_large")
     assert len(history(client, "s")) == 2 and [session["id"] for session in sessions(client)] == ["s"]
     assert len(prompts(model_server)) == 1
+
+
+def test_a_message_that_was_not_stored_gives_no_title(make_app, model_server):
+    client = make_app(**at(model_server, context_tokens=1000)).test_client()
+    for title in ("", "Plans"):
+        session = good(client.post("/api/sessions", json={"title": title} if title else {}))
+        failed(ask(client, "Hi", session_id=session["id"], system_prompt="z" * 4000), 413, "message_too_large")
+        assert good(client.get(f"/api/sessions/{session['id']}"))["title"] == title
     assert chat(client, "Hello again", session_id="s")["reply"] and len(history(client, "s")) == 4
 
 

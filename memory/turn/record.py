@@ -20,7 +20,7 @@ from memory.knowledge.forgetting import refuse_messages
 from memory.leases import RELEASE_TIMEOUT_SECONDS
 from memory.llm.openai_form import to_openai
 from memory.ops import logs
-from memory.sessions.messages import INSERT_MESSAGE, message_values
+from memory.sessions.messages import INSERT_MESSAGE, message_values, title_from
 from memory.turn import turns
 from memory.turn.answer import Reply
 from memory.turn.request import Turn, TurnFinished
@@ -134,7 +134,9 @@ def _withdraw(engine: Engine, turn: Turn) -> None:
             tx.execute(delete(_S).where(*holding))
             return
         counts = {"message_count": _S.c.message_count - 1, "tokens": _S.c.tokens - message.tokens}
-        if tx.execute(update(_S).where(*holding).values(counts)).rowcount:
+        own_title = _S.c.title == title_from(turn.request.message or message.content)
+        title = case((own_title, ""), else_=_S.c.title)
+        if tx.execute(update(_S).where(*holding).values(**counts, title=title)).rowcount:
             tx.execute(delete(_M).where(_M.c.id == message.id))
 
 
