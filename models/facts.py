@@ -45,9 +45,9 @@ class Relations(TypeDecorator[tuple[Relation, ...]]):
 class FactRow(Base):
     """Statement, valid from `valid_from` until `valid_to`; a correction invalidates it and names its successor.
 
-    expires_at: when it ends by itself; a job closes it then. merged: it says the same as its successor. replaces:
-    only of one that waits for review, the ids of the facts that it takes the place of once it is accepted. Until then
-    its `valid_to` is its `valid_from`, so it was never valid.
+    expires_at: when it ends by itself; a job closes it then. merged: it says the same as its successor. recalled_count:
+    for how many messages it was of use. replaces: only of one that waits for review, the ids of the facts that it
+    supersedes once it is accepted. Until then its `valid_to` is its `valid_from`, so it was never valid.
     """
 
     __tablename__ = "facts"
@@ -168,7 +168,8 @@ class FactRevision:
 class FactDraft:
     """Fact as the mini model proposes it, not yet checked against its source.
 
-    source: position of the message it rests on. supersedes: ids of the facts that it corrects. until: its last day.
+    source: position of the message it rests on. supersedes: ids of the facts that it corrects.
+    last_day: on which it is valid.
     """
 
     text: str
@@ -179,7 +180,7 @@ class FactDraft:
     scope: str = "session"
     supersedes: tuple[int, ...] = ()
     links: tuple[Relation, ...] = ()
-    until: date | None = None
+    last_day: date | None = None
 
 
 class InstructionDraft(NamedTuple):

@@ -325,7 +325,7 @@ def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime]
             counts["contradicted"] += 1
     for fact_id, end in plans.items():
         if end <= now and fact_id in valid:
-            invalidate(tx, fact_id, now, "expired", until=end)
+            invalidate(tx, fact_id, now, "expired", valid_to=end)
             counts["expired"] += 1
     return counts
 

@@ -87,16 +87,16 @@ _CURRENT = (
 
 
 def current_facts(
-    engine: Engine, tx: Transaction | Connection, owner_id: int, session_id: int, revision: int | None = None
+    engine: Engine, tx: Transaction | Connection, owner_id: int, session_row_id: int, revision: int | None = None
 ) -> tuple[Fact, ...]:
     """Return the valid facts of a session and of its person, at most CURRENT_FACTS_MAX.
 
     Pinned ones come first, then the most important, then the newest.
 
-    session_id: of the row. revision: the owner's `facts_revision`, where this transaction has read it already.
-    `recalled_count` may be older than in the database (see `count_recalls`).
+    revision: the owner's `facts_revision`, where this transaction has read it already.
+    `recalled_count` may be older than in the database (see `add_uses`).
     """
-    of_session = {"owner": owner_id, "session": session_id, NOW.key: engine.now()}
+    of_session = {"owner": owner_id, "session": session_row_id, NOW.key: engine.now()}
     return _kept(engine, tx, _CURRENT, of_session, revision)
 
 

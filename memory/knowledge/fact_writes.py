@@ -108,7 +108,7 @@ def change_fact(
     mark_changed(tx, owner_ids)
 
 
-def replace_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) -> None:
+def reword_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) -> None:
     """Change the words of a fact, which keeps its id and loses its source.
 
     Another fact gets the old words, with their source and the facts merged into them, and is superseded by it: from
@@ -119,17 +119,17 @@ def replace_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) -
         tx.execute(delete(FactRevisionRow).where(FactRevisionRow.fact_id == row.id))
     else:
         old = {column.key: getattr(row, column.key) for column in FactRow.__table__.columns if column.key != "id"}
-        until = row.valid_from if row.valid_to is not None else max(now, row.valid_from)
-        old |= {"valid_to": until, "superseded_by": row.id, "merged": False}
+        valid_to = row.valid_from if row.valid_to is not None else max(now, row.valid_from)
+        old |= {"valid_to": valid_to, "superseded_by": row.id, "merged": False}
         before = update(FactRow.__table__).where(_F.superseded_by == row.id)
         fact_id: int = tx.execute(_INSERT, old).scalar_one()
         tx.execute(before.where(_F.id != fact_id).values(superseded_by=fact_id))
     change_fact(tx, row.id, now, source_message_id=None, **columns)
 
 
-def waits(since: datetime, replaces: Iterable[int] = ()) -> dict[str, Any]:
+def columns_of_waiting(since: datetime, supersedes: Iterable[int] = ()) -> dict[str, Any]:
     """Return the columns of a fact that waits for review: it is valid at no time until it is accepted."""
-    return {"valid_to": since, "replaces": list(replaces)}
+    return {"valid_to": since, "replaces": list(supersedes)}
 
 
 def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetime) -> None:
@@ -159,23 +159,23 @@ def invalidate(  # noqa: PLR0913 - how it ends, and who ends it
     action: str = "superseded",
     *,
     author: str = "model",
-    until: datetime | None = None,
+    valid_to: datetime | None = None,
     by: Fact | None = None,
 ) -> None:
-    """Invalidate a fact from `until` or now, but not from before it begins.
+    """Invalidate a fact from `valid_to` or now, but not from before it begins.
 
     by: the fact that replaces it; its `valid_from` then counts.
     """
-    end = by.valid_from if by is not None else until or now
+    valid_to = by.valid_from if by is not None else valid_to or now
     columns = {"superseded_by": by.id if by is not None else None, "merged": action == "merged"}
-    valid_to = case((_F.valid_from > end, _F.valid_from), else_=end)
-    change_fact(tx, fact_id, now, action, author, valid_to=valid_to, **columns)
+    not_before = case((_F.valid_from > valid_to, _F.valid_from), else_=valid_to)
+    change_fact(tx, fact_id, now, action, author, valid_to=not_before, **columns)
 
 
-def revalidate(tx: Transaction, fact_id: int, ends: datetime | None, now: datetime) -> None:
+def revalidate(tx: Transaction, fact_id: int, expires_at: datetime | None, now: datetime) -> None:
     """Make a fact valid again that another one invalidated, or close it at its end if that is over."""
-    is_over = ends is not None and ends <= now
-    valid_to, action = (ends, "ended") if is_over else (None, "reopened")
+    is_over = expires_at is not None and expires_at <= now
+    valid_to, action = (expires_at, "ended") if is_over else (None, "reopened")
     change_fact(tx, fact_id, now, action, valid_to=valid_to, superseded_by=None, merged=False)
 
 
@@ -234,7 +234,7 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
         columns |= {"source_message_id": source.id, "valid_from": source.created_at, "created_at": now}
         columns["pinned"] = any(old.pinned for old in superseded)  # the person's pin stays
         row = {**columns, "session_id": session.id, "links": draft.links}
-        row |= waits(source.created_at, (old.id for old in superseded)) if decision.waits else {}
+        row |= columns_of_waiting(source.created_at, (old.id for old in superseded)) if decision.waits else {}
         fact_id = add_fact(tx, session.owner_id, now, "model", **row)
         new = Fact(fact_id, session_id=session.public_id, waiting=decision.waits, **columns)
         words[new.id] = words_of(new)
@@ -261,14 +261,15 @@ def add_proposed(  # noqa: PLR0913 - what was proposed, what decides about it, a
 
 
 def decide_on_draft(draft: FactDraft, source: Message, rules: RuleSet) -> Decision:
-    """Return the decision about a draft. It ends with its last day where the person named a time that is not over.
+    """Return the decision about a draft. It expires after its last day where the person named a time that is not over.
 
     Raises Ungrounded for what the rules keep out.
     """
     since = source.created_at
     names_time = any(pattern.search(source.content) for pattern in (RELATIVE_TIME, DATE))
-    ends = end_of(draft.until) if draft.until and names_time and draft.until >= since.date() else None
-    decision = rules.decide(draft.category, draft.text, draft.quote, since=since, ends=ends, by_model=True)
+    last_day = draft.last_day
+    expires_at = end_of(last_day) if last_day and names_time and last_day >= since.date() else None
+    decision = rules.decide(draft.category, draft.text, draft.quote, since=since, expires_at=expires_at, by_model=True)
     if decision.refused:
         raise Ungrounded(decision.refused)
     return decision
@@ -283,45 +284,56 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
     deleted = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
     if not deleted:
         return
-    corrected = select(FactRow).where(FactRow.superseded_by.in_(deleted), FactRow.id.not_in(deleted))
-    newest: dict[FactRow, int] = {}  # fact that was merged into a deleted one
-    affected = tx.scalars(corrected.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all()
-    for fact in affected:
-        last = deleted[fact.superseded_by or 0]
-        same = fact.merged
-        while (after := deleted.get(last.superseded_by or 0)) is not None:
-            last, same = after, same and last.merged
-        fact.superseded_by = last.superseded_by
-        fact.merged = same and last.merged
-        if last.superseded_by is None and same and last in newest:
-            fact.superseded_by = newest[last]
-            fact.merged = True
-        elif last.superseded_by is None:
-            fact.valid_to = last.valid_to if same else None
-            newest |= {last: fact.id} if same else {}
-    tx.flush()
-    for fact in affected:
-        if fact.valid_to is None:
-            revalidate(tx, fact.id, fact.expires_at, now)
+    taken_over = _relink(tx, deleted, now)
     revised = set(tx.scalars(select(FactRevisionRow.fact_id).where(FactRevisionRow.fact_id.in_(deleted))))
-    replaced = {fact for fact in deleted.values() if fact.superseded_by and fact.id not in revised}  # `replace_fact`
-    for fact in replaced:
+    # Old words of another fact, which no event named: they have no revisions (see `reword_fact`).
+    old_words = {fact for fact in deleted.values() if fact.superseded_by and fact.id not in revised}
+    for fact in old_words:
         _forget_words(tx, fact)
     tx.execute(delete(FactRow).where(FactRow.id.in_(deleted)))
-    overview.forget_facts(tx, deleted.values(), replaced, now)
+    overview.forget_facts(tx, deleted.values(), old_words, now)
     mark_changed(tx, {fact.owner_id for fact in deleted.values()})
-    why = {fact: "superseded" if fact.superseded_by or fact in newest else action for fact in deleted.values()}
-    announced = [fact for fact in why if not fact.waiting and fact not in replaced]  # no event named the others
-    events = [(fact.owner_id, {"fact_id": fact.id, "action": why[fact]}) for fact in announced]
+    actions = {fact: "superseded" if fact.superseded_by or fact in taken_over else action for fact in deleted.values()}
+    announced = [fact for fact in actions if not fact.waiting and fact not in old_words]
+    events = [(fact.owner_id, {"fact_id": fact.id, "action": actions[fact]}) for fact in announced]
     tell(tx, FORGOTTEN, events, now)
 
 
-def _forget_words(tx: Transaction, replaced: FactRow) -> None:
-    """Delete the revisions with the words of a replaced fact from the history of the fact that has its id."""
-    fact_id = replaced.superseded_by
+def _relink(tx: Transaction, deleted: Mapping[int, FactRow], now: datetime) -> Collection[FactRow]:
+    """Link the facts that deleted ones superseded to a successor that is left, or make them valid again.
+
+    Return the deleted facts whose place a fact takes over that was merged into them.
+    """
+    superseded = select(FactRow).where(FactRow.superseded_by.in_(deleted), FactRow.id.not_in(deleted))
+    rows = tx.scalars(superseded.order_by(FactRow.valid_from.desc(), FactRow.id.desc())).all()
+    newest_merged: dict[FactRow, int] = {}  # into a deleted fact that no other one supersedes
+    for row in rows:
+        last = deleted[row.superseded_by or 0]
+        says_same = row.merged
+        while (successor := deleted.get(last.superseded_by or 0)) is not None:
+            says_same = says_same and last.merged
+            last = successor
+        row.superseded_by = last.superseded_by
+        row.merged = says_same and last.merged
+        if last.superseded_by is None and says_same and last in newest_merged:
+            row.superseded_by = newest_merged[last]
+            row.merged = True
+        elif last.superseded_by is None:
+            row.valid_to = last.valid_to if says_same else None
+            newest_merged |= {last: row.id} if says_same else {}
+    tx.flush()
+    for row in rows:
+        if row.valid_to is None:
+            revalidate(tx, row.id, row.expires_at, now)
+    return newest_merged.keys()
+
+
+def _forget_words(tx: Transaction, old: FactRow) -> None:
+    """Delete the revisions with the old words of a reworded fact, from the history of the fact that has its id."""
+    fact_id = old.superseded_by
     while fact_id is not None:
         own = FactRevisionRow.fact_id == fact_id
-        tx.execute(delete(FactRevisionRow).where(own, FactRevisionRow.text == replaced.text))
+        tx.execute(delete(FactRevisionRow).where(own, FactRevisionRow.text == old.text))
         if tx.scalar(select(exists().where(own))):
             return
         fact_id = tx.scalar(select(FactRow.superseded_by).where(FactRow.id == fact_id))
@@ -334,10 +346,10 @@ def move_source(tx: Transaction, message_id: int, to_message_id: int) -> None:
         mark_changed(tx, owner_ids)
 
 
-def count_recalls(tx: Transaction | Connection, counts: Mapping[int, int]) -> None:
-    """Count to how many more messages facts were relevant, by their ids.
+def add_uses(tx: Transaction | Connection, counts: Mapping[int, int]) -> None:
+    """Add to the `recalled_count` of facts for how many more messages they were of use, by their ids.
 
-    The count is no change of a fact: it may be older where facts are kept.  When it doubles, which changes its rank,
+    That is no change of a fact: the count may be older where facts are kept.  When it doubles, which changes its rank,
     they are read again.
     """
     if not counts:
@@ -351,9 +363,9 @@ def count_recalls(tx: Transaction | Connection, counts: Mapping[int, int]) -> No
 # -- ends of facts
 
 
-def schedule_end(engine: Engine, tx: Transaction, owner_id: int, tenant: str, *ends: datetime | None) -> None:
-    """Ask for the job that closes an owner's facts at the first of their ends, if they have any."""
-    first = min(filter(None, ends), default=None)
+def schedule_end(engine: Engine, tx: Transaction, owner_id: int, tenant: str, *expires_at: datetime | None) -> None:
+    """Ask for the job that closes an owner's facts at the first of these ends, if there are any."""
+    first = min(filter(None, expires_at), default=None)
     if first is not None:
         delay = max(0.0, (first - engine.now()).total_seconds())
         engine.job_queue.enqueue(tx, JobRequest("fact_ends", owner_id, tenant, owner_id, delay=delay))
@@ -373,7 +385,7 @@ def close_ended(engine: Engine, job: Job) -> None:
         ended = select(FactRow.id, FactRow.expires_at).where(
             theirs, FactRow.valid_to.is_(None), FactRow.expires_at <= now
         )
-        for fact_id, end in tx.execute(ended).all():
-            invalidate(tx, fact_id, now, "ended", until=end)
+        for fact_id, expires_at in tx.execute(ended).all():
+            invalidate(tx, fact_id, now, "ended", valid_to=expires_at)
         following = tx.scalar(select(func.min(FactRow.expires_at)).where(theirs, FactRow.expires_at > now))
         schedule_end(engine, tx, owner.id, owner.tenant, following)

@@ -102,8 +102,9 @@ def add(
         owner, session = owner_and_session(tx, caller, session_id)
         owner = owner or find_or_make_owner(tx, caller, now)
         decision = decide_on_stated(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
-        replaces = columns.pop("replaces", ())
-        columns |= {"expires_at": decision.expires_at, **(fact_writes.waits(now, replaces) if decision.waits else {})}
+        supersedes = columns.pop("replaces", ())
+        columns |= {"expires_at": decision.expires_at}
+        columns |= fact_writes.columns_of_waiting(now, supersedes) if decision.waits else {}
         columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
         fact_id = _waiting_already(tx, owner.id, columns) if decision.waits else None
         fact_id = fact_id or fact_writes.add_fact(tx, owner.id, now, **columns)
@@ -137,11 +138,14 @@ def history(engine: Engine, caller: Caller, fact_id: int) -> list[FactRevision]:
         return [as_value(FactRevision, row) for row in tx.scalars(rows)]
 
 
-def count_relevant(tx: Transaction, ranking: Ranking, message_ids: Collection[int]) -> None:
-    """Count the facts that were relevant in the turns that these messages answer, and that are not indexed yet."""
+def count_uses(tx: Transaction, ranking: Ranking, message_ids: Collection[int]) -> None:
+    """Count the facts that were of use in the turns that these messages answer, for those not indexed yet.
+
+    The job that indexes the messages does so once for each.
+    """
     reports = tx.execute(_REPORTS, {"replies": list(message_ids)}).scalars()
     shown = [fact for report in reports if report for fact in report["facts"]]  # none where the message was erased
-    fact_writes.count_recalls(tx, Counter(fact_id for fact_id, *score in shown if ranking.is_used(FactScore(*score))))
+    fact_writes.add_uses(tx, Counter(fact_id for fact_id, *score in shown if ranking.is_used(FactScore(*score))))
 
 
 def search(engine: Engine, caller: Caller, query: str) -> list[Fact]:
@@ -176,12 +180,12 @@ def add_from_message(
     grounding = Grounding(messages, facts=known)
     rules = rules_of(tx, session.owner_id, session.tenant)
     fact_writes.decide_on_draft(draft, grounding.check(draft), rules)
-    _, corrected, added = fact_writes.add_proposed(tx, session, [draft], grounding, known, rules, engine.now())
-    fact_writes.schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
+    _, corrected, stored = fact_writes.add_proposed(tx, session, [draft], grounding, known, rules, engine.now())
+    fact_writes.schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in stored))
     if corrected:
         instead = {old: new.text for old, new in corrected.items()}
         _say_instead(engine, tx, session.owner_id, instead, "correction")
-    return next(iter(added), None), corrected
+    return next(iter(stored), None), corrected
 
 
 @retry_on_conflict
@@ -207,14 +211,13 @@ def change(engine: Engine, caller: Caller, fact_id: int, changes: Mapping[str, A
         since = now if is_valid and "text" in changes else old.valid_from
         if changes.keys() & {"text", "category", "expires_at"}:
             now_says = {**vars(old), **changes}
-            place = (tx, row.owner_id, caller.tenant)
             is_new = "category" in changes
-            decision = decide_on_stated(*place, now_says, since=since, has_new_category=is_new)
+            decision = decide_on_stated(tx, row.owner_id, caller.tenant, now_says, since=since, has_new_category=is_new)
             columns["expires_at"] = decision.expires_at
         is_reworded = columns.get("text", old.text) != old.text
         if is_reworded:  # the quote proves the old words; and nothing that was said earlier takes the new ones back
             own = {"quote": "", "valid_from": since, "links": fact_writes.relations_within(row.links, columns["text"])}
-            fact_writes.replace_fact(tx, row, now, **{**own, **columns})
+            fact_writes.reword_fact(tx, row, now, **{**own, **columns})
         elif changes:
             fact_writes.change_fact(tx, row.id, now, **columns)
         fact_writes.schedule_end(engine, tx, row.owner_id, caller.tenant, columns.get("expires_at"))
@@ -235,9 +238,9 @@ def change_quoted(engine: Engine, caller: Caller, fact_id: int, *, text: str, qu
         row, session_id = _find(tx, caller, fact_id)
         is_reviewed = not row.waiting and rules_of(tx, row.owner_id, caller.tenant).review
         same = {"category": row.category, "importance": row.importance, "replaces": [row.id]} | changes
-        place = session_id if row.scope == "session" else None
+        in_session = session_id if row.scope == "session" else None
     if is_reviewed:
-        return add(engine, caller, session_id=place, text=text, quote=quote, by_model=True, **same)
+        return add(engine, caller, session_id=in_session, text=text, quote=quote, by_model=True, **same)
     return change(engine, caller, fact_id, {"text": text, "quote": quote, **changes})
 
 
@@ -262,14 +265,14 @@ def review(engine: Engine, caller: Caller, accepted: Collection[int], refused: C
                 dropped.add(fact.id)
                 continue
             fact_writes.accept(tx, fact, _superseded(tx, row), now)
-            _follow(engine, tx, row.owner_id, fact)
+            _let_jobs_read(engine, tx, row.owner_id, fact)
             count += 1
         fact_writes.delete_with_history(tx, dropped, now)
         return {"accepted": count, "refused": len(dropped)}
 
 
-def _follow(engine: Engine, tx: Transaction, owner_id: int, fact: Fact) -> None:
-    """Have the fact read by the jobs that read each new fact, although newer ones were read before."""
+def _let_jobs_read(engine: Engine, tx: Transaction, owner_id: int, fact: Fact) -> None:
+    """Let the jobs that read each new fact read this one, although they have read newer ones; schedule its end."""
     owner = tx.get_one(OwnerRow, owner_id)
     owner.profile_through = min(owner.profile_through, fact.id - 1)
     owner.consolidated_through = min(owner.consolidated_through, fact.id - 1)
@@ -280,7 +283,7 @@ def _follow(engine: Engine, tx: Transaction, owner_id: int, fact: Fact) -> None:
 
 
 def _superseded(tx: Transaction, row: FactRow) -> list[Fact]:
-    """Return the valid facts that a fact corrects which waits."""
+    """Return the valid facts that a waiting fact corrects."""
     in_place = fact_reads.in_scope(row.session_id, row.owner_id)
     valid = fact_reads.read_facts(tx, FactRow.owner_id == row.owner_id, fact_reads.valid_at(None), in_place)
     message = tx.execute(MESSAGES.where(MessageRow.id == row.source_message_id)).first()
@@ -311,18 +314,18 @@ def forget(
     chain = fact_reads.supersession_chain(tx, ids, *([FactRow.merged.is_(True)] if restore else []))
     revisions = tx.scalar(select(func.count()).where(FactRevisionRow.fact_id.in_(chain))) or 0
     corrected = select(FactRow).where(FactRow.superseded_by.in_(ids), FactRow.merged.is_(False)).order_by(FactRow.id)
-    words: dict[int, list[str]] = defaultdict(list)  # of the facts that each one corrected
+    corrected_texts: dict[int, list[str]] = defaultdict(list)  # by the id of the fact that corrected them
     for row in tx.scalars(corrected) if restore else ():
-        words[row.superseded_by or 0].append(row.text)
-    valid_again = {fact_id: "; ".join(texts) for fact_id, texts in words.items()}
+        corrected_texts[row.superseded_by or 0].append(row.text)
+    valid_again = {fact_id: "; ".join(texts) for fact_id, texts in corrected_texts.items()}
     rows = tx.scalars(select(FactRow).where(FactRow.id.in_(chain))).all()
     parts = {row.id: rest for row in rows if (rest := rests.get(row.id)) and _is_part(rest, row)}
-    left = parts | valid_again
+    instead = parts | valid_again
     by_owner: dict[int, list[Fact]] = defaultdict(list)
     for row in rows:
         by_owner[row.owner_id].append(as_value(Fact, row, session_id=None))
     for owner_id, facts in by_owner.items():
-        _say_instead(engine, tx, owner_id, {fact: left.get(fact.id, "") for fact in facts}, "erasure")
+        _say_instead(engine, tx, owner_id, {fact: instead.get(fact.id, "") for fact in facts}, "erasure")
     for row in rows:
         if row.id in parts:
             fact_writes.add_fact(
@@ -348,13 +351,13 @@ def _say_instead(
     owner_id: int,
     instead: Mapping[Fact, str],
     author: str,
-    session_id: int | None = None,
+    session_row_id: int | None = None,
 ) -> None:
     """Have the newest summaries say other words than facts did, or nothing, and the profile no longer the facts'.
 
-    session_id: only the summary of this row.
+    session_row_id: only the summary of this session.
     """
-    which = SessionRow.owner_id == owner_id if session_id is None else SessionRow.id == session_id
+    which = SessionRow.owner_id == owner_id if session_row_id is None else SessionRow.id == session_row_id
     rewrite_newest(engine, tx, which, partial(replace_texts, instead=instead), author)
     profile.remove_values(tx, owner_id, instead, engine.now())
 

@@ -123,25 +123,25 @@ class RuleSet:
         return RuleSet(tuple(categories.values()), topics, words, self.review or own.review)
 
     def decide(
-        self, category: str, *texts: str, since: datetime, ends: datetime | None = None, by_model: bool = False
+        self, category: str, *texts: str, since: datetime, expires_at: datetime | None = None, by_model: bool = False
     ) -> Decision:
-        """Return the decision about a fact. texts: its text and its quote. ends: its own end."""
+        """Return the decision about a fact. texts: its text and its quote. expires_at: its own end."""
         name = category if category in FACT_CATEGORIES or category in self.by_category else OTHER
         rule = self.by_category.get(name, Category(name))
         if rule.days is not None:
-            ends = min(filter(None, (ends, since + timedelta(days=rule.days))))
+            expires_at = min(filter(None, (expires_at, since + timedelta(days=rule.days))))
         if not rule.keep:
             refused = f"facts of the category `{name}` are not kept"
         else:
             refused = "its topic is kept out of memory" if self.keeps_out(*texts) else ""
-        return Decision(name, ends, by_model and self.review, refused)
+        return Decision(name, expires_at, by_model and self.review, refused)
 
     def columns_of(self, fact: Fact, *, by_model: bool) -> dict[str, Any] | None:
         """Return the columns that an import changes in a fact, its end and whether it waits; None to keep it out."""
         texts = (fact.text, fact.quote)
         since = fact.valid_from
-        ends = fact.expires_at
-        decision = self.decide(fact.category, *texts, since=since, ends=ends, by_model=by_model)
+        expires_at = fact.expires_at
+        decision = self.decide(fact.category, *texts, since=since, expires_at=expires_at, by_model=by_model)
         if decision.refused:
             return None
         waits = fact.waiting or (decision.waits and fact.valid_to is None)
@@ -316,9 +316,9 @@ def decide_on_stated(  # noqa: PLR0913 - whose fact, what it says, and how it ca
     Raises InvalidRequest for what is kept out, and for a new category that is unknown.
     """
     texts = (fact["text"], fact.get("quote", ""))
-    ends = fact.get("expires_at")
+    expires_at = fact.get("expires_at")
     rules = rules_of(tx, owner_id, tenant)
-    decision = rules.decide(fact["category"], *texts, since=since, ends=ends, by_model=by_model)
+    decision = rules.decide(fact["category"], *texts, since=since, expires_at=expires_at, by_model=by_model)
     if has_new_category and decision.category != fact["category"]:
         raise InvalidRequest(
             "unknown_category",

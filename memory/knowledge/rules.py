@@ -155,8 +155,8 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
     ends: list[tuple[int, datetime]] = []
     for row in tx.execute(_of(caller, FACTS, FactRow).where(valid_at(None)), {NOW.key: now}):
         fact = Fact(*row)
-        since, ends_at = fact.valid_from, fact.expires_at
-        decision = rules.decide(fact.category, fact.text, fact.quote, since=since, ends=ends_at)
+        since, expires_at = fact.valid_from, fact.expires_at
+        decision = rules.decide(fact.category, fact.text, fact.quote, since=since, expires_at=expires_at)
         end = decision.expires_at
         if decision.refused or (end is not None and end <= now):
             closed.append(fact)

@@ -186,10 +186,10 @@ def bring_back(
 
 
 def insert_version(
-    tx: Transaction, session_id: int, version: int, sections: Sections, through: int, **about: Any
+    tx: Transaction, session_row_id: int, version: int, sections: Sections, through: int, **about: Any
 ) -> None:
     """Store a version, to which the session has advanced. about: its author, its time and more columns."""
-    columns = {"session_id": session_id, "version": version, "through": through, **about}
+    columns = {"session_id": session_row_id, "version": version, "through": through, **about}
     columns |= {"sections": sections.as_dict(), "tokens": tokens.estimate(str(sections))}
     tx.execute(insert(SummaryRow.__table__), columns)
 

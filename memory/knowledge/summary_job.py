@@ -185,9 +185,9 @@ def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | No
 # -- reading
 
 
-def _read(engine: Engine, tx: Transaction, session_id: int | None, owner_id: int | None, tenant: str) -> Any:
+def _read(engine: Engine, tx: Transaction, session_row_id: int | None, owner_id: int | None, tenant: str) -> Any:
     """Return the row of _READ; None where the session was erased."""
-    params = {"session": session_id, "owner": owner_id, "tenant": tenant, NOW.key: engine.now()}
+    params = {"session": session_row_id, "owner": owner_id, "tenant": tenant, NOW.key: engine.now()}
     return tx.execute(_READ, params).one_or_none()
 
 
@@ -353,8 +353,8 @@ def _store_facts(
     drafts += drafts_asked_for(source.messages, drafts)
     known = current_facts(engine, tx, session.owner_id, session.id) if drafts else ()
     grounding = source.grounding(session.facts_through)
-    counts, corrected, added = add_proposed(tx, session, drafts, grounding, known, rules, engine.now())
-    schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in added))
+    counts, corrected, stored = add_proposed(tx, session, drafts, grounding, known, rules, engine.now())
+    schedule_end(engine, tx, session.owner_id, session.tenant, *(fact.expires_at for fact in stored))
     return counts, corrected
 
 
@@ -387,11 +387,11 @@ def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
     return {**of_tokens, "calls": len(answer.spent)}
 
 
-def _read_messages(tx: Transaction, session_id: int, through: int, most: int) -> list[Message]:
+def _read_messages(tx: Transaction, session_row_id: int, through: int, most: int) -> list[Message]:
     """Return the messages after `through`: at most `most`, and at most BATCH_TOKENS unless the first has more."""
     batch: list[Message] = []
     budget = BATCH_TOKENS
-    following = tx.execute(RECENT_MESSAGES.limit(most), {"session": session_id, "after": through})
+    following = tx.execute(RECENT_MESSAGES.limit(most), {"session": session_row_id, "after": through})
     for message in map(Message._make, following):
         if batch and message.tokens > budget:
             break

@@ -349,7 +349,7 @@ def _fact(item: Mapping[str, Any]) -> FactDraft:
         scope="user" if item.get("scope") == "user" else "session",
         supersedes=tuple(_integer(old, 0) for old in _listed(item.get("supersedes"))),
         links=tuple(_link(link) for link in _listed(item.get("links"))[:LINKS_MAX] if isinstance(link, Mapping)),
-        until=_day(item.get("until")),
+        last_day=_day(item.get("until")),
     )
 
 

@@ -29,7 +29,7 @@ from sqlalchemy import (
 from memory.access.owners import lock_owner
 from memory.engine import Engine
 from memory.knowledge.fact_ranking import Ranking
-from memory.knowledge.facts import count_relevant
+from memory.knowledge.facts import count_uses
 from memory.sessions.messages import INDEXED
 from models import JobRow, MessageRow, OwnerRow
 from models.jobs import Job
@@ -144,7 +144,7 @@ def _index_next(engine: Engine, owner: OwnerRow) -> tuple[int, bool]:
         engine.index.clear_caches()
     with engine.database.write(durable=False) as tx:  # a lost note is made again: adding is idempotent
         lock_owner(tx, owner.id)  # before the facts that are counted
-        count_relevant(tx, Ranking.of(engine), noted)
+        count_uses(tx, Ranking.of(engine), noted)
         tx.execute(_NOTE, {"noted": noted, "deleted": deleted, "generation": generation})
         engine.budgets.forget_past_days(tx, owner.id)  # here because this runs for each owner who has taken turns
     replaced = before not in (generation, NO_INDEX)  # it was damaged: its messages are to be indexed again
