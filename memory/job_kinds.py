@@ -30,4 +30,4 @@ def register_jobs(engine: Engine) -> None:
     queue.register("consolidation", partial(consolidation.run, engine))
     queue.register("webhook", engine.deliveries.run, WEBHOOK_WORKERS)
     queue.register("events", engine.events.expire)
-    queue.watch(engine.deliveries.dispatch)
+    queue.before_poll(engine.deliveries.dispatch)

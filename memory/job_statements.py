@@ -52,7 +52,7 @@ def _merge(new: Any) -> dict[str, Any]:
     """Return the values by which a request changes a job that exists. new: the row that would be inserted."""
     force, debounce = bindparam("force", type_=Boolean()), bindparam("debounce", type_=Boolean())
     running = _J.state == "running"
-    paused = (_J.state == "pending") & (_J.attempts > 0) & ~force
+    backs_off = (_J.state == "pending") & (_J.attempts > 0) & ~force
     restarts = (_J.state == "failed") | (~running & force)
     earlier = case((_J.run_at < new.run_at, _J.run_at), else_=new.run_at)
     return {
@@ -60,9 +60,9 @@ def _merge(new: Any) -> dict[str, Any]:
         "attempts": case((restarts, 0), else_=_J.attempts),
         "revision": case((running, _J.revision + 1), else_=_J.revision),
         "round": case((restarts, new.round), else_=_J.round),
-        "run_at": case((paused, _J.run_at), (or_(restarts, running, debounce), new.run_at), else_=earlier),
+        "run_at": case((backs_off, _J.run_at), (or_(restarts, running, debounce), new.run_at), else_=earlier),
         "payload": func.coalesce(new.payload, _J.payload),
-        "updated_at": case((paused, _J.updated_at), else_=new.updated_at),
+        "updated_at": case((backs_off, _J.updated_at), else_=new.updated_at),
     }
 
 

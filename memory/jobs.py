@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between they outlast eight minutes
 DISK_ATTEMPTS = 292  # at a disk or a folder that fails: a day
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
-POLL_SECONDS = 2.0  # the pause between looks for the jobs of other processes
+POLL_SECONDS = 2.0  # between looks at the table for the jobs of other processes
 DUE_SOON = timedelta(seconds=1.5)
 DEBOUNCE_STEP = 1.0  # seconds by which a job that waits for a pause is moved at least
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
@@ -49,10 +49,10 @@ CONTENDED_SECONDS = 0.05  # until the next look when another process has claimed
 FAILED_LOOK_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
 CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines may differ
 RUN_POLL_FIRST, RUN_POLL_LAST = 0.02, 0.25  # seconds between looks at a job that another worker runs
-PAUSE = 120.0  # seconds without anything new, after which a conversation is over for now
+IDLE_SECONDS = 120.0  # without anything new, after which a conversation is over for now
 ERROR_CHARS = 2000
-ABANDONED = "The process that ran it ended before the job was done."
-NOT_KNOWN: Mapping[str, datetime | None] = {}  # when jobs are due
+ABANDONED = "The process that ran it ended before the job was done."  # the error of such a try
+NO_DUE_TIMES: Mapping[str, datetime | None] = {}  # of no kind is known when its waiting job is due
 
 Result = TypeVar("Result")
 Handler = Callable[[Job], bool | None]
@@ -77,7 +77,7 @@ class JobQueue:
         self._workers: dict[str, int] = {}
         self._free: dict[str, int] = {}  # how many more jobs of a kind may run, of the kinds that this process runs
         self._threads: set[threading.Thread] = set()
-        self._looker: threading.Thread | None = None
+        self._looker: threading.Thread | None = None  # runs `_look`
         self._lock = threading.Lock()
         self._woken = threading.Event()
         self._by_commit = False  # whether a commit has woken the looker
@@ -85,23 +85,23 @@ class JobQueue:
         self._next_poll = -math.inf
         self._last_time: datetime | None = None
         self._stopping = False
-        self._watcher: Callable[[], None] = lambda: None
+        self._before_poll: Callable[[], None] = lambda: None
 
-    def watch(self, watcher: Callable[[], None]) -> None:
-        """Call `watcher` before each look for due jobs: it may enqueue some."""
-        self._watcher = watcher
+    def before_poll(self, callback: Callable[[], None]) -> None:
+        """Call `callback` before each look at the table, every POLL_SECONDS: it may enqueue jobs."""
+        self._before_poll = callback
 
     def register(self, kind: str, handler: Handler, workers: int = 1) -> None:
         """Let `handler` run jobs of this kind. workers: how many of them a process runs at once."""
         self._handlers[kind], self._workers[kind] = handler, workers
 
     def enqueue(
-        self, tx: Transaction | Connection, *requests: JobRequest, due: Mapping[str, datetime | None] = NOT_KNOWN
+        self, tx: Transaction | Connection, *requests: JobRequest, due: Mapping[str, datetime | None] = NO_DUE_TIMES
     ) -> None:
         """Insert jobs in the caller's write transaction, or merge them with those that exist.
 
         Its commit wakes this process's workers for jobs that are due soon. due: when the jobs that wait already are
-        due, by kind, as far as it is known; requests that change nothing of them are left out.
+        due, by kind, as far as it is known: requests that change nothing of them are left out, only to save the write.
         """
         now = self._now()
         requests = tuple(request for request in requests if not _is_covered(request, due.get(request.kind), now))
@@ -135,7 +135,7 @@ class JobQueue:
         """
         now = self._now()
         is_background = when.mode == "background"
-        delay = PAUSE if is_background else 0.0
+        delay = IDLE_SECONDS if is_background else 0.0
         if when.mode == "schedule":
             delay = (when.next(now) - now).total_seconds()
         self.enqueue(tx, JobRequest(kind, owner.id, owner.tenant, owner.id, delay=delay, debounce=is_background))
@@ -182,8 +182,8 @@ class JobQueue:
     ) -> int:
         """Run every job that is due. Call `each` with a job and its error; return how many ran."""
         count = 0
-        self._watcher()
-        while job := next(filter(None, map(self.claim_next, self._find_pending(tuple(kinds or self._handlers)))), None):
+        self._before_poll()
+        while job := next(filter(None, map(self.claim_next, self._check_table(tuple(kinds or self._handlers)))), None):
             each(job, self.run(job))
             count += 1
         return count
@@ -195,7 +195,7 @@ class JobQueue:
         Return its error; None when it succeeded, is gone, or runs still.
         """
         deadline = time.monotonic() + patience
-        pause = RUN_POLL_FIRST
+        wait = RUN_POLL_FIRST
         params = {"of_kind": kind, "of_key": str(key)}
         waits = select(_J.id).where(_J.kind == kind, _J.key == str(key))
         while True:
@@ -203,13 +203,13 @@ class JobQueue:
                 return self.run(job)
             if time.monotonic() >= deadline:
                 return None
-            time.sleep(pause)
-            pause = min(2 * pause, RUN_POLL_LAST)
+            time.sleep(wait)
+            wait = min(2 * wait, RUN_POLL_LAST)
             with self._database.read() as tx:
                 if tx.scalar(waits) is None:
                     return None
 
-    def _find_pending(self, kinds: tuple[str, ...]) -> dict[str, datetime]:
+    def _check_table(self, kinds: tuple[str, ...]) -> dict[str, datetime]:
         """Put back jobs whose lease has expired; return when the next job is due, of each kind that has one."""
         now = self._now()
         with self._database.connect() as tx:
@@ -272,10 +272,10 @@ class JobQueue:
     def _poll(self) -> None:
         """Look at the table for the jobs that other processes enqueued or left."""
         self._next_poll = time.monotonic() + POLL_SECONDS
-        _survive(self._watcher)
+        _survive(self._before_poll)
         with self._lock:
             self._due.clear()
-        for kind, due in self._find_pending(tuple(self._free)).items():
+        for kind, due in self._check_table(tuple(self._free)).items():
             self._note_due(kind, due)
 
     def _start(self, job: Job) -> None:
@@ -360,7 +360,8 @@ class JobQueue:
     ) -> str:
         """Delete a job that is done. Put back one that failed, has more to do, or was enqueued again while it ran.
 
-        Return the outcome. is_expired: only if its lease has expired still.
+        Return the outcome as metrics count it: `dead` for a job that is now `failed`, `done` also for a part of a job,
+        and for one that was cancelled or taken over meanwhile. is_expired: only if its lease has expired still.
         """
         now = self._now()
         leased = {"job": job.id, "token": job.lease_token}
@@ -423,9 +424,11 @@ def _put_back_values(
     values = {"state": "pending", "updated_at": now, "lease_token": None, "lease_until": None}  # nosec B105
     if error is None:
         return "done", values | {"attempts": 0, "error": None} | ({"run_at": now} if more else {})
-    pause = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
-    values |= {"run_at": now + timedelta(seconds=pause)}
-    if limit == math.inf or job.attempts > limit:  # the first failure after a server or a disk was away ends nothing
+    backoff = min(BACKOFF_LAST, BACKOFF_FIRST * BACKOFF_FACTOR ** min(job.attempts - 1, 9))
+    values |= {"run_at": now + timedelta(seconds=backoff)}
+    # Tries while a server is away count for four at most, and so do those at a disk once the job fails in another way:
+    # it has two left then, as what has just come back may fail once more.
+    if limit == math.inf or job.attempts > limit:
         values["attempts"] = min(job.attempts, ATTEMPTS - 2)
     elif job.attempts >= limit:
         return "dead", values | {"state": "failed", "error": error}

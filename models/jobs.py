@@ -14,9 +14,9 @@ from models.base import NEVER_REUSED, Base, BigId
 class JobRow(Base):
     """Job: background work, one row for each `kind` and `key`. The row of a finished job is deleted.
 
-    `state` is `pending`, `running` or `failed`.  `revision` counts the requests for the job, so that a request which
-    arrives while the job runs is not lost when it ends.  A job that outlives its owner has no `owner_id`.  `round` is
-    its place in the tenant's queue (see `memory.jobs`).
+    `state` is `pending`, `running` or `failed`.  `revision` counts the requests that came while the job ran, so that
+    none is lost when it ends.  A job that outlives its owner has no `owner_id`.  `round` is its place in the tenant's
+    queue (see `memory.job_statements`).
     """
 
     __tablename__ = "jobs"

@@ -12,7 +12,7 @@ import pytest
 
 from config import ApiKey, FactWeights, FallbackModel, Settings, SettingsError
 from config.parsers import When, when
-from memory.jobs import PAUSE
+from memory.jobs import IDLE_SECONDS
 from models import OwnerRow
 
 # Every variable that takes more than a number or a text: a value, and what that becomes.
@@ -335,7 +335,7 @@ def test_what_says_no_time_is_refused_with_what_does(raw):
 def test_a_job_waits_for_a_pause_or_for_its_time(bench):
     """Asked for after each of three turns a minute apart, it runs once."""
     began = bench.clock()  # midnight
-    due = {"background": 2 * 60 + PAUSE, "inline": 0.0, "every 30 minutes": 1800.0, "0 4 * * *": 4 * 3600.0}
+    due = {"background": 2 * 60 + IDLE_SECONDS, "inline": 0.0, "every 30 minutes": 1800.0, "0 4 * * *": 4 * 3600.0}
     for number, setting in enumerate([*due, "manual", "off"]):
         bench.clock.now = began
         owner_id = bench.owner(setting)

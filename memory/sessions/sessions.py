@@ -25,7 +25,7 @@ from memory.access.owners import (
 )
 from memory.conversation_types import ConversationTypes
 from memory.errors import Conflict, NotFound
-from memory.jobs import NOT_KNOWN, JobQueue
+from memory.jobs import NO_DUE_TIMES, JobQueue
 from memory.leases import Leases
 from memory.paging import Page, encode_cursor, read_page
 from memory.sessions.compaction import summary_request
@@ -259,7 +259,7 @@ class Sessions:
         index_delay: float | None = None,
         summarise: bool = True,
         prompt: str | None = None,
-        due: Mapping[str, datetime | None] = NOT_KNOWN,
+        due: Mapping[str, datetime | None] = NO_DUE_TIMES,
     ) -> None:
         """Ask for the jobs that new messages need: to index them and, if `summarise`, to summarise them with `prompt`.
 
