@@ -93,7 +93,7 @@ def _show_newest(tx: Transaction | Connection, session: SessionRow | SessionStat
         "head_through": through,
         "head_version": session.summary_version,
         "head_tokens": size,
-        "head_facts": None,
+        "head_facts": None,  # the next turn chooses them (`memory.turn.prefix`), and stores them with its reply
     }
 
 
