@@ -200,11 +200,12 @@ class Analysis:
         words = pattern.findall(text)
         for word in words:  # long ones, such as addresses, would fill the cache
             terms += self._terms_of(word) if len(word) <= MAX_TERM else self._analysed(word)
-        for run in map(characters, runs):
-            if len(run) > 1:
-                terms += map("".join, pairwise(run))
-            if len(run) == 1 or singles:
-                terms += run
+        for run in runs:
+            signs = [character[: MAX_TERM // 2] for character in characters(run)]  # people pile up marks on one
+            if len(signs) > 1:
+                terms += map("".join, pairwise(signs))
+            if len(signs) == 1 or singles:
+                terms += signs
         if singles and (self.joins or self._hints & {*words} or (pattern is _WORD and _SCRIPT.search(text))):
             languages = self._foreign_languages(text)
             own = {*terms}

@@ -53,6 +53,11 @@ def test_messages_without_a_word_or_with_any_content_can_be_held(index, kept):
     assert found(index, rows, "negative large") == [2**62, -7]
 
 
+def test_a_character_under_thousands_of_marks_can_be_held(index, kept):
+    rows = kept(message(1, f"ก{3_000 * chr(0xE49)} สวัสดี"), message(2, "word"))
+    assert found(index, rows, "สวัสดี") == [1] and found(index, rows, "word") == [2]
+
+
 # Adding and taking out
 
 
