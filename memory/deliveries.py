@@ -32,7 +32,7 @@ from memory.errors import DeliveryFailed
 from memory.events import BATCH, Events, find_owners, parse_position, read_events
 from memory.jobs import JobQueue
 from memory.ops.public_network import NotPublic, PublicNetwork
-from models import Database, LaneRow, OwnerRow, Transaction, Upsert, WebhookRow, for_update, retry_on_conflict
+from models import Database, JobRow, LaneRow, OwnerRow, Transaction, Upsert, WebhookRow, for_update, retry_on_conflict
 from models.events import Event, Position
 from models.jobs import Job, JobRequest
 from schemas.events import EVENT
@@ -77,28 +77,39 @@ class Deliveries:
         if newest is None:
             return
         for webhook in enabled:
-            which = _O.tenant == webhook.tenant if webhook.kind == "tenant" else _O.id == webhook.owner_id
+            which = _events_of(webhook.kind, webhook.tenant, webhook.owner_id)
             known = Position(*map(max, parse_position(webhook.position), self._looked.get(webhook.id, Position())))
             with self._database.read() as tx:
                 has_news = bool(find_owners(tx, which, known, newest, webhook.types or ()))
             if has_news:
-                self._fill_lanes(webhook.id, webhook.tenant, which, newest)
+                self._enqueue_news(webhook.id, webhook.tenant, which, newest)
             self._looked[webhook.id] = newest
 
     @retry_on_conflict
-    def _fill_lanes(self, webhook_id: int, tenant: str, which: ColumnElement[bool], newest: Position) -> None:
-        """Make the lanes that are missing, and enqueue a job for each lane with news up to `newest`."""
+    def _enqueue_news(self, webhook_id: int, tenant: str, which: ColumnElement[bool], newest: Position) -> None:
         with self._database.write(durable=False) as tx:  # after a power cut it is done again
             row = tx.scalar(for_update(tx, select(WebhookRow).where(WebhookRow.id == webhook_id), WebhookRow))
-            if row is None or not row.enabled:
-                return
-            begin = parse_position(row.position)
-            owners = find_owners(tx, which, begin, newest, row.types or ())
-            lanes = [{"webhook_id": row.id, "owner_id": owner, "position": row.position} for owner in owners]
-            if lanes:
-                _LANES.execute(tx, lanes)
-            self.enqueue(tx, row.id, tenant, owners)
-            row.position = str(Position(*map(max, begin, newest)))
+            if row is not None and row.enabled:
+                self._fill_lanes(tx, row, tenant, which, newest)
+
+    def _fill_lanes(
+        self, tx: Transaction, row: WebhookRow, tenant: str, which: ColumnElement[bool], newest: Position
+    ) -> None:
+        """Make the lanes that are missing, and enqueue a job for each lane with news up to `newest`."""
+        begin = parse_position(row.position)
+        owners = find_owners(tx, which, begin, newest, row.types or ())
+        lanes = [{"webhook_id": row.id, "owner_id": owner, "position": row.position} for owner in owners]
+        if lanes:
+            _LANES.execute(tx, lanes)
+        self.enqueue(tx, row.id, tenant, owners)
+        row.position = str(Position(*map(max, begin, newest)))
+
+    def pass_over(self, tx: Transaction, row: WebhookRow, owner: OwnerRow, newest: Position) -> None:
+        """Deliver no event up to `newest` but those that a webhook wants now: its types change."""
+        self._fill_lanes(tx, row, owner.tenant, _events_of(owner.kind, owner.tenant, owner.id), newest)
+        job = JobRow.owner_id == LaneRow.owner_id, JobRow.kind == "webhook", JobRow.key.startswith(f"{row.id}/")
+        is_idle = LaneRow.webhook_id == row.id, ~select(JobRow.id).where(*job).exists()
+        tx.execute(update(LaneRow.__table__).where(*is_idle).values(position=row.position))
 
     def enqueue(
         self, tx: Transaction, webhook_id: int, tenant: str, owner_ids: Sequence[int], *, force: bool = False
@@ -171,6 +182,11 @@ class Deliveries:
         """Return the secrets that sign now, the newest first. Raises Undecryptable."""
         secret, *former = self.encryption.decrypt(row.secret).split(" ")
         return [secret, *former[:1]] if former and self._now() < datetime.fromisoformat(former[1]) else [secret]
+
+
+def _events_of(kind: str, tenant: str, owner_id: int) -> ColumnElement[bool]:
+    """Return the condition for the owners whose events a webhook gets, by its own owner."""
+    return _O.tenant == tenant if kind == "tenant" else _O.id == owner_id
 
 
 def sign(secret: str, message_id: str, timestamp: int, body: bytes) -> str:

@@ -66,9 +66,12 @@ def change(engine: Engine, caller: Caller, webhook_id: int, changes: Mapping[str
     """Change or enable a webhook; what waits for it is tried again now. Raises NotFound, InvalidRequest."""
     if "url" in changes:
         _check_url(engine, changes["url"])
+    newest = engine.events.end() if "types" in changes else None
     with engine.database.write() as tx:
         row, owner = _find(tx, caller, webhook_id)
         is_held = row.failing_since is not None or not row.enabled
+        if newest is not None and not is_held:  # else all that waits is delivered, by the types that count then
+            engine.deliveries.pass_over(tx, row, owner, newest)
         for name, value in changes.items():
             setattr(row, name, (list(value) or None) if name == "types" else value)
         row.updated_at = engine.now()

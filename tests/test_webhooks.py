@@ -215,6 +215,23 @@ def test_it_gets_what_happens_from_then_on_each_once(app, client, receiver):
 # -- at least once, in order
 
 
+def test_other_types_count_from_then_on(make_app, app, client, receiver):
+    address = f"/api/webhooks/{make(client, receiver, types=['fact.created'])['id']}"
+    append(client, "s", [said("Before.")], **ADA)
+    for text, user in (("Likes tea", "ada"), ("Likes milk", "bob")):
+        good(client.post("/api/facts", json={"text": text, "user_id": user}))
+        append(client, "s", [said("Between.")], user_id=user)
+        if user == "ada":
+            deliver(app)
+    restarted = make_app(encryption_key=KEY, webhook_networks=LOOPBACK)  # it has not seen that there was nothing new
+    good(restarted.test_client().patch(address, json={"types": ["fact.created", "message.stored"]}))
+    append(client, "s", [said("After.")], **ADA)
+    deliver(restarted)
+    came = [(event["type"], event["data"]["user_id"]) for event in receiver.events]
+    assert [event for event in came if event[1] == "ada"] == [("fact.created", "ada"), ("message.stored", "ada")]
+    assert ("fact.created", "bob") in came, "what waited is told all the same"
+
+
 def test_a_failing_receiver_gets_each_event_later_and_in_order(app, client, receiver):
     make(client, receiver)
     receiver.fails = lambda event: event["data"]["message_id"] == 2 and len(receiver.of("ada")) < 5
