@@ -214,6 +214,15 @@ class Analysis:
                 terms += [part for word in words for part in self._compound_parts(word, languages)]
         return terms + NAME_WEIGHT * self.terms(name, singles=singles) if name else terms
 
+    def rows(self, text: str) -> list[list[str]]:
+        """Return the terms of `text` in rows, as they follow each other in any text that says the same.
+
+        One row has the words; each run of an unspaced script has a row of its own.
+        """
+        text = _normalised(text)
+        parts = [_PAIRED.sub(" ", text), *_PAIRED.findall(text)]
+        return [terms for part in parts if (terms := self.terms(part))]
+
     def highlights(self, text: str, terms: Collection[str], prefixes: tuple[str, ...] = ()) -> list[str]:
         """Return the words of `text`, as written there, that have one of `terms` or begin with one of `prefixes`."""
         words: dict[str, None] = {}

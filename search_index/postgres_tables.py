@@ -143,4 +143,5 @@ def tsquery(operators: Operators) -> str:
 def _of_part(part: Part) -> str:
     if part.prefix:  # of one longer than any term no end counts
         return f"({' | '.join([quoted(part.prefix[: MAX_TERM + 1]) + ':*', *map(quoted, part.terms)])})"
-    return f"({' <-> '.join(map(quoted, part.terms))})"
+    rows = (f"({' <-> '.join(map(quoted, row))})" for row in part.rows)
+    return f"({' & '.join(rows)})"

@@ -23,16 +23,22 @@ _OPERATOR = re.compile(
 
 
 class Part(NamedTuple):
-    """Phrase: its terms in a row; or with `prefix` any term that begins with it, or is among `terms`."""
+    """Phrase: its `rows` of terms (see `Analysis.rows`); with `prefix` any term that begins with it, or is in one."""
 
-    terms: list[str]
+    rows: list[list[str]]
     prefix: str
+
+    @property
+    def terms(self) -> list[str]:
+        return [term for row in self.rows for term in row]
 
     def match(self, terms: Sequence[str]) -> bool:
         if self.prefix:
-            return any(term.startswith(self.prefix) or term in self.terms for term in terms)
-        size = len(self.terms)
-        return any(terms[at : at + size] == self.terms for at in range(len(terms) - size + 1))
+            own = self.terms
+            return any(term.startswith(self.prefix) or term in own for term in terms)
+        return all(
+            any(terms[at : at + len(row)] == row for at in range(len(terms) - len(row) + 1)) for row in self.rows
+        )
 
 
 class Operators(NamedTuple):
@@ -57,8 +63,8 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
         words = typed["phrase"] or typed["prefix"] or typed["word"]
         if typed["word"] and not typed["minus"]:
             return typed[0]
-        part = Part(analysis.terms(words), analysis.folded(words) if typed["prefix"] else "")
-        if part.prefix or part.terms:
+        part = Part(analysis.rows(words), analysis.folded(words) if typed["prefix"] else "")
+        if part.prefix or part.rows:
             (operators.excluded if typed["minus"] else operators.required).append(part)
         return "" if typed["minus"] else words
 

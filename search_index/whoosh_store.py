@@ -380,7 +380,7 @@ def query_of(operators: Operators) -> Query:
 def _of_part(part: Part) -> Query:
     if part.prefix:
         return Or([Prefix("content", part.prefix), *(Term("content", term) for term in part.terms)])
-    return Phrase("content", part.terms) if len(part.terms) > 1 else Term("content", part.terms[0])
+    return And([Phrase("content", row) if len(row) > 1 else Term("content", row[0]) for row in part.rows])
 
 
 def likely(operators: Operators, terms: Sequence[str]) -> Query:

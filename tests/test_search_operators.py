@@ -38,6 +38,28 @@ def test_operators(place, indexed):
         assert set(found(index, rows, text, operators=True)) == expected, text
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_phrase_of_several_scripts_or_with_signs_in_it_is_found(place, indexed):
+    told = {
+        1: "我说：你好，世界！第3章用Python写代码。",
+        2: "世界好，你们看第4章，不用Python。",
+        3: "今日は「東京」へ行く",
+    }
+    index, rows = SearchIndex(place), Rows(*(message(number, text) for number, text in told.items()))
+    index.drop("ana")
+    if indexed:
+        rows.index(index)
+    for text, expected in (
+        ('"你好，世界"', {1}),
+        ('"用Python写"', {1}),
+        ('"第3章"', {1}),
+        ('Python -"第3章"', {2}),
+        ('"今日は「東京」へ"', {3}),
+        ('"世界，你好"', {1}),  # their order is not told apart
+    ):
+        assert set(found(index, rows, text, operators=True)) == expected, text
+
+
 @settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.sampled_from('tea green "-*\\ kettle:()'), max_size=30))
 def test_any_text_is_understood_alike_indexed_and_waiting(place, text):
