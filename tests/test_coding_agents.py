@@ -298,6 +298,32 @@ def test_of_what_qwen_code_sends_the_persons_words_are_stored(client):
     assert [len(stored(client, one["id"])) for one in found] == [2, 2]
 
 
+OK = {"role": "assistant", "content": "Ok."}
+BEGINNINGS: dict[str, list[Any]] = {  # what an agent puts before the person's first words
+    "Qwen Code": [
+        user("This is the Qwen Code. We are setting up the context for our chat.\nIt is Sunday."),
+        {"role": "assistant", "content": "Got it. Thanks for the context!"},
+    ],
+    "Aider": [user("I switched to a new code base. Please don't consider the above files"), OK],
+    "Codex": [user("<environment_context>\n<cwd>/cats</cwd>\n</environment_context>")],
+    "a call": [
+        {"role": "assistant", "content": "", "function_call": {"name": "now", "arguments": "{}"}},
+        {"role": "function", "name": "now", "content": "Sunday"},
+    ],
+}
+
+
+@pytest.mark.parametrize("begins", BEGINNINGS.values(), ids=BEGINNINGS)
+@pytest.mark.parametrize("system", [[], [{"role": "developer", "content": "Be brief."}]], ids=["alone", "told"])
+def test_memory_is_an_instruction_and_no_word_of_an_agents_example(client, model_server, begins, system):
+    good(client.put("/api/instructions/style", json={"user_id": "ada", "text": "Answer in verse."}))
+    body = {"model": "recap", "user": "ada", "messages": [*system, *begins, user("What is my cat called?")]}
+    good(client.post("/v1/chat/completions", json=body))
+    first, *others = sent(model_server)[0]["messages"]
+    assert first["role"] == ("developer" if system else "system") and "Answer in verse." in first["content"]
+    assert others[:-1] == begins
+
+
 def test_of_what_aider_sends_the_persons_words_are_stored(model_app, model_server):
     """Each conversation begins with the same example: without it, the next one would take the place of this one."""
     client = with_key(model_app, engine_of(model_app).keys.create("acme", "ada", ["chat"])[0])

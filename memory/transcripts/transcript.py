@@ -347,13 +347,17 @@ def client_messages(
 ) -> list[ChatMessage]:
     """Return the messages to send: `memory` is the prefix, `recalled` goes into the person's `newest` message.
 
-    `sent` are those of the `stored` messages that the client sent, by their ids.
+    The prefix is an instruction as those that the client begins with, and no word of an agent's example or answer that
+    stands among them.  `sent` are those of the `stored` messages that the client sent, by their ids.
     """
     messages = list(map(_plain, conversation.instructions))
-    if memory and messages:
-        messages[-1] = extended(messages[-1], after=memory)
-    elif memory:
-        messages = [ChatMessage("system", memory)]
+    if memory:
+        instructing = (place for place, message in enumerate(messages) if message.role in INSTRUCTING)
+        place = max(instructing, default=None)
+        if place is None:
+            messages.insert(0, ChatMessage("system", memory))
+        else:
+            messages[place] = extended(messages[place], after=memory)
     for message in stored:
         as_sent = sent.get(message.id)
         messages += map(_plain, as_sent.before if as_sent is not None else ())
