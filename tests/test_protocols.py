@@ -368,6 +368,43 @@ def test_whatever_responses_have_is_translated(gpt, client, model_server):
     ]
 
 
+def test_what_the_output_of_a_function_shows_follows_as_the_persons(gpt, client, model_server):
+    picture = {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"}
+    calls = [{"type": "function_call", "call_id": id, "name": "view", "arguments": "{}"} for id in ("a", "b")]
+    outputs = [
+        {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_text", "text": "Here."}, picture]},
+        {"type": "reasoning", "id": "rs_1", "summary": []},
+        {"type": "function_call_output", "call_id": "b", "output": "none"},
+    ]
+    shown = user([{"type": "image_url", "image_url": {"url": picture["image_url"]}}])
+    seen: Any = [user("Look."), *calls, *outputs]
+    first = gpt.responses.create(model=MODEL, input=seen, user="ada")
+    assert [message["role"] for message in sent(model_server)[0]["messages"]] == [
+        *("user", "assistant", "tool", "tool", "user")
+    ]
+    assert sent(model_server)[0]["messages"][-1] == shown
+    gpt.responses.create(model=MODEL, input=[*seen, first.output[0].to_dict(), user("And?")], user="ada")
+    assert sent(model_server)[1]["messages"][4] == shown
+    (session,) = sessions(client)
+    texts = ["Look.", "", "Here.", "none", "[image]", first.output_text, "And?"]
+    assert [text for _, text in history(client, session["id"])][:-1] == texts
+
+
+def test_a_response_needs_something_to_answer(gpt, client, model_server):
+    first = gpt.responses.create(model=MODEL, input="My cat is called Miso.", user="ada")
+    thought: Any = {"type": "reasoning", "id": "rs_1", "summary": []}
+    told: Any = {"role": "developer", "content": "Be brief."}
+    begun = [{}, {"previous_response_id": first.id}, {"conversation": sessions(client)[0]["id"]}]
+    for more, input in [(more, input) for more in begun for input in ([], [thought], [told], "")]:
+        if more or input not in ([told], ""):  # which a model server may answer alone
+            with pytest.raises(openai.BadRequestError) as refused:
+                gpt.responses.create(model=MODEL, user="ada", input=input, extra_body=more)
+            assert (refused.value.code, refused.value.param) == ("nothing_to_answer", "input")
+    untyped: Any = {"type": None, "role": "user", "content": "What is she called?", "id": None}
+    gpt.responses.create(model=MODEL, user="ada", input=[untyped], previous_response_id=first.id)
+    assert len(sent(model_server)) == 2 and len(history(client, sessions(client)[0]["id"])) == 4
+
+
 def test_why_a_response_is_incomplete_or_failed_is_told(gpt, model_server):
     model_server.main.queue(Text("One", finish="length"), CutStream(after=2))
     short = gpt.responses.create(model=MODEL, input="Count.")

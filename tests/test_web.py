@@ -156,7 +156,7 @@ NOT_OF_THE_PAGE = {
     *("person_must_agree", "resource_not_found", "previous_response_not_found", "tokens_too_few", "owner_in_query"),
     "owner_in_body",
     *("bad_event_id", "reserved_namespace", "compressed_body", "response_not_found", "conversation_not_found"),
-    *("thread_not_found", "unknown_timezone", "passage_not_found"),
+    *("thread_not_found", "unknown_timezone", "passage_not_found", "nothing_to_answer"),
 }
 
 

@@ -179,9 +179,8 @@ def _user(content: Any, place: str) -> Iterator[dict[str, Any]]:
             continue
         has_results = True
         inner = chat.parts(block.get("content") or [], f"{here}.content", _SHOWN)
-        result = [part for found in inner for part in _shown(*found)]
-        text = "\n".join(part["text"] for part in result if part["type"] == "text")
-        shown += (part for part in result if part["type"] != "text")
+        text, images = chat.result_of(part for found in inner for part in _shown(*found))
+        shown += images
         error = "Error: " if block.get("is_error") else ""
         yield {"role": "tool", "tool_call_id": chat.string(block, "tool_use_id", here), "content": error + text}
     if shown or not has_results:

@@ -113,6 +113,13 @@ def image(url: str, **more: Any) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url, **more}}
 
 
+def result_of(parts: Iterable[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """Return the text of a tool's result, and its images and files, which a tool's message can't have."""
+    found = list(parts)
+    text = "\n".join(part["text"] for part in found if part["type"] == "text")
+    return text, [part for part in found if part["type"] != "text"]
+
+
 def estimate_tokens(parameters: Object) -> int:
     """Return the tokens of a chat completion's messages and tools."""
     messages = parameters["messages"]

@@ -33,6 +33,8 @@ from schemas.shapes import Input, Open
 
 _ROLES = ("user", "assistant", *INSTRUCTING)
 _WORDS = ("text", "input_text", "output_text")
+_SHOWN = (*_WORDS, "input_image", "input_file")
+CALLS = ("function_call", "custom_tool_call")
 REASONING = "rs_"  # begins the id of what the model thought, which nobody keeps
 CONVERSATION = "conv_"  # begins the id of a session that was made as a conversation
 _OF_CONVERSATION = re.compile(rf"msg_[0-9]+_({CONVERSATION}[0-9a-f]{{32}})")  # the id of a message in one
@@ -41,39 +43,54 @@ _OF_CONVERSATION = re.compile(rf"msg_[0-9]+_({CONVERSATION}[0-9a-f]{{32}})")  # 
 def messages_of(items: Any, field: str = "input") -> list[dict[str, Any]]:
     """Return items, or an input of one text, as messages. Raises ValidationError.
 
-    Calls of functions belong to the assistant's message that they follow. field: the name of the request's field.
+    Calls of functions belong to the assistant's message that they follow; what their outputs show, as images, follows
+    as the person's. field: the name of the request's field.
     """
     if isinstance(items, str):
         return [{"role": "user", "content": items}]
     if not isinstance(items, list) or len(items) > MESSAGES_MAX:
         raise ValidationError(f"Must be a string, or a list of at most {MESSAGES_MAX:,} items.", field)
     messages: list[dict[str, Any]] = []
+    shown: list[dict[str, Any]] = []  # images and files of results, until the last result
     for number, item in enumerate(items):
         place = f"{field}.{number}"
-        item = {"type": "message", **item} if isinstance(item, Mapping) else item
-        kind = chat.type_of(item, place)
+        kind = _kind(item, place)
+        if kind in ("message", *CALLS):
+            messages += _of_person(shown)
+            shown = []
         if kind == "message":
             messages.append(_message(item, place))
-        elif kind in ("function_call", "custom_tool_call"):
+        elif kind in CALLS:
             if not messages or messages[-1]["role"] != "assistant":
                 messages.append({"role": "assistant", "content": None})
-            id, name = (chat.string(item, field_name, place) for field_name in ("call_id", "name"))
-            call = chat.called(id, name, _arguments(item, place))
-            messages[-1].setdefault("tool_calls", []).append(call)
+            messages[-1].setdefault("tool_calls", []).append(_call(item, place))
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            output = _words(item.get("output"), f"{place}.output")
+            found = chat.parts(item.get("output"), f"{place}.output", _SHOWN)
+            output, images = chat.result_of(_part(*part) for part in found)
+            shown += images
             messages.append({"role": "tool", "tool_call_id": chat.string(item, "call_id", place), "content": output})
-        elif kind == "item_reference" and not str(item.get("id")).startswith(REASONING):
-            raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
         elif kind not in ("item_reference", "reasoning"):
             chat.leave_out(place, kind)
-    return messages
+    return [*messages, *_of_person(shown)]
 
 
-def _arguments(call: Object, place: str) -> str:
-    if call["type"] == "custom_tool_call":
-        return json.dumps({"input": chat.string(call, "input", place)}, ensure_ascii=False)
-    return chat.string(call, "arguments", place)
+def _of_person(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": shown}] if shown else []
+
+
+def _kind(item: Any, place: str) -> str:
+    """Return the type of an item: one that names none is a message. Raises ValidationError for a reference."""
+    kind = "message" if isinstance(item, Mapping) and item.get("type") is None else chat.type_of(item, place)
+    if kind == "item_reference" and not str(item.get("id")).startswith(REASONING):
+        raise ValidationError("Recap keeps no items to refer to. Send the item itself.", place)
+    return kind
+
+
+def _call(item: Object, place: str) -> dict[str, Any]:
+    id, name = (chat.string(item, field, place) for field in ("call_id", "name"))
+    if item["type"] == "custom_tool_call":
+        return chat.called(id, name, json.dumps({"input": chat.string(item, "input", place)}, ensure_ascii=False))
+    return chat.called(id, name, chat.string(item, "arguments", place))
 
 
 def _message(item: Object, place: str) -> dict[str, Any]:
@@ -86,7 +103,7 @@ def _message(item: Object, place: str) -> dict[str, Any]:
         return {"role": role, "content": content}
     if role == "assistant":
         return {"role": role, "content": _words(content, place)}
-    known = [_part(*part) for part in chat.parts(content, place, (*_WORDS, "input_image", "input_file"))]
+    known = [_part(*part) for part in chat.parts(content, place, _SHOWN)]
     return {"role": role, "content": known or "[left out]"}
 
 

@@ -19,6 +19,7 @@ from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.protocols import client_requests as chat
 from api.protocols.client_requests import ERRORS, ChatBody, FirstCall, Object
 from api.protocols.conversations import (
+    CALLS,
     CONVERSATION,
     REASONING,
     conversation_in,
@@ -27,7 +28,7 @@ from api.protocols.conversations import (
     messages_of,
 )
 from api.protocols.openai import STREAM, OpenRequest, openai_error
-from memory.errors import NotFound, RecapError
+from memory.errors import InvalidRequest, NotFound, RecapError
 from memory.json_values import object_in
 from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.transcript import INSTRUCTING
@@ -45,7 +46,6 @@ _STREAMED = {  # of an item, by its type: the field with its text, the event of 
     "function_call": ("arguments", "function_call_arguments", None),
     "custom_tool_call": ("input", "custom_tool_call_input", None),
 }
-_CALLS = ("function_call", "custom_tool_call")
 _LOGPROBS: dict[str, dict[str, Any]] = {"output_text": {"logprobs": []}}
 CODEX = "codex"  # it sends store=false with each request, since it keeps its conversations itself
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -191,7 +191,7 @@ def _continued(body: Mapping[str, Any]) -> tuple[Any, str | None]:
         return items, None
     before = objects[: places[-1]]
     reply, *after = items[places[-1] :]
-    new = dropwhile(lambda item: isinstance(item, Mapping) and item.get("type") in _CALLS, after)
+    new = dropwhile(lambda item: isinstance(item, Mapping) and item.get("type") in CALLS, after)
     return [*(item for item in before if item.get("role") in INSTRUCTING), *new], reply["id"].removeprefix("msg_")
 
 
@@ -396,6 +396,11 @@ def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
     """Return the turn in the session that the request names, if it names one. Raises NotFound."""
     transcript = turn.transcript
     assert transcript is not None
+    conversation = transcript.conversation
+    goes_on = body.previous is not None or body.conversation is not None
+    if not conversation.raw or (goes_on and not conversation.messages):
+        text = "There is nothing in `input` to answer. Nothing was stored. Send words of the person's, or outputs."
+        raise InvalidRequest("nothing_to_answer", text, param="input")
     if body.previous is not None:
         missing = NotFound(
             "previous_response_not_found",
@@ -412,14 +417,13 @@ def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
         return replace(turn, session_id=session.id, transcript=only_new)
     if turn.session_id is not None:
         return turn
-    conversation = body.listed
-    messages = transcript.conversation.messages
-    if conversation is None and len(messages) == 1 and turn.caller.owner is not None:
+    listed = body.listed
+    if listed is None and len(conversation.messages) == 1 and turn.caller.owner is not None:
         # Agents' SDKs have just appended the person's first message.
-        conversation = current_engine().sessions.find_waiting(turn.caller, CONVERSATION, turn.message)
-    if conversation is not None:
+        listed = current_engine().sessions.find_waiting(turn.caller, CONVERSATION, turn.message)
+    if listed is not None:
         with suppress(NotFound):  # somebody else's: the messages tell which session it is
-            return replace(turn, session_id=find_conversation(turn.caller, conversation).id)
+            return replace(turn, session_id=find_conversation(turn.caller, listed).id)
     return turn
 
 
