@@ -432,6 +432,22 @@ def test_a_message_that_is_kept_out_forgets_by_its_own_words(model_app, model_se
     assert {hit["content"] for hit in find(talk.client, " ".join(lines), **ADA)} == set(left)
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("more", ["", " Don't remember this."])
+def test_what_waits_for_review_is_forgotten_too(model_app, model_server, is_known, more):
+    talk = Talk(model_app, model_server, user="ada")
+    good(talk.client.put("/api/rules", json={**ADA, "review": True}))
+    lines = ["I am allergic to walnuts.", "I live in Oslo."]
+    talk.say(*lines)
+    digested(talk, *(fact(text, number, scope="user") for number, text in enumerate(lines, 1)))
+    if is_known:
+        good(talk.client.post("/api/facts", json={**ADA, "text": "Is allergic to walnuts"}))
+    talk.say(f"Forget that I'm allergic to walnuts.{more}")
+    digested(talk, forget=list(told(talk).values()))
+    waiting = good(talk.client.get("/api/facts", query_string={**ADA, "state": "waiting"}))["items"]
+    assert [one["text"] for one in waiting] == ["I live in Oslo."] and told(talk) == {}
+
+
 def test_one_batch_may_ask_to_forget_a_known_fact_and_what_is_none(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     lines = ["I am allergic to walnuts.", "My PIN is 4711."]

@@ -13,7 +13,7 @@ Invariants:
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
@@ -26,12 +26,12 @@ from memory.access.owners import lock_session
 from memory.engine import Engine
 from memory.errors import ModelError
 from memory.knowledge import facts, overview
-from memory.knowledge.fact_reads import supersession_chain
+from memory.knowledge.fact_reads import read_facts, supersession_chain
 from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import summarised_without
-from memory.sessions.memory_requests import exchanges, find_repeating, find_saying, keep_out
+from memory.sessions.memory_requests import MessageWords, exchanges, find_repeating, find_saying, keep_out
 from memory.sessions.refused_messages import mark_refused
 from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
@@ -104,6 +104,8 @@ def forget_asked(
     sources = {source for stated in by_owner.values() for source, *_ in stated if source}
     repeating = {found for owner_id, stated in by_owner.items() for found in find_repeating(tx, owner_id, stated)}
     facts.forget(engine, tx, caller, rests, rests=rests)
+    for owner_id, stated in by_owner.items():
+        _refuse_waiting(tx, owner_id, [texts for _, *texts in stated], engine.now())
     _forget_exchanges(engine, tx, {*sources, *repeating, *requests})
 
 
@@ -113,8 +115,18 @@ def forget_said(engine: Engine, tx: Transaction, owner_id: int, text: str, reque
     The requests and the replies go too, and so do all that repeat it. Facts of these messages stay.
     """
     saying = find_saying(tx, owner_id, text, requests)
+    _refuse_waiting(tx, owner_id, [(text, text)] if saying else (), engine.now())
     _forget_exchanges(engine, tx, {*saying, *requests} if saying else ())
     return bool(saying)
+
+
+def _refuse_waiting(tx: Transaction, owner_id: int, forgotten: Iterable[Sequence[str]], now: datetime) -> None:
+    """Delete an owner's facts that wait for review and repeat one of these texts, each with its quote."""
+    texts = list(forgotten)
+    waiting = read_facts(tx, FactRow.owner_id == owner_id, FactRow.waiting) if texts else ()
+    words = {fact.id: MessageWords("user", f"{fact.text}\n{fact.quote}") for fact in waiting}
+    repeating = [fact_id for fact_id, said in words.items() if any(said.repeats(*text) for text in texts)]
+    delete_with_history(tx, repeating, now, "refused")
 
 
 def _forget_exchanges(engine: Engine, tx: Transaction, message_ids: Collection[int]) -> None:
