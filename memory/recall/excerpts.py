@@ -84,7 +84,7 @@ def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size:
     return {near.message.id: near for near in located}
 
 
-def find_latest(
+def find_in_spans(
     tx: Connection, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
     """Return the ids of the latest messages of an owner, or of one session, in any of the `spans`."""

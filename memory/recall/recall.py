@@ -1,4 +1,4 @@
-"""Recall for a turn: plan the search, find messages in one snapshot, select excerpts that are worth their tokens.
+"""Recall for a turn: plan the search, find messages in one snapshot, choose excerpts that are worth their tokens.
 
     prepare_recall       read the message, prepare its query and vector; no transaction is open
     search_in_snapshot   search and load messages, inside the caller's read transaction
@@ -22,7 +22,7 @@ from memory.engine import Engine
 from memory.knowledge.supersession import Corrections, find_corrections
 from memory.languages import analysis_in
 from memory.recall import other_sessions, relevance, reranking, triggers
-from memory.recall.excerpts import LocatedMessage, Spans, find_latest, load_windows, make_excerpts, messages_of
+from memory.recall.excerpts import LocatedMessage, Spans, find_in_spans, load_windows, make_excerpts, messages_of
 from memory.recall.other_sessions import OtherSessions
 from memory.recall.search import Matches, SearchFlags, SearchScope, find_matches, index_again
 from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
@@ -146,22 +146,21 @@ def search_in_snapshot(
     if not prepared_recall.budget:
         return Findings(SearchPlan("off", "recall is off"), scope)
     limit = engine.settings.recall_limit
-    by_session = engine.settings.recall_scope == "session"
-    if by_session and scope.session_row_id is None:
+    if scope.only_session and scope.session_row_id is None:
         off = SearchPlan("session_only", "recall keeps to the session, and this turn is in none")
         return Findings(off, scope)
     plan = prepared_recall.reading.plan(visible_texts, always=prepared_recall.shows_nearest)
     if not plan.budget_share:
         return Findings(plan, scope)
-    gate_kind = None if prepared_recall.shows_nearest else relevance.VAGUE if plan.latest else plan.kind
+    gate_kind = None if prepared_recall.shows_nearest else relevance.VAGUE if plan.conversation_place else plan.kind
     found = Findings(plan, scope, int(prepared_recall.budget * plan.budget_share), gate_kind)
     if plan.times_first and plan.times:
-        found = found._replace(matches=_find_latest(engine, tx, scope, plan.times, limit))
+        found = found._replace(matches=_load_in_spans(engine, tx, scope, plan.times, limit))
     if plan.text and prepared_recall.prepared_query is not None and not found.matches.hits:
         prepared = prepared_recall.prepared_query.with_fields(times=plan.times)
         matches, marks = _search(engine, tx, scope, prepared, gate_kind)
         found = found._replace(prepared_query=prepared, matches=matches, marks=marks)
-    others = _find_others(engine, tx, found, by_session=by_session)
+    others = _find_others(engine, tx, found)
     corrections = Corrections()
     loaded = found.matches.loaded
     if scope.flags.corrected and (loaded or others.in_full):
@@ -171,7 +170,7 @@ def search_in_snapshot(
 
 
 def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
-    """Choose excerpts within the budget, and say why.  May call the mini model.
+    """Choose excerpts within the budget, and say why.  May call the mini model.  A lost index is made again.
 
     Call it with no transaction open.
     """
@@ -180,8 +179,10 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
     kind = findings.plan.kind
     if not plan.budget_share:  # recall does not look back
         return RecallResult(reason=reason, kind=kind)
-    excerpts = _select_excerpts(engine, findings)
-    if plan.latest and not any(map(_tells_of_oneself, excerpts)):
+    if findings.matches.index_lost:
+        index_again(engine, findings.scope.owner_id)
+    excerpts = _relevant_excerpts(engine, findings)
+    if plan.conversation_place and not any(map(_tells_of_oneself, excerpts)):
         excerpts = ()
     if findings.other_sessions.summaries:
         excerpts += other_sessions.nearest_summary(findings.other_sessions.summaries, excerpts, findings.budget)
@@ -217,9 +218,11 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
             findings = findings._replace(prepared_query=prepared, matches=matches, marks=marks)
         else:
             spans = [(query.after, query.before)]
-            findings = findings._replace(matches=_find_latest(engine, tx, scope, spans, query.limit))
+            findings = findings._replace(matches=_load_in_spans(engine, tx, scope, spans, query.limit))
         corrections = find_corrections(engine, tx, scope.owner_id, messages_of(findings.matches.loaded))
-    excerpts = _select_excerpts(engine, findings)
+    if findings.matches.index_lost:
+        index_again(engine, scope.owner_id)
+    excerpts = _relevant_excerpts(engine, findings)
     return RecallResult(excerpts, corrections=_corrections_of(excerpts, corrections))
 
 
@@ -249,7 +252,7 @@ def _search(
         tx,
         engine.index,
         scope,
-        prepared.with_fields(limit=limit, exclude=scope.exclude, session_id=_session_of(engine, scope)),
+        prepared.with_fields(limit=limit, exclude=scope.exclude, session_id=scope.searched_session),
         engine.settings.recall_window,
         gate.is_open if gate is not None else None,
     )
@@ -258,18 +261,18 @@ def _search(
     return matches, marks
 
 
-def _find_others(engine: Engine, tx: Connection, findings: Findings, *, by_session: bool) -> OtherSessions:
+def _find_others(engine: Engine, tx: Connection, findings: Findings) -> OtherSessions:
     """Return how the latest conversations ended, if the message means one; else the summaries that fit the query."""
     plan, scope, settings = findings.plan, findings.scope, engine.settings
-    if plan.latest:
+    if plan.conversation_place:
         budget = min(findings.budget, other_sessions.ENDINGS_TOKENS_MAX)
         page = settings.public_url
-        if by_session:
+        if scope.only_session:
             return OtherSessions(endings=other_sessions.own_ending(tx, scope, budget, page))
         if plan.is_list_question:
             return OtherSessions(endings=other_sessions.latest_lines(tx, scope, findings.budget, page))
-        return OtherSessions(endings=other_sessions.latest_endings(tx, scope, budget, page, plan.latest))
-    if by_session or not scope.flags.summaries or findings.prepared_query is None:
+        return OtherSessions(endings=other_sessions.latest_endings(tx, scope, budget, page, plan.conversation_place))
+    if scope.only_session or not scope.flags.summaries or findings.prepared_query is None:
         return OtherSessions()
     limit = settings.recall_limit + 1  # so that one is of a session without an excerpt
     summaries = other_sessions.find_summaries(tx, engine.index, scope, findings.prepared_query, limit)
@@ -278,22 +281,16 @@ def _find_others(engine: Engine, tx: Connection, findings: Findings, *, by_sessi
     return OtherSessions(summaries, other_sessions.read_summaries(tx, sessions) if sessions else {})
 
 
-def _find_latest(engine: Engine, tx: Connection, scope: SearchScope, spans: Spans, limit: int) -> Matches:
+def _load_in_spans(engine: Engine, tx: Connection, scope: SearchScope, spans: Spans, limit: int) -> Matches:
     """Load the latest messages in any of the spans."""
-    ids = find_latest(tx, scope.owner_id, _session_of(engine, scope), spans, limit, scope.exclude)
+    ids = find_in_spans(tx, scope.owner_id, scope.searched_session, spans, limit, scope.exclude)
     hits = [Hit(message_id, 0, 1 / rank, {"time": 1.0}) for rank, message_id in enumerate(ids, 1)]
     return Matches(hits, load_windows(tx, scope.owner_id, ids, engine.settings.recall_window))
 
 
-def _session_of(engine: Engine, scope: SearchScope) -> int | None:
-    return (scope.session_row_id or 0) if engine.settings.recall_scope == "session" else None
-
-
-def _select_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
+def _relevant_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
     """Return excerpts around the relevant hits, within the budget."""
     matches, scope = findings.matches, findings.scope
-    if matches.index_lost:
-        index_again(engine, scope.owner_id)
     if not matches.hits:
         return ()
     loaded = {

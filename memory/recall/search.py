@@ -104,11 +104,12 @@ class SearchFlags(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchScope:
-    """Messages that a turn may search: the owner's, or with RECALL_SCOPE=session only those of its session.
+    """Messages to search: the owner's, or with `only_session` those of the session that a turn is in.
 
     generation: of the owner's index, read before the transaction begins, so that no message is missed. None: without
     the index. unindexed: the messages that this generation does not have; None: not read yet.
     flags: which kinds of rows there may be.
+    session_row_id: of the turn's session; None: it is in none of this owner's. only_session: RECALL_SCOPE is `session`.
     exclude: ids of messages that the prompt shows anyway, or that are hidden or refused.
     analysed_max: how many unindexed messages a search analyses, the newest; the others that no search has analysed yet
     are left out. None: it analyses all.
@@ -120,8 +121,14 @@ class SearchScope:
     unindexed: UnindexedMessages | None = None
     flags: SearchFlags = SearchFlags()
     session_row_id: int | None = None
+    only_session: bool = False
     exclude: frozenset[int] = frozenset()
     analysed_max: int | None = None
+
+    @property
+    def searched_session(self) -> int | None:
+        """Return the row id of the one session to search, 0 if there is none; None: all are searched."""
+        return (self.session_row_id or 0) if self.only_session else None
 
 
 class Matches(NamedTuple):

@@ -108,7 +108,7 @@ class SearchPlan(NamedTuple):
     budget_share: of the budget that the excerpts may take; 0 for a message that does not look back.
     dangling: the message refers to something that no visible text shows.
     is_list_question: the message asks for many messages at once, such as their order, number or sum.
-    latest: the place, counted from the newest, of the conversation that a message without content means unless `text`
+    conversation_place: counted from the newest, of the conversation that a message without content means unless `text`
         finds something. 0: the message means none.
     """
 
@@ -118,7 +118,7 @@ class SearchPlan(NamedTuple):
     text: str = ""
     times: Sequence[tuple[datetime, datetime]] = ()
     dangling: bool = False
-    latest: int = 0
+    conversation_place: int = 0
     times_first: bool = False
     is_list_question: bool = False
 

@@ -152,6 +152,7 @@ def read_session(
             unindexed=prefix.unindexed,
             flags=prefix.flags,
             session_row_id=session.id or None,
+            only_session=engine.settings.recall_scope == "session",
             exclude=frozenset([*unshown, *(message.id for message in (*kept, *new))]),
             analysed_max=ANALYSED_MAX,
         ),

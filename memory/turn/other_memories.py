@@ -59,7 +59,8 @@ def find_others(engine: Engine, request: TurnRequest) -> list[OtherOwner]:
     for kind, name in filter(rows.__contains__, pairs):
         row = rows[kind, name]
         key = index_key(request.caller.tenant, kind, name, row.id, row.created_at)
-        scope = SearchScope(row.id, key, engine.index.generation(key))
+        only_session = engine.settings.recall_scope == "session"
+        scope = SearchScope(row.id, key, engine.index.generation(key), only_session=only_session)
         others.append(OtherOwner(name if kind == "space" else None, scope, row.facts_revision))
     return others
 
