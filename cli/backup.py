@@ -4,11 +4,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import click
+from sqlalchemy import make_url
 
 from api.current_request import current_engine
 from app import on_database
 from cli import Command
-from config import parsers
+from config import Settings, parsers
 from memory.engine import utc_now
 from memory.ops.backup import DataLock, back_up
 from memory.ops.backup import restore as put_back
@@ -57,17 +58,30 @@ def move_to(database_url: str) -> None:
     The target is empty, or has what an earlier call that broke off copied.  The search index is made again where it is
     needed.
     """
+    source = current_engine()
     try:
-        parsers.database_url(database_url)
+        target_settings = source.settings.model_copy(update={"database_url": parsers.database_url(database_url)})
+        if target_settings.is_in_memory or _place(target_settings) == _place(source.settings):
+            raise ValueError("it takes another database, in a file or on a server")
     except ValueError as error:
         raise click.BadParameter(f"{error}.", param_hint="DATABASE_URL") from None
-    source = current_engine()
     with source.database.read() as tx:
         if differs := schema_differs(revision_of(tx.connection())):
             raise click.ClickException(f"The database can't be moved: {differs}. Nothing was changed.")
-    with DataLock(source.settings.data_dir).alone(), on_database(source.settings, database_url) as target:
+    with (
+        DataLock(source.settings.data_dir).alone(),
+        on_database(source.settings, target_settings.database_url) as target,
+    ):
         rows = count(source.database)
         with click.progressbar(length=2 * rows, label=f"Copying and comparing {rows} rows") as bar:
             move(source.database, target.database, lambda _table, done: bar.update(done))
     click.echo(f"Moved {rows} rows. Set DATABASE_URL to the new database, start Recap, and delete the former database")
     click.echo("when you don't need it any more: it still has everything.")
+
+
+def _place(settings: Settings) -> tuple[object, ...]:
+    """Return where a database is."""
+    url = make_url(settings.sqlalchemy_url)
+    return (
+        (url.host, url.port or 5432, url.database) if settings.on_postgresql else (Path(url.database or "").resolve(),)
+    )

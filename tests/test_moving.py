@@ -123,6 +123,13 @@ def test_what_is_no_database_is_refused(lived_in):
     assert result.exit_code == 2 and "it takes sqlite:////" in result.output
 
 
+@pytest.mark.parametrize("target", ["sqlite://", "sqlite:///{data}/../data/recap.db", ""])
+def test_nothing_is_moved_to_memory_or_to_itself(lived_in, target):
+    """What follows is that the former database is deleted."""
+    result = run(lived_in, "move-to", target.format(data=engine_of(lived_in).settings.data_dir))
+    assert result.exit_code == 2 and "it takes another database" in result.output
+
+
 def test_a_database_of_another_version_is_not_moved(lived_in, tmp_path):
     """Its tables and columns that this version does not know would be left behind."""
     execute(engine_of(lived_in).settings.data_dir / "recap.db", "UPDATE alembic_version SET version_num = '9999'")
