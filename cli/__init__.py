@@ -1,6 +1,7 @@
 """Commands for operators, as `recap index verify`. Each group has a module of its name, which nothing else lists."""
 
 import pkgutil
+import re
 from importlib import import_module
 from typing import Any
 
@@ -11,9 +12,32 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app import engine_of
 from config import SettingsError
+from config.parsers import TENANT, TENANT_RULE
 from memory.errors import RecapError
 from models.database_faults import command_failed
+from schemas.fields import ID, ID_RULE, INT64_MAX, USER_ID, USER_ID_RULE
 from search_index import IndexBusy
+
+NUMBER = click.IntRange(1, INT64_MAX)
+"""Type of the number of a row."""
+
+
+class Name(click.ParamType):
+    """Type of a name that requests can have too: what stands under another one, no call could read or erase."""
+
+    name = "text"
+
+    def __init__(self, form: re.Pattern[str], rule: str) -> None:
+        self._form, self._rule = form, rule
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not self._form.fullmatch(value):
+            self.fail(self._rule, param, ctx)
+        return value
+
+
+OWNER = {"user_id": Name(USER_ID, USER_ID_RULE), "space": Name(ID, ID_RULE), "tenant": Name(TENANT, TENANT_RULE)}
+"""Types of what names an owner."""
 
 
 class Command(click.Command):

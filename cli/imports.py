@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from api.current_request import current_engine
-from cli import Command
+from cli import OWNER, Command
 from memory.knowledge import backlog
 from memory.quoting import one_line
 from memory.transfer.import_reader import read_import
@@ -16,9 +16,9 @@ from models.owners import Caller
 
 @click.command("import", cls=Command)
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--user", "user_id", help="The person whose memory it becomes.")
-@click.option("--space", help="The space whose memory it becomes.")
-@click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
+@click.option("--user", "user_id", type=OWNER["user_id"], help="The person whose memory it becomes.")
+@click.option("--space", type=OWNER["space"], help="The space whose memory it becomes.")
+@click.option("--tenant", type=OWNER["tenant"], default="default", show_default=True, help="Whose person it is.")
 @click.option("--summarise", is_flag=True, help="Have the mini model read it too, once you have seen what that takes.")
 def import_files(files: tuple[Path, ...], user_id: str | None, space: str | None, tenant: str, summarise: bool) -> None:
     """Import FILES, beside a running server: a .zip, JSON, JSON Lines or Markdown.

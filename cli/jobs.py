@@ -7,7 +7,7 @@ import time
 import click
 
 from api.current_request import current_engine
-from cli import Commands
+from cli import NUMBER, Commands
 from memory import job_listing
 from memory.engine import Engine
 from memory.job_listing import JobInfo
@@ -77,7 +77,7 @@ def show(state: str | None) -> None:
 
 
 @jobs.command("retry")
-@click.argument("job_id", metavar="[ID]", type=click.IntRange(min=1), required=False)
+@click.argument("job_id", metavar="[ID]", type=NUMBER, required=False)
 @click.option("--all", "every", is_flag=True, help="Every job that failed.")
 def retry(job_id: int | None, every: bool) -> None:
     """Try a job again now that failed or waits, or every one that failed; whoever does jobs then takes it."""

@@ -7,7 +7,7 @@ from flask import current_app
 
 from api.current_request import current_engine
 from app import make_schema
-from cli import Commands
+from cli import NUMBER, Commands
 from memory.access.keys import CACHE_SECONDS
 from models.keys import SCOPES, KeyRow
 from models.keys import SPACE_RIGHTS as RIGHTS
@@ -70,7 +70,7 @@ def show() -> None:
 
 
 @keys.command("revoke")
-@click.argument("key_id", metavar="ID", type=click.IntRange(min=1))
+@click.argument("key_id", metavar="ID", type=NUMBER)
 def revoke(key_id: int) -> None:
     """Refuse a key from now on, and the programs that it connected.  Callers need a key all the same."""
     info = current_engine().keys.revoke(key_id)
@@ -81,7 +81,7 @@ def revoke(key_id: int) -> None:
 
 
 @keys.command("disconnect")
-@click.argument("connection_id", metavar="ID", type=click.IntRange(min=1))
+@click.argument("connection_id", metavar="ID", type=NUMBER)
 def disconnect(connection_id: int) -> None:
     """End the connection of one program, as `recap keys list` shows it.  Its key stays."""
     current_engine().oauth.disconnect(connection_id)

@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from api.current_request import current_engine
 from api.protocols.mcp_server import INSTRUCTIONS, McpServer, can_show_forms, error_data
 from app import make_schema
-from cli import Command
+from cli import OWNER, Command
 from memory.access.keys import Principal
 from memory.errors import RecapError
 from models.keys import WRITE
@@ -27,9 +27,15 @@ T = TypeVar("T")
 
 
 @click.command("mcp", cls=Command)
-@click.option("--user", "user_id", required=True, help="The person whose memory it is, or who acts in the space.")
-@click.option("--space", help="The space whose memory it is instead.")
-@click.option("--tenant", default="default", show_default=True, help="Whose person it is.")
+@click.option(
+    "--user",
+    "user_id",
+    type=OWNER["user_id"],
+    required=True,
+    help="The person whose memory it is, or who acts in the space.",
+)
+@click.option("--space", type=OWNER["space"], help="The space whose memory it is instead.")
+@click.option("--tenant", type=OWNER["tenant"], default="default", show_default=True, help="Whose person it is.")
 def mcp(user_id: str, space: str | None, tenant: str) -> None:
     """Serve the memory of one person, or of a space, to an MCP client over stdin and stdout.
 

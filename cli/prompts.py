@@ -38,7 +38,9 @@ prompts = Commands("prompts", help="The instructions the models are given.")
 @prompts.command("compare")
 @click.argument("conversation", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--prompts", "names", required=True, help="Names of summary prompts, separated by commas.")
-@click.option("--every", default=10, show_default=True, help="Messages between updates of the summary.")
+@click.option(
+    "--every", type=click.IntRange(1), default=10, show_default=True, help="Messages between updates of the summary."
+)
 def compare_prompts(conversation: Path, names: str, every: int) -> None:
     """Replay CONVERSATION through several summary prompts and compare what each keeps.
 
@@ -51,7 +53,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
         messages = read_messages(data)
     except ValueError as error:
         raise click.ClickException(f"{conversation} is no conversation, whose form `--help` shows: {error}") from error
-    facts = tuple(data.get("stated_facts") or extract_facts(messages))
+    facts = tuple(map(str, data.get("stated_facts") or extract_facts(messages)))
     named = [engine.prompts.get(Caller(), name.strip()) for name in names.split(",")]
     results = [compare(engine, prompt, messages, facts, every) for prompt in named]
     click.echo(table(results))
@@ -75,7 +77,7 @@ def read_messages(data: Any) -> list[Message]:
     for position, item in enumerate(data["messages"], start=1):
         if not isinstance(item, Mapping) or not isinstance(item.get("content"), str):
             raise ValueError(f'Message {position} has no "content".')
-        created_at = datetime.fromisoformat(item["created_at"]) if item.get("created_at") else datetime.now(UTC)
+        created_at = datetime.fromisoformat(str(item["created_at"])) if item.get("created_at") else datetime.now(UTC)
         created_at = created_at if created_at.tzinfo else created_at.replace(tzinfo=UTC)
         message = Message(
             id=position,

@@ -16,14 +16,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from cronsim import CronSim, CronSimError
 
 TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+TENANT_RULE = "A tenant is 1 to 64 letters, digits and any of _ . - after the first."
 _API_KEY = re.compile(r"[!-~]{16,}")  # what a header can carry; a shorter one can be found by trying
 # Browsers write names in lower case, and leave the usual port out. Apps and extensions have schemes of their own.
 _ORIGIN = re.compile(r"(?!http:.*:80$|https:.*:443$)[a-z][a-z0-9.+-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
 Mode = Literal["off", "manual", "background", "inline", "schedule"]
 
-FORMS = "off, manual, background, inline, `every 30 minutes`, or a cron expression such as `0 4 * * *` (UTC)"
+FORMS = (
+    "off, manual, background, inline, `every 30 minutes`, `every 24 hours`, or a cron expression such as `0 4 * * *` "
+    "(UTC)"
+)
 MINUTES_MAX = 525_600  # a year
-_EVERY = re.compile(r"every ([1-9]\d{0,5}) minutes?")
+_EVERY = re.compile(r"every ([1-9]\d{0,5}) (minute|hour)s?")
 
 
 def weights(raw: str) -> dict[str, str]:
@@ -230,8 +234,9 @@ def when(raw: str) -> When:
     text = " ".join(raw.lower().split())
     if text in ("off", "manual", "background", "inline"):
         return When(cast(Mode, text))
-    if (every := _EVERY.fullmatch(text)) and int(every[1]) <= MINUTES_MAX:
-        return When("schedule", minutes=int(every[1]))
+    every = _EVERY.fullmatch(text)
+    if every and (minutes := int(every[1]) * (60 if every[2] == "hour" else 1)) <= MINUTES_MAX:
+        return When("schedule", minutes=minutes)
     found = When("schedule", cron=text.upper())
     try:
         if len(text.split()) != 5:  # with six, the first would be seconds

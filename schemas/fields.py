@@ -22,6 +22,7 @@ JSON_DEPTH_MAX = 100  # the arguments of tools and their schemas, which are the 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 ID_CHARS = r"[^\s/\x00-\x1f\x7f\ud800-\udfff]{1,128}"
 ID = re.compile(rf"(?!\.{{1,2}}\Z){ID_CHARS}")  # clients take "." and ".." in an address for folders
+ID_RULE = "Must be 1 to 128 characters without white space or slashes."
 # Servers and proxies take two slashes in an address for one, so "/ada" would be "ada".
 USER_ID = re.compile(rf"(?!/|\.{{1,2}}\Z)[^\x00-\x1f\x7f\ud800-\udfff]{{1,{USER_ID_CHARS}}}")
 USER_ID_RULE = (
@@ -131,7 +132,7 @@ class SessionId(Text):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         if not ID.fullmatch(text):
-            raise ValidationError("Must be 1 to 128 characters without white space or slashes.")
+            raise ValidationError(ID_RULE)
         return text
 
 

@@ -315,6 +315,7 @@ def test_a_setting_says_when():
         "off": When("off"),
         "Background": When("background"),
         "every  30 minutes": When("schedule", minutes=30),
+        "every 24 hours": When("schedule", minutes=24 * 60),
         "0 4 * * mon": When("schedule", cron="0 4 * * MON"),
     }.items():
         assert when(raw) == expected
@@ -323,7 +324,7 @@ def test_a_setting_says_when():
 @pytest.mark.parametrize(
     "raw",
     [
-        *("", "sometimes", "every 0 minutes", "every 525601 minutes", "* * * *", "61 * * * *"),
+        *("", "sometimes", "every 0 minutes", "every 525601 minutes", "every 8761 hours", "* * * *", "61 * * * *"),
         "0 0 30 2 *",  # this never comes round
     ],
 )

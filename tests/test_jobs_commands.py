@@ -86,6 +86,12 @@ def test_what_a_command_does_not_take_is_refused(run):
         assert refused.exit_code == 2 and "Error" in refused.stderr
 
 
+@pytest.mark.parametrize("command", [("jobs", "retry"), ("keys", "revoke"), ("keys", "disconnect")])
+def test_a_number_that_no_row_has_is_refused(app, command):
+    result = run_command(app, *command, 1 << 63)
+    assert result.exit_code == 2 and "is not in the range" in result.output
+
+
 def test_a_command_without_a_database_says_what_to_do(tmp_path):
     app = build_app(Settings(data_dir=tmp_path, log_level="error"))
     for command in (("jobs", "work"), ("jobs", "list"), ("keys", "list"), ("index", "verify")):

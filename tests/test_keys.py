@@ -285,3 +285,14 @@ def test_the_command_says_what_can_not_be_done(app):
     ):
         done = run(app, *arguments.split())
         assert done.exit_code != 0 and told in done.output
+
+
+@pytest.mark.parametrize(
+    "names", [("--user", ""), ("--user", "a\nb"), ("--space", "a b"), ("--user", "ada", "--tenant", "the house")]
+)
+def test_a_command_takes_no_name_that_no_request_has(app, tmp_path, names):
+    """Nobody could read or erase what stood under it."""
+    (tmp_path / "chats.json").write_text('{"messages": [{"role": "user", "content": "I like tea."}]}')
+    result = run_command(app, "import", *names, tmp_path / "chats.json")
+    assert result.exit_code == 2 and re.search("1 to (64|128|256)", result.output)
+    assert run_command(app, "jobs", "list").stdout == ""

@@ -28,7 +28,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from config import ApiKey, Settings, SettingsError
-from config.parsers import TENANT
+from config.parsers import TENANT, TENANT_RULE
 from memory.errors import Forbidden, InvalidRequest, NotFound, owner_not_found
 from models import Database, GrantRow, KeyRow, Transaction, for_update
 from models.keys import CHAT, SCOPES, SPACE_RIGHTS, WRITE
@@ -201,7 +201,7 @@ class Keys:
 def _check(tenant: str, user_id: str | None, scopes: Collection[str], label: str, spaces: Mapping[str, str]) -> None:
     """Raise InvalidRequest for values that no request could carry, or no column could hold."""
     if not TENANT.fullmatch(tenant):
-        problem, param = "A tenant is 1 to 64 letters, digits and any of _ . - after the first.", "tenant"
+        problem, param = TENANT_RULE, "tenant"
     elif user_id is not None and not (USER_ID.fullmatch(user_id) and user_id.isprintable()):
         problem = f"{USER_ID_RULE} That of a key can be printed."
         param = "user_id"
