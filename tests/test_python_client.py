@@ -395,3 +395,8 @@ def test_both_packages_have_one_version_a_licence_and_links_that_lead_somewhere(
         assert "Apache License" in (folder / name / "LICENSE").read_text("utf-8")
         readme = (folder / name / "README.md").read_text("utf-8")
         assert not re.search(r"\]\((?!https?:|#)", readme), "a package index has none of the other files"
+
+
+def test_an_address_without_http_says_that_nothing_was_sent():
+    with Recap("localhost:8000", retries=0) as recap, pytest.raises(NoAnswer, match="was not carried out"):
+        recap.add_messages("s", [said("Hello")])

@@ -15,7 +15,7 @@ from recap_client.errors import NoAnswer, error_of
 
 PAUSE = 0.5  # seconds before a call is sent again, doubled each time
 PAUSE_MAX = 60.0  # a longer Retry-After is the program's to wait for
-_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _AWAY = (502, 503, 504)
 
 Outcome = httpx.Response | httpx.TransportError
