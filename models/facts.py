@@ -47,7 +47,7 @@ class FactRow(Base):
 
     expires_at: when it ends by itself; a job closes it then. merged: it says the same as its successor. recalled_count:
     for how many messages it was of use. replaces: only of one that waits for review, the ids of the facts that it
-    supersedes once it is accepted. Until then its `valid_to` is its `valid_from`, so it was never valid.
+    supersedes once it is accepted.
     """
 
     __tablename__ = "facts"
@@ -78,6 +78,11 @@ class FactRow(Base):
     replaces: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
     waiting: Mapped[bool] = column_property(replaces.is_not(None))  # for review
     created_at: Mapped[datetime]
+
+
+def columns_of_waiting(valid_from: datetime, supersedes: Iterable[int] = ()) -> dict[str, Any]:
+    """Return the columns of a fact that waits for review: it ends as it begins, so it is never valid until accepted."""
+    return {"valid_to": valid_from, "replaces": list(supersedes)}
 
 
 class FactRevisionRow(Base):

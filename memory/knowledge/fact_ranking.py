@@ -16,7 +16,7 @@ from search_index import Nearness
 from search_index.caches import cached
 
 HALF_LIFE_DAYS = 30.0  # after which the recency of a fact has halved
-OFTEN = 32  # times that a fact was relevant, beyond which more make no difference
+OFTEN = 32  # times that a fact was of use, beyond which more make no difference
 FACTS_KEPT = 2048  # facts whose tokens are cached: consecutive turns rank the same ones
 USED = 0.25  # of the most that relevance counts, from which a fact was of use
 NEARNESS_MIN = 0.7  # the least nearness of a fact to a message that is not about the person
@@ -133,8 +133,8 @@ class Ranking:
     def _score(self, fact: Fact, query: frozenset[str], near: float, now: datetime) -> FactScore:
         """Return the weighted parts, each in 0..1 times its weight, and their sum.
 
-        importance: of 5; recency: halves every HALF_LIFE_DAYS; use: the logarithm of how often the fact was
-        relevant, of OFTEN times; relevance: the cosine between its words and the message's, as sets, or how near their
+        importance: of 5; recency: halves every HALF_LIFE_DAYS; use: the logarithm of how often the fact was of
+        use, of OFTEN times; relevance: the cosine between its words and the message's, as sets, or how near their
         meanings are, whichever is more.
         """
         weights = self._weights

@@ -39,7 +39,7 @@ from memory.knowledge.grounding import (
 from memory.knowledge.rule_set import Decision, RuleSet
 from memory.knowledge.supersession import find_successor, find_superseded
 from models import FactRevisionRow, FactRow, OwnerRow, SessionRow, Transaction
-from models.facts import SELF, Fact, FactDraft, Relation
+from models.facts import SELF, Fact, FactDraft, Relation, columns_of_waiting
 from models.jobs import Job, JobRequest
 from models.messages import Message
 
@@ -125,11 +125,6 @@ def reword_fact(tx: Transaction, row: FactRow, now: datetime, **columns: Any) ->
         fact_id: int = tx.execute(_INSERT, old).scalar_one()
         tx.execute(before.where(_F.id != fact_id).values(superseded_by=fact_id))
     change_fact(tx, row.id, now, source_message_id=None, **columns)
-
-
-def columns_of_waiting(since: datetime, supersedes: Iterable[int] = ()) -> dict[str, Any]:
-    """Return the columns of a fact that waits for review: it is valid at no time until it is accepted."""
-    return {"valid_to": since, "replaces": list(supersedes)}
 
 
 def accept(tx: Transaction, fact: Fact, superseded: Sequence[Fact], now: datetime) -> None:

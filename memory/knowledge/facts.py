@@ -41,7 +41,7 @@ from models import (
     for_update,
     retry_on_conflict,
 )
-from models.facts import Fact, FactDraft, FactRevision, FactScore
+from models.facts import Fact, FactDraft, FactRevision, FactScore, columns_of_waiting
 from models.messages import Message
 from models.owners import Caller
 
@@ -104,7 +104,7 @@ def add(
         decision = decide_on_stated(tx, owner.id, owner.tenant, columns, since=now, by_model=by_model)
         supersedes = columns.pop("replaces", ())
         columns |= {"expires_at": decision.expires_at}
-        columns |= fact_writes.columns_of_waiting(now, supersedes) if decision.waits else {}
+        columns |= columns_of_waiting(now, supersedes) if decision.waits else {}
         columns |= {"scope": "user"} if session is None else {"scope": "session", "session_id": session.id}
         fact_id = _waiting_already(tx, owner.id, columns) if decision.waits else None
         fact_id = fact_id or fact_writes.add_fact(tx, owner.id, now, **columns)

@@ -27,7 +27,7 @@ from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
 from models import ItemRow, OwnerRow, Transaction
-from models.facts import FACT_CATEGORIES, Fact
+from models.facts import FACT_CATEGORIES, Fact, columns_of_waiting
 from models.sections import Sections
 from models.store import OWN
 from search_index.analysis import PAIRED
@@ -145,7 +145,7 @@ class RuleSet:
         if decision.refused:
             return None
         waits = fact.waiting or (decision.waits and fact.valid_to is None)
-        return {"expires_at": decision.expires_at} | ({"valid_to": since, "replaces": []} if waits else {})
+        return {"expires_at": decision.expires_at} | (columns_of_waiting(since) if waits else {})
 
     def keeps_out(self, *texts: str) -> bool:
         """Return whether one of the texts has a word that is kept out."""
