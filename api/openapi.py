@@ -41,6 +41,7 @@ def build_document(version: str, blueprints: Iterable[Blueprint]) -> dict[str, A
         api.register_blueprint(blueprint)
     built: dict[str, Any] = json.loads(json.dumps(api.spec.to_dict()), object_hook=_exact)
     schemas = built["components"]["schemas"]
+    del schemas["PaginationMetadata"]  # flask-smorest's, which no call here returns
     calls = [call for path in built["paths"].values() for method, call in path.items() if method != "parameters"]
     in_requests = _schemas_in([call.get("requestBody") for call in calls], schemas)
     answers = [answer for call in calls for code, answer in call["responses"].items() if code.startswith("2")]
@@ -59,6 +60,8 @@ def _exact(part: dict[str, Any]) -> dict[str, Any]:
     """
     if part.get("type") == "integer" and part.get("maximum", INT64_MAX) > INT32_MAX:
         part["format"] = "int64"
+    if part.get("type") == "object" and "maxLength" in part:
+        part["maxProperties"] = part.pop("maxLength")
     if _NULL in part.get("anyOf", ()):
         part["allOf"] = [choice for choice in part.pop("anyOf") if choice != _NULL]
         part["nullable"] = True

@@ -31,7 +31,8 @@ class EventData(Schema):
     sections = fields.Dict(about=f"Of a summary. {_WORDS}")
     fact_id = fields.Integer()
     action = fields.String(
-        about="`made`, `edited`, `superseded`, `merged`, `contradicted`, `expired` or `reopened`. Of a forgotten fact "
+        about="`made`, `accepted`, `edited`, `superseded`, `merged`, `contradicted`, `excluded`, `ended`, `expired` or "
+        "`reopened`. Of a forgotten fact "
         "`forgotten`, `superseded` (another fact stands for it), `replaced` or `refused` with its message, or "
         "`archived` with its session."
     )

@@ -111,6 +111,9 @@ def check_json(value: Any, depth_max: int = JSON_DEPTH_MAX, depth: int = 0) -> N
         raise ValidationError("Contains a NUL character or an unpaired surrogate.")
 
 
+HAS_WORDS = validate.Regexp(r"\s*\S", error="Is empty. Send some words.")
+
+
 class ClientMetadata(fields.Dict):
     """Up to 16 names and texts that a client keeps with its conversation."""
 
@@ -129,6 +132,9 @@ class ModelName(Text):
 class SessionId(Text):
     """1 to 128 characters without white space or slashes, chosen by the application."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"minLength": 1, "maxLength": 128, "pattern": r"^[^\s/]+$"}, **options)
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         if not ID.fullmatch(text):
@@ -141,7 +147,8 @@ class UserId(Text):
 
     def __init__(self, **kwargs: Any) -> None:
         about = "The person whose data it is, by the application's own name for them."
-        super().__init__(validate=validate.Length(1, USER_ID_CHARS), about=about, **kwargs)
+        written = {"pattern": r"^[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*$"}
+        super().__init__(validate=validate.Length(1, USER_ID_CHARS), about=about, metadata=written, **kwargs)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)

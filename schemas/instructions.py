@@ -3,7 +3,7 @@
 from marshmallow import Schema, validate
 
 from schemas import fields
-from schemas.fields import EXPECTED_VERSION
+from schemas.fields import EXPECTED_VERSION, HAS_WORDS
 from schemas.shapes import CallerQuery
 
 TEXT_CHARS = 4_000  # of one instruction
@@ -35,7 +35,7 @@ class Instruction(InstructionVersion):
 
 
 class InstructionPut(CallerQuery):
-    text = fields.Text(required=True, validate=[validate.Length(1, TEXT_CHARS), validate.Regexp(r"\s*\S")])
+    text = fields.Text(required=True, validate=[validate.Length(1, TEXT_CHARS), HAS_WORDS])
     expected_version = EXPECTED_VERSION
 
 

@@ -7,7 +7,7 @@ from marshmallow import Schema, validate
 
 from models.overview import Sentence as SentenceValue
 from schemas import fields
-from schemas.fields import EXPECTED_VERSION, INT32_MAX
+from schemas.fields import EXPECTED_VERSION, HAS_WORDS, INT32_MAX
 from schemas.shapes import Input, ValueSchema
 
 SENTENCES_MAX, SENTENCE_CHARS, SOURCES_MAX = 20, 400, 100
@@ -51,9 +51,7 @@ class WrittenSentence(ValueSchema):
         places = ((place["session_id"], place["version"]) for place in summaries)
         return SentenceValue(" ".join(text.split()), tuple(facts), tuple(places), "person")
 
-    text = fields.Text(
-        required=True, validate=validate.And(validate.Length(1, SENTENCE_CHARS), validate.Regexp(r"(?s).*\S"))
-    )
+    text = fields.Text(required=True, validate=[validate.Length(1, SENTENCE_CHARS), HAS_WORDS])
     facts = fields.Items(fields.integer(1), SOURCES_MAX, load_default=())
     summaries = fields.Items(fields.Nested(OverviewSource), SOURCES_MAX, load_default=())
 

@@ -102,7 +102,7 @@ class _Named(CallerQuery):
 class PutItem(_Named):
     value = JsonValue(required=True, allow_none=True, about="At most 64 KB as JSON.")
     version = fields.integer(0, INT32_MAX, **OPTIONAL, about=_EXPECTED)
-    ttl = fields.Float(**OPTIONAL, validate=TTL, about="Minutes to live.")
+    ttl = fields.Float(**OPTIONAL, validate=TTL, metadata={"exclusiveMinimum": True}, about="Minutes to live.")
     refreshes = fields.Boolean(data_key="refresh_on_read", load_default=False)
     paths = index_paths(about=_INDEX)
 

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response, jsonify
 from marshmallow import EXCLUDE
 
-from api.blueprint import ApiBlueprint, current_engine
+from api.blueprint import EVENTS, ApiBlueprint, current_engine
 from api.identity import client_caller
 from api.protocols import client_requests as chat
 from api.protocols.conversations import ConversationItems, DeletedObject, item_list, items_of
@@ -33,6 +33,7 @@ class ResponseQuery(Input):
 
 
 @blueprint.get("/<response_id>", query=ResponseQuery, returns=ResponseObject)
+@blueprint.doc(responses={200: {"content": {"text/event-stream": {"schema": EVENTS}}}})
 def get_response(query: dict[str, Any], response_id: str) -> Response:
     """Read a response that was stored
 

@@ -221,7 +221,7 @@ export interface EventData {
   /** `model`, `person`, or what made the version. */ author: string;
   /** Of a summary. Only with `words`. */ sections: Record<string, any>;
   fact_id: number;
-  /** `made`, `edited`, `superseded`, `merged`, `contradicted`, `expired` or `reopened`. Of a forgotten fact `forgotten`, `superseded` (another fact stands for it), `replaced` or `refused` with its message, or `archived` with its session. */ action: string;
+  /** `made`, `accepted`, `edited`, `superseded`, `merged`, `contradicted`, `excluded`, `ended`, `expired` or `reopened`. Of a forgotten fact `forgotten`, `superseded` (another fact stands for it), `replaced` or `refused` with its message, or `archived` with its session. */ action: string;
   category: string;
   importance: number;
   pinned: boolean;
