@@ -136,6 +136,8 @@ class ApiBlueprint(Blueprint):
         texts |= _EVERY_CHANGE if methods != {"GET"} else {}
         texts |= _EVERY_BODY if methods & {"POST", "PUT", "PATCH"} else {}
         texts |= _EVERY_EDIT if shape is not None and "expected_version" in shape.fields else {}
+        if rule.startswith(ABOUT_ONE) and shape is None and query is None:  # with either, 422 is told by flask-smorest
+            texts[422] = "The address has no name that a person or a space may have. Nothing was done."
         texts |= errors or {}
         content = {"application/json": {"schema": error_schema}}
         described: dict[str, Any] = {

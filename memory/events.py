@@ -82,6 +82,7 @@ START_SECONDS = 15.0  # that a new stream waits for them
 _M, _S, _R, _V, _E = (row.__table__.c for row in (MessageRow, SummaryRow, FactRevisionRow, ItemVersionRow, EventRow))
 _F, _I, _O, _SESSION = (row.__table__.c for row in (FactRow, ItemRow, OwnerRow, SessionRow))
 _DOCUMENTS = _I.key.in_(("profile", "overview")), _I.namespace.in_((f"{OWN}.profile", f"{OWN}.overview"))
+_TOLD = ("document", "sources", "sentences")  # parts of a profile and of an overview
 _IS_PROFILE = _I.namespace == f"{OWN}.profile"
 
 
@@ -259,7 +260,8 @@ def _read(tx: Transaction, kind: int, rows: Select[Any], *, words: bool) -> list
     for row_id, at, event_type, owner_kind, name, *values in tx.execute(query):
         data = dict(zip(parts, values, strict=True))
         if "document" in data:
-            data[event_type.removesuffix(".updated")] = data.pop("document")
+            document = data.pop("document")  # of an overview also with the sentences that the person took out
+            data[event_type.removesuffix(".updated")] = {part: document[part] for part in _TOLD if part in document}
         of_space = {"space": name} if owner_kind == "space" else {}
         named = {"user_id": name if owner_kind == "user" else None, **of_space}
         place = Position()._replace(**{Position._fields[kind]: row_id})

@@ -92,6 +92,7 @@ def test_each_change_is_an_event_in_its_order(client):
     assert next(event["data"]["version"] for event in told if event["type"] == "summary.updated") == 1
     (overview,) = [event["data"] for event in told if event["type"] == "overview.updated"]
     assert (overview["version"], overview["author"]) == (1, "person")
+    assert overview["overview"].keys() == {"sentences"}
     assert [one["text"] for one in overview["overview"]["sentences"]] == ["Drinks tea, SENTINEL"]
     assert len({event["id"] for event in told}) == len(told)
 
