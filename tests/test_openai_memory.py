@@ -431,6 +431,15 @@ def test_what_sounds_like_a_frontends_own_request_is_stored(client):
         ("You are a memory trainer. Provides exercises on observation.", "My cat is called Miso."),
         ("Be brief.", "Current chat: my neighbour says that his cat is called Miso."),
     )
+    told = (  # what a summary says, or an instruction for the end of a chat, and more
+        ("Be brief.", "Here is a summary of our conversation so far, from another chat: my cat is called Miso."),
+        ("Be brief.", "Summary of my chat with your colleague so far: my cat Miso has to see the vet on Monday."),
+        ("Be brief.", "I had a chat with my vet. A partial summary of what she told me: Miso is too fat."),
+        ("Be brief.", "In our last session you gave me a summary of her symptoms so far. They got worse since then."),
+        ("Be brief.", "Let me summarize our conversation so far: Miso eats too much, and she needs to play more."),
+        ("You support customers in a chat. Hand off the conversation with a short summary of it.", "Hello, I am Ada."),
+    )
+    heard += tuple((f"{instruction} {DETAILS}", f"{words} {DETAILS}") for instruction, words in told)
     for number, (instruction, words) in enumerate(heard, start=1):
         complete(client, [system(instruction), user(words)], None, user="ada")
         assert len(sessions(client)) == number, words

@@ -34,7 +34,12 @@ _QUOTED = (  # how a conversation is written down
 _AS_CODE = re.compile(r"\[ ?\{ ?['\"]role['\"]: .*\} ?\]")  # a conversation, as Python or JSON writes it
 SUMMARY_CHARS = 300  # in which other requests say so; one for a summary has at least so many
 _SUMMARIZE = (
-    re.compile(r"\bsummar", re.IGNORECASE),
+    re.compile(  # asks for it: a person tells what one says, or recaps
+        r"(?<!\blet me )\bsummari[sz](?:e|es|ing|ation|er)\b"
+        r"|\b(?:answer|create|generate|give|make|output|prepare|produce|provide|reply|respond|return|update|write)\b"
+        r"[^.!?]{0,80}\bsummar(?:y|ies)\b",
+        re.IGNORECASE,
+    ),
     re.compile(r"\b(conversations?|session|chat|another LLM)\b", re.IGNORECASE),
     re.compile(
         r"\b(compact(ed|ion)|checkpoint|hand-?off|so far|partial|context summari[sz]ation|internal chat history"
