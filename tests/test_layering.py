@@ -37,7 +37,7 @@ MANY_IMPORTS = {  # these numbers may only fall
     "memory/recall/search.py": 16,
     "memory/sessions/sessions.py": 14,
     "memory/transfer/export_format.py": 17,
-    "memory/transfer/imports.py": 19,
+    "memory/transfer/imports.py": 14,
     "memory/transfer/sources/__init__.py": 14,  # one for each program
     "memory/turn/begin.py": 16,
     "memory/turn/context.py": 17,

@@ -524,3 +524,20 @@ def test_what_waits_is_exported_as_waiting(talk):
     assert texts(talk.client, "bob") == [] and texts(talk.client, "bob", state="waiting") == ["Has a dog"]
     person = good(talk.client.post("/api/facts", json={"user_id": "ada", "text": "Has a cat"}))
     assert not person["waiting"]  # the person said it themself
+
+
+def test_an_import_brings_nothing_that_the_rules_keep_out(model_app, model_server):
+    person = Person(model_app, model_server)
+    append(person.client, "s", [said("I live in Oslo. I have asthma.")], user_id="ada")
+    summary = {"topic": "Oslo", "data": ["lives in Oslo", "has asthma"]}
+    good(person.client.put("/api/sessions/s/summary", json={"user_id": "ada", "sections": summary}))
+    add = [{"op": "add", "path": "/home", "value": "Oslo"}, {"op": "add", "path": "/likes", "value": ["asthma"]}]
+    good(person.edit(*add))
+    document = good(person.client.get("/api/users/ada/export"))
+    assert {"asthma", "Oslo"} <= set(re.findall("asthma|Oslo", json.dumps(person.profile())))
+    put(person.client, "bob", words=["asthma"])
+    good(person.client.post("/api/import?user_id=bob", json=document))
+    versions = person.client.get("/api/sessions/s/summary/versions", query_string={"user_id": "bob"})
+    history = person.client.get("/api/users/bob/profile/versions")
+    for shown in (versions, history, person.client.get("/api/users/bob/profile")):
+        assert "Oslo" in shown.text and "asthma" not in shown.text

@@ -15,21 +15,20 @@ from functools import partial
 from itertools import count, islice
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from sqlalchemy import select
 
-from memory import conversation_types, examples, feedback, instructions
 from memory.access.owners import find_or_make_owner, find_own_session, lock_owner
 from memory.engine import Engine
 from memory.errors import Conflict
-from memory.knowledge import overview, rule_set
+from memory.knowledge import overview
 from memory.knowledge.fact_writes import mark_changed, schedule_end
+from memory.knowledge.rule_set import rules_of
 from memory.llm.thoughts import without_thoughts
 from memory.passages import passages
-from memory.recall import unhelpful
 from memory.sessions.messages import append, covered_position, tombstone
 from memory.store.item_rows import expire_job, restore
 from memory.transfer.export import FORMAT, DocumentRecord, FactRecord, ItemRecord, SessionRecord, TurnRecord
+from memory.transfer.imported_items import imported_item
 from models import (
     FactRevisionRow,
     FactRow,
@@ -167,10 +166,11 @@ class Import:
         summaries = tuple(record.summaries)
         if not summaries or row.summary_version:
             return
+        rules = rules_of(tx, row.owner_id, row.tenant)
         for version in summaries:
-            sections = version.sections.map_texts(without_thoughts).as_dict()
+            sections = rules.kept_of(version.sections.map_texts(without_thoughts))
             through = min(version.through, row.message_count)
-            own = {"session_id": row.id, "sections": sections, "through": through}
+            own = {"session_id": row.id, "sections": sections.as_dict(), "through": through}
             tx.add(SummaryRow(**columns_of(version, SummaryRow) | own))
         latest = max(summaries, key=lambda version: version.version)
         row.summary_version = latest.version
@@ -204,7 +204,7 @@ class Import:
         with self.engine.database.write() as tx:
             owner = self.owner(tx)
             owner_id = owner.id
-            kept = rule_set.rules_of(tx, owner.id, owner.tenant)
+            kept = rules_of(tx, owner.id, owner.tenant)
             times = FactRow.created_at.in_({fact.created_at for fact in facts})
             texts = FactRow.text.in_({fact.text for fact in facts if fact.by_text})
             existing: dict[str | tuple[Any, ...], int] = {}
@@ -259,26 +259,21 @@ class Import:
         new: list[ItemRecord] = []
         with self.engine.database.write() as tx:
             owner = self.owner(tx)
+            rules = rules_of(tx, owner.id, owner.tenant)
+            sessions = {name: self.renamed.get(name, name) for name in self.session_rows if name is not None}
+            moved = partial(overview.moved, facts=self.fact_rows, sessions=sessions)
             for record in records:
                 sources = [
                     _source(tx, self.session_rows.get(place.session_id), place.position) for place in record.sources
                 ]
                 ids = [source.id for source in sources if source is not None and source.erased_at is None]
-                if len(ids) == len(sources) and is_well_formed(record):
-                    record = self._overview(record) if record.namespace == overview.NAMESPACE else record
-                    if restore(tx, owner.id, record, record.versions, ids, now):
-                        new.append(record)
+                item = imported_item(record, rules, moved) if len(ids) == len(sources) else None
+                if item is not None and restore(tx, owner.id, item, item.versions, ids, now):
+                    new.append(item)
             if ends := [record.expires_at for record in new if record.expires_at is not None]:
                 self.engine.job_queue.enqueue(tx, expire_job(owner.id, owner.tenant, min(ends), now))
         self.created["items"] += len(new)
         self.known["items"] += len(records) - len(new)
-
-    def _overview(self, record: ItemRecord) -> ItemRecord:
-        """Return an overview with the ids that its facts and sessions have here."""
-        sessions = {name: self.renamed.get(name, name) for name in self.session_rows if name is not None}
-        moved = partial(overview.moved, facts=self.fact_rows, sessions=sessions)
-        versions = tuple(replace(version, value=moved(version.value)) for version in record.versions)
-        return replace(record, value=moved(record.value), versions=versions)
 
     def store_document(self, record: DocumentRecord) -> None:
         """Store a document, unless the person has it, or another of its `external_id`."""
@@ -342,18 +337,3 @@ def _source(tx: Transaction, session: int | None, position: int | None) -> Messa
     """Return the message at a position of the current branch."""
     at = MessageRow.session_id == session, MessageRow.branch == 0, MessageRow.position == position
     return tx.scalar(select(MessageRow).where(*at))
-
-
-_WITH_HISTORY = {kind.NAMESPACE for kind in (instructions, conversation_types, overview, rule_set)}
-_KINDS = (conversation_types, examples, feedback, instructions, overview, rule_set, unhelpful)
-_SHAPES = {kind.NAMESPACE: kind.SHAPE for kind in _KINDS} | {instructions.PROPOSALS: instructions.PROPOSAL_SHAPE}
-
-
-def is_well_formed(item: ItemRecord) -> bool:
-    """Return whether an item and its earlier values have the shape that their kind stores."""
-    shape = _SHAPES.get(item.namespace)
-    if shape is None:
-        return True
-    is_valid = Draft202012Validator(shape).is_valid
-    values = [item.value, *(version.value for version in item.versions)]
-    return (bool(item.versions) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))

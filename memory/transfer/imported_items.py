@@ -1,0 +1,60 @@
+"""Items in which Recap keeps memory of its own, such as the profile, as an import brings them.
+
+Invariants:
+- An item that its kind would not store is not imported: what reads it relies on its shape (test_import).
+- A profile comes in without what the rules here keep out (test_rules).
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from memory import conversation_types, examples, feedback, instructions
+from memory.knowledge import overview, profile, rule_set
+from memory.knowledge.profile_patch import Profile
+from memory.recall import unhelpful
+from memory.transfer.export import ItemRecord
+
+_WITH_HISTORY = {kind.NAMESPACE for kind in (instructions, conversation_types, overview, rule_set)}
+_KINDS = (conversation_types, examples, feedback, instructions, overview, rule_set, unhelpful)
+_SHAPES = {kind.NAMESPACE: kind.SHAPE for kind in _KINDS} | {instructions.PROPOSALS: instructions.PROPOSAL_SHAPE}
+
+
+def imported_item(record: ItemRecord, rules: rule_set.RuleSet, moved: Callable[[Any], Any]) -> ItemRecord | None:
+    """Return an item as it is stored here; None if its kind would not store it.
+
+    moved: returns an overview with the ids that its facts and sessions have here.
+    """
+    if not _is_well_formed(record):
+        return None
+    if record.namespace == overview.NAMESPACE:
+        return _with_values(record, moved)
+    if record.namespace == profile.NAMESPACE:
+        return _with_values(record, partial(_kept_of_profile, rules))
+    return record
+
+
+def _is_well_formed(item: ItemRecord) -> bool:
+    """Return whether an item and its earlier values have the shape that their kind stores."""
+    shape = _SHAPES.get(item.namespace)
+    if shape is None:
+        return True
+    is_valid = Draft202012Validator(shape).is_valid
+    values = [item.value, *(version.value for version in item.versions)]
+    return (bool(item.versions) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))
+
+
+def _with_values(record: ItemRecord, change: Callable[[Any], Any]) -> ItemRecord:
+    """Return an item with what `change` makes of its value and of its earlier ones."""
+    versions = tuple(replace(version, value=change(version.value)) for version in record.versions)
+    return replace(record, value=change(record.value), versions=versions)
+
+
+def _kept_of_profile(rules: rule_set.RuleSet, value: Any) -> Any:
+    """Return a profile as it is stored, without what the rules keep out; any other value as it is."""
+    stored = Profile.of(value)
+    kept = stored.kept_by(rules)
+    return value if kept == stored else asdict(kept)
