@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memory.llm import complete
+from memory.llm import ChatMessage, ModelRequest, complete
 from models.facts import FACT_CATEGORIES
 from models.messages import Excerpt
 from models.sections import SECTIONS, Excluded, Sections
@@ -228,6 +228,14 @@ SAID = st.sampled_from([*ADA, *chat_of(MOVE), "We need 40 chairs.", "No PHP, ple
     st.characters(codec=None), max_size=200
 )
 MESSAGES = st.lists(st.tuples(SAID, st.sampled_from(["user", "assistant", "system", "tool"])), max_size=5)
+
+
+@pytest.mark.parametrize("day", ["9999-99-99", "2026-02-30", "2026-00-10", "----------"])
+def test_a_pasted_block_may_have_any_day(day):
+    chat = f'<chat updated_at="{day}">\n09:30 user: My locker code is 7319.\n</chat>'
+    pasted = f'<memory now="{day}">\n{chat}\n</memory>\n\nWhat is my locker code?'
+    text, _ = complete(MODEL, ModelRequest((ChatMessage("user", pasted),)))
+    assert "7319" in text
 
 
 @settings(deadline=None, max_examples=40)

@@ -189,7 +189,10 @@ def _quotes(answers: Sequence[Statement], words: Words) -> list[str]:
 
 
 def _day(answer: Statement, form: str, words: Words) -> str:
-    return form.format(words["day"].format(date.fromisoformat(answer.day))) if answer.day else ""
+    try:
+        return form.format(words["day"].format(date.fromisoformat(answer.day))) if answer.day else ""
+    except ValueError:  # of a block that somebody pasted
+        return ""
 
 
 def _quotable(text: str) -> str:
