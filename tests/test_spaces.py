@@ -13,7 +13,7 @@ from tests.application import rows_of, run_command, statements
 from tests.http import append, ask, chat, failed, find, good, read_all, said, stored
 from tests.knowledge import digest_of, fact
 from tests.model_server import ModelServer, Text, ToolCalls, at, prompts
-from tests.openai import BODIES, answered, assistant, talk, user
+from tests.openai import BODIES, answered, assistant, result, talk, user
 from tests.recall import talker
 from tests.test_auth import with_key
 from tests.test_mcp import told
@@ -405,6 +405,19 @@ def test_the_models_own_searches_look_into_each_memory_that_is_on(remembered, mo
     good(ada.patch("/api/users/ada", json={"remember": False}))
     chat(ada, ASKED, session_id="s", spaces=[], **TEAM)
     assert seen(model_server) == {"2222"}
+
+
+def test_the_models_searches_look_there_too_when_a_client_goes_on_with_results_of_its_tools(remembered, model_server):
+    ada = opens(remembered, team="write", company="read")
+    headers = {"X-Memory-Tools": "on", "X-Memory-Spaces": "team", "X-Session-Id": "s"}
+    body = {"model": "m", "tools": [{"type": "function", "function": {"name": "weather"}}], **talk_in(ASKED)}
+    model_server.main.queue(ToolCalls((("weather", {"city": "Lyon"}),)))
+    calling = good(ada.post("/v1/chat/completions", json=body, headers=headers))["choices"][0]["message"]
+    body["messages"] += [calling, result(calling["tool_calls"][0], "21 degrees")]
+    model_server.main.queue(ToolCalls((("conversation_search", {"query": "locker code"}),)), "2222")
+    good(ada.post("/v1/chat/completions", json=body, headers=headers))
+    *_, found = [one["content"] for one in prompts(model_server)[-1] if one["role"] == "tool"]
+    assert "2222" in found and "3333" not in found
 
 
 def test_what_a_turn_shows_of_a_person_never_becomes_the_spaces(remembered, model_server):

@@ -78,10 +78,11 @@ def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None)
     """Read what the prompt may show, in one snapshot, and select from it for the message.  Raises TooLarge."""
     assert turn.session is not None
     window = model.window if model is not None else None
+    others = find_others(engine, turn.request) if turn.request.also else ()
     if turn.continued_turn is not None:
         with engine.database.connect() as tx:
-            return _as_before(read_session(tx, engine, turn, window), turn.continued_turn.memory)
-    others = find_others(engine, turn.request) if turn.request.also else ()
+            context = read_session(tx, engine, turn, window)
+        return _as_before(context, turn.continued_turn.memory)._replace(other_owners=others)
     planned = engine.settings
     while True:  # twice at most: the session's type may have other settings than the search was planned by
         prepared, mode_reason = _prepare_for_turn(engine, turn, model, planned)
