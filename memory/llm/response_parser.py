@@ -296,7 +296,7 @@ def _content(message: dict[str, Any]) -> str:
 
 
 def _usage(value: Any) -> Usage | None:
-    """Return the server's count, if it has both prompt and completion."""
+    """Return the server's count, if it has both prompt and completion; of a server that counts nothing both are 0."""
     counted = dict_in(value)
     cached = dict_in(counted.get("prompt_tokens_details")).get("cached_tokens", counted.get("prompt_cache_hit_tokens"))
     thought = dict_in(counted.get("completion_tokens_details")).get("reasoning_tokens")
@@ -304,7 +304,7 @@ def _usage(value: Any) -> Usage | None:
         count if isinstance(count, int) and 0 <= count < _USAGE_TOKENS_MAX else None
         for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached, thought)
     ]
-    if prompt is None or completion is None:
+    if not prompt or completion is None:
         return None
     cached, thought = min(cached, prompt) if cached else 0, min(thought, completion) if thought else 0
     return Usage(prompt, completion, cached_tokens=cached, reasoning_tokens=thought)

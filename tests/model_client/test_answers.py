@@ -69,6 +69,7 @@ def test_odd_streams_are_understood(server, model, name):
         ({"prompt_tokens": 12, "completion_tokens": None}, None),
         ({"prompt_tokens": -1, "completion_tokens": "3"}, None),
         ({"prompt_tokens": 10**30, "completion_tokens": 1}, None),
+        ({"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}, None),
         ("many", None),
     ],
 )
