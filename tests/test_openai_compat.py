@@ -142,6 +142,16 @@ def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered
 # -- errors
 
 
+def test_an_answer_whose_id_no_database_takes_is_stored(client, model_server):
+    said = {"role": "assistant", "content": "Hello."}
+    ended = {"choices": [{"index": 0, "message": said, "finish_reason": "stop"}]}
+    for place, id in enumerate(("a\ud800", "b\0", 7, {"c": 1})):
+        model_server.main.queue(Json({"id": id, "model": "m", **ended}))
+        response = post(client, [user("Hello?")], f"s{place}")
+        assert response.status_code == 200 and "X-Memory-Error" not in response.headers
+        assert history(client, f"s{place}") == [("user", "Hello?"), ("assistant", "Hello.")]
+
+
 def test_what_the_model_server_refuses_is_refused_in_its_own_words(client, model_server):
     for status, streamed in ((400, True), (401, False), (429, True), (500, False)):
         error = {"message": "Unknown parameter: 'x'.", "type": "its own", "param": "x", "code": f"unknown_{status}"}

@@ -17,6 +17,7 @@ from typing import Any
 
 from memory import tokens
 from memory.errors import Conflict, ModelError
+from memory.json_values import text_in
 from memory.llm import (
     Cancelled,
     Fallback,
@@ -201,7 +202,7 @@ def _for_reader(
     for event in feed(part) if feed is not None and isinstance(part, RawChunk) else (part,):
         if isinstance(event, RawChunk):
             reply.last_chunk = event
-            reply.id = str(event.data.get("id") or "")[:ID_CHARS] or reply.id
+            reply.id = text_in(event.data.get("id"))[:ID_CHARS] or reply.id
         yield event
 
 
