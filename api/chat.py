@@ -91,7 +91,7 @@ class ChatEncoder:
                 if part.failure is not None:  # the stream ends with the error
                     raise part.failure
 
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
+    def error_event(self, error: RecapError) -> Mapping[str, Any]:
         return error_body(error)
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:

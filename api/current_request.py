@@ -32,7 +32,7 @@ def request_id() -> str:
     return info.id
 
 
-def failed(code: str) -> None:
+def note_error_code(code: str) -> None:
     """Record the error code of the current request."""
     info: RequestInfo = g.request_info
     info.code = code

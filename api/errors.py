@@ -15,7 +15,7 @@ from urllib.parse import quote
 from flask import Flask, Response, current_app, jsonify, redirect, request
 from werkzeug.exceptions import ClientDisconnected, HTTPException, RequestEntityTooLarge
 
-from api.current_request import failed
+from api.current_request import note_error_code
 from memory.errors import InvalidRequest, RecapError, Unauthenticated, database_failed
 from memory.ops import logs
 from schemas.errors import flat
@@ -75,7 +75,7 @@ def register(app: Flask) -> None:
 
 
 def _respond(error: RecapError, **more: Any) -> Response:
-    failed(error.code)
+    note_error_code(error.code)
     prefix = max((prefix for prefix in RENDERERS if request.path.startswith(prefix)), key=len, default=None)
     if prefix is not None:
         body, status = RENDERERS[prefix](error)

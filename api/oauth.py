@@ -21,7 +21,7 @@ from marshmallow import Schema, ValidationError
 from werkzeug.datastructures import MultiDict
 
 from api.bodies import check_values
-from api.current_request import current_engine, failed
+from api.current_request import current_engine, note_error_code
 from api.errors import CHALLENGES, RENDERERS
 from api.limits import RATE_LIMITER, RateLimiter
 from memory.access.keys import FORWARDING_HEADERS, Principal, is_loopback, why_not_local
@@ -249,7 +249,7 @@ def _page(client: OAuthClient | None, authorization: Authorization | None, error
     response = make_response(page, 200 if error is None else error.status)
     response.vary.add("Accept-Language")
     if error is not None:
-        failed(error.code)
+        note_error_code(error.code)
     return _guarded(response, authorization if client is not None else None)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from flask import Response, jsonify, stream_with_context
 
-from api.current_request import current_engine, failed
+from api.current_request import current_engine, note_error_code
 from memory.errors import RecapError
 from memory.ops import logs
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
@@ -33,7 +33,7 @@ class ReplyEncoder(Protocol):
         """Yield the events of a stream; None while the model is silent."""
         ...
 
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
+    def error_event(self, error: RecapError) -> Mapping[str, Any]:
         """Return the event that ends a stream in whose middle the turn failed."""
         ...
 
@@ -76,8 +76,8 @@ def _lines(turn: Iterator[TurnEvent], encoder: ReplyEncoder) -> Iterator[str]:
         for event in encoder.events(turn):
             yield line_of(event, encoder)
     except RecapError as error:
-        failed(error.code)
-        yield line_of(encoder.failed(error), encoder)
+        note_error_code(error.code)
+        yield line_of(encoder.error_event(error), encoder)
     else:
         if not encoder.named_events:
             yield "data: [DONE]\n\n"
@@ -91,7 +91,10 @@ def line_of(event: Mapping[str, Any] | None, encoder: ReplyEncoder) -> str:
 
 
 def _drain(turn: Iterator[TurnEvent], request: TurnRequest) -> None:
-    """Interrupt or finish a turn after its client has closed the connection. An error is only logged."""
+    """Interrupt or finish a turn whose client has closed the connection. An error is only logged.
+
+    It is called after every stream. Of a turn that was read to its end nothing is left to interrupt or to read.
+    """
     if request.on_disconnect == "interrupt":
         request.cancel.cancel()
     try:

@@ -324,7 +324,7 @@ class MessageEncoder:
                 yield {"type": "message_delta", "delta": stopped, "usage": message["usage"], **chat.written(part)}
                 yield {"type": "message_stop"}
 
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
+    def error_event(self, error: RecapError) -> Mapping[str, Any]:
         return anthropic_error(error)[0]
 
     def _message(self, model: str, content: list[Any]) -> dict[str, Any]:

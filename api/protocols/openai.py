@@ -86,7 +86,7 @@ class CompletionEncoder:
             elif isinstance(part, Waiting):
                 yield None
 
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
+    def error_event(self, error: RecapError) -> Mapping[str, Any]:
         return openai_error(error)[0]
 
 

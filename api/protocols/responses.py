@@ -305,7 +305,7 @@ class ResponseEncoder:
                 response = self.encode(part, thoughts)
                 yield self._event(response["status"], response=response)
 
-    def failed(self, error: RecapError) -> Mapping[str, Any]:
+    def error_event(self, error: RecapError) -> Mapping[str, Any]:
         detail = openai_error(error)[0]["error"]
         code = detail["code"] or detail["type"]
         return self._event("failed", response=self._response("failed", error={**detail, "code": code}))

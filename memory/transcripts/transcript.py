@@ -339,36 +339,38 @@ def _storable(value: Any) -> Any:
 
 def client_messages(
     conversation: Transcript,
-    sent: Mapping[int, TranscriptMessage],
-    memory: str,
+    as_sent: Mapping[int, TranscriptMessage],
+    prefix: str,
     stored: Sequence[Message],
     newest: Message,
-    recalled: str,
+    block: str,
 ) -> list[ChatMessage]:
-    """Return the messages to send: `memory` is the prefix, `recalled` goes into the person's `newest` message.
+    """Return the messages to send: with the `prefix`, and the `block` of memory in the person's `newest` message.
 
     The prefix is an instruction as those that the client begins with, and no word of an agent's example or answer that
-    stands among them.  `sent` are those of the `stored` messages that the client sent, by their ids.
+    stands among them.  as_sent: those of the `stored` messages that the client sent, by their ids.
     """
     messages = list(map(_plain, conversation.instructions))
-    if memory:
+    if prefix:
         instructing = (place for place, message in enumerate(messages) if message.role in INSTRUCTING)
         place = max(instructing, default=None)
         if place is None:
-            messages.insert(0, ChatMessage("system", memory))
+            messages.insert(0, ChatMessage("system", prefix))
         else:
-            messages[place] = extended(messages[place], after=memory)
+            messages[place] = extended(messages[place], after=prefix)
     for message in stored:
-        as_sent = sent.get(message.id)
-        messages += map(_plain, as_sent.before if as_sent is not None else ())
-        shown = _shown(message, as_sent)
-        if recalled and message.id == newest.id and message.role == "user":
-            shown = extended(shown, before=recalled)
+        sent = as_sent.get(message.id)
+        messages += map(_plain, sent.before if sent is not None else ())
+        shown = _shown(message, sent)
+        if block and message.id == newest.id and message.role == "user":
+            shown = extended(shown, before=block)
         messages.append(shown)
     return _in_sequence([*messages, *map(_plain, conversation.after)])
 
 
-def unmodified(conversation: Transcript, without: Collection[TranscriptMessage] = ()) -> tuple[ChatMessage, ...]:
+def passthrough_messages(
+    conversation: Transcript, without: Collection[TranscriptMessage] = ()
+) -> tuple[ChatMessage, ...]:
     """Return the client's messages as they came, `without` some of them."""
     if not without:
         return tuple(map(_plain, conversation.raw))

@@ -22,7 +22,7 @@ from memory.llm import ChatMessage, ModelRequest
 from memory.quoting import block, example_lines, facts_block, fit_facts, format_time, tagged, to_prompt_message
 from memory.recall.excerpts import excerpt_blocks
 from memory.recall.recall import LATEST, MISSING, RecallResult
-from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, text_of, unmodified
+from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, passthrough_messages, text_of
 from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context
 from memory.turn.memory_report import MemoryReport
 from memory.turn.other_memories import quote_others
@@ -131,7 +131,7 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
         state = context.prefix.shown.state
         shown = replace(shown, summary_version=version, state=state, tail_dropped=context.dropped)
     model_request = ModelRequest(
-        unmodified(conversation, left_out),
+        passthrough_messages(conversation, left_out),
         stream=request.stream,
         client=transcript.parameters,
         cancel=request.cancel,
