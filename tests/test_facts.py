@@ -186,6 +186,12 @@ def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
         ("Ich bin jetzt Rentnerin", "Die Nutzerin ist Veganerin", "Die Nutzerin ist Rentnerin", False),
         ("Je suis enceinte maintenant", "L'utilisatrice est allergique", "L'utilisatrice est enceinte", False),
         ("Ahora estoy jubilado", "El usuario está casado", "El usuario está jubilado", False),
+        ("My sister moved to Leeds", "Lives in York", "She lives in Leeds", False),
+        ("My sister turned 28", "The user is 30 years old", "She is 28 years old", False),
+        ("Seine Tochter hat am 3. Mai Geburtstag", "Geburtstag am 5. Juni", "Ihr Geburtstag ist am 3. Mai", False),
+        ("Ma sœur a déménagé à Lyon", "Habite à Paris", "Elle habite à Lyon", False),
+        ("Mi hermano ahora vive en Vigo", "Vive en Sevilla", "Su hermano vive en Vigo", False),
+        ("I turned 31 today", "The user is 30 years old", "The user is 31 years old", True),
         ("Ich bin jetzt nach Rom gereist", "Wohnt in Köln", "Ist nach Rom gereist", False),
         ("Nein, nach Italien fahren wir im Mai", "Wohnt in Köln", "Nach Italien geht es im Mai", False),
         ("Ich bin doch nicht umgezogen, sondern nach Rom gezogen", "Wohnt in Köln", "Ist nach Rom gezogen", True),
@@ -197,7 +203,7 @@ def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
         ("Wifi password: kiwi, not mango", "Wifi password: mango", "Wifi password: kiwi", True),
     ],
 )
-def test_what_somebody_is_ends_nothing_else_that_they_are(talk, message, old, new, is_corrected):
+def test_a_fact_ends_no_other_that_may_be_true_beside_it(talk, message, old, new, is_corrected):
     test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected)
 
 

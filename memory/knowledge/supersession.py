@@ -5,6 +5,7 @@ plain, in the words that the files of languages have for it: both state a thing 
 (age, birthday); or the message corrects something, and both make one statement with different values, or state a name
 or a home: else "lives in Germany" would end "lives in Berlin". Who "is a nurse" may be vegan as before: what something
 is takes the place of what it was where the message says the old value, or both are names or times of what it speaks of.
+"She lives in Leeds" may be of anybody, so it states no such thing of the person.
 Nothing supersedes a fact of the same message, or one that was stated or edited later. A fact of an old message, which
 is read after newer ones where conversations are imported, may itself be superseded already.
 
