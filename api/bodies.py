@@ -107,8 +107,11 @@ def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tupl
 def check_values(body: bytes) -> None:
     """Refuse JSON with too many values, or nested too deeply, before it is parsed.
 
-    A short body with few brackets is neither, so an ordinary turn costs nothing here.
+    A short body with few brackets is neither, so an ordinary turn costs nothing here. JSON has no NUL, which UTF-16
+    and UTF-32 have: of them the marks could not be counted.
     """
+    if b"\0" in body:
+        raise BadRequest
     if len(body) <= SHORT_BYTES and body.count(b"[") + body.count(b"{") <= JSON_DEPTH_MAX:
         return
     without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")

@@ -268,6 +268,14 @@ def test_a_body_that_is_nested_deeply_is_refused(shared, opened):
         assert found["code"] == "invalid_json" and "more than 100 levels deep" in found["message"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32-le"])
+@pytest.mark.parametrize("body", ['{"\\"": %s}' % ("[" * 90_000 + "]" * 90_000), '{"jsonrpc": "2.0", "method": "x"}'])
+def test_json_is_read_in_utf_8_alone_for_no_other_is_measured(shared, encoding, body):
+    for method, address in (("post", "/mcp"), ("post", "/api/chat"), ("delete", "/api/sessions/none")):
+        answer = shared.open(address, method=method, data=body.encode(encoding), content_type="application/json")
+        assert "not valid JSON" in error(answer, 400)["message"]
+
+
 @pytest.mark.parametrize("text", ["[{" * 500, '\\"[' * 500, "\\\\" + '\\"[{' * 500])
 def test_brackets_and_commas_in_a_text_do_not_count(client, text):
     assert client.post("/api/chat", data=f'{{"message": "{text}"}}', content_type="application/json").status_code == 200
