@@ -18,7 +18,7 @@ ANY_SCOPE = "any"  # of a call that every key may make
 def need_right_for_call(principal: Principal, space: str) -> None:
     """Raise NotFound or Forbidden where the key may not make the current call: to change something it needs `write`."""
     view: Any = current_app.view_functions.get(request.endpoint or "")
-    reads = request.method == "GET" or getattr(view, "scope", ADMIN) in (READ, ANY_SCOPE)
+    reads = request.method in ("GET", "HEAD") or getattr(view, "scope", ADMIN) in (READ, ANY_SCOPE)
     principal.require_right(space, READ if reads else WRITE)
 
 

@@ -167,6 +167,14 @@ def test_who_may_read_may_not_write(as_person):
     )
 
 
+def test_who_may_read_may_ask_for_the_headers_alone(as_person):
+    ada, bob = as_person("ada", spaces={"team": "write"}), as_person("bob", spaces={"team": "read"})
+    chat(ada, "The release is on Friday.", session_id="s", **TEAM)
+    for path in ("/api/sessions/s", "/api/webhooks", "/api/archives"):
+        assert bob.head(path, query_string=TEAM).status_code == bob.get(path, query_string=TEAM).status_code == 200
+    assert bob.head("/api/spaces/team/export").status_code == 200
+
+
 def test_only_a_key_with_admin_ends_a_space(as_person, app):
     ada = as_person("ada", scopes=["chat"], spaces={"team": "write"})
     chat(ada, "The release is on Friday.", session_id="s", **TEAM)
