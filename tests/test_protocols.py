@@ -203,6 +203,14 @@ def test_anthropics_package_raises_its_own_errors(claude, client, model_server):
         list(stream)
 
 
+def test_a_model_server_that_is_overloaded_is_told_in_anthropics_word(claude, model_server):
+    model_server.main.queue(*[Status(529, {"error": {"message": "Too much."}}, {"Retry-After": "0"})] * 5)
+    with pytest.raises(anthropic.APIStatusError) as refused:
+        claude.messages.create(model=MODEL, max_tokens=9, messages=[user("Hello")])
+    body: Any = refused.value.body
+    assert (refused.value.status_code, body["error"]["type"]) == (529, "overloaded_error")
+
+
 def test_anthropics_threads_are_sent_whole_since_nobody_holds_them(client, model_server):
     """Its packages begin one where they run tools, and send the whole conversation after this error."""
     body: Any = {"model": MODEL, "max_tokens": 9, "messages": [user("Hello")], "metadata": {"user_id": "ada"}}
