@@ -254,8 +254,8 @@ class Settings(BaseModel):
     """The key for the server that makes embeddings. Empty: as for OPENAI_SUMMARY_API_KEY."""
 
     search: Choice[Literal["auto", "whoosh", "postgres"]] = "auto"
-    """Where the search index is: `whoosh`, in files of each node; `postgres`, in tables of the database, which need
-    pgvector and which all nodes share. Both find the same. `auto`: `postgres` where the database is PostgreSQL."""
+    """Where the search index is: `whoosh`, in files, for one node alone; `postgres`, in tables of the database, which
+    need pgvector and which all nodes share. Both find the same. `auto`: `postgres` where the database is PostgreSQL."""
 
     search_language: Choice[SearchLanguage] = "en"
     """The language of messages whose own is not seen, as of short ones. Words of other languages are searched by their
