@@ -47,7 +47,7 @@ DEBOUNCE_STEP = 1.0  # seconds by which a job that waits for a pause is moved at
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
 CONTENDED_SECONDS = 0.05  # until the next look when another process has claimed the job that is due
 FAILED_LOOK_SECONDS = 10.0  # the pause after looking failed, so that a full disk does not fill the log
-CLOCK_SECONDS = timedelta(seconds=60)  # how far the clocks of several machines may differ
+CLOCK_SECONDS = timedelta(seconds=60)  # that a job may lie in the future by the clock of another machine
 RUN_POLL_FIRST, RUN_POLL_LAST = 0.02, 0.25  # seconds between looks at a job that another worker runs
 IDLE_SECONDS = 120.0  # without anything new, after which a conversation is over for now
 ERROR_CHARS = 2000

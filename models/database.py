@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -272,6 +273,13 @@ def retry_on_conflict(work: Callable[Given, Result]) -> Callable[Given, Result]:
 def is_read_only(tx: Transaction) -> bool:
     """Return whether the server takes no writes: it is a replica, or an administrator has set it so."""
     return tx.get_bind().dialect.name == "postgresql" and tx.scalar(text("SHOW transaction_read_only")) == "on"
+
+
+def clock_ahead(tx: Transaction, now: datetime) -> float:
+    """Return by how many seconds `now` is ahead of the clock of the database's server; 0 where it has none."""
+    if tx.get_bind().dialect.name != "postgresql":
+        return 0.0
+    return (now - tx.scalars(select(func.clock_timestamp())).one()).total_seconds()
 
 
 class Upsert:

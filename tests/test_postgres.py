@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from memory.access.owners import get_session, get_user
 from memory.engine import utc_now
 from memory.errors import Conflict, ModelError
 from memory.knowledge.supersession import find_corrections
+from memory.ops.health import Health
 from memory.recall import indexing
 from memory.recall.excerpts import load_windows, messages_of
 from memory.sessions.refused_messages import mark_refused
@@ -208,6 +210,17 @@ def test_a_job_that_counts_the_use_of_facts_meets_nobody_who_changes_them_in_a_c
         assert job.result() == 1
     (fact,) = good(client.get("/api/facts?user_id=ana"))["items"]
     assert fact["recalled_count"] > 0
+
+
+@pytest.mark.parametrize(("seconds", "times"), [(0, 0), (30, 1), (-30, 1)])
+def test_a_node_with_a_wrong_clock_says_so_once(nodes, caplog, seconds, times):
+    engine = engine_of(nodes[0])
+    health = Health(
+        engine.database, engine.settings.data_dir, None, engine.metrics, lambda: utc_now() + timedelta(0, seconds)
+    )
+    for _ in range(2):
+        assert health.check().ready
+    assert caplog.text.count(f"the database server's by {seconds} seconds: set it by NTP") == times
 
 
 def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes):

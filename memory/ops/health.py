@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory.ops import logs
 from memory.ops.metrics import Metrics, ScrapeInfo
 from models import Database, JobRow, Transaction, WebhookRow
-from models.database import is_read_only
+from models.database import clock_ahead, is_read_only
 from models.database_faults import DAMAGED, DatabaseFault, fault_of, in_short
 from models.schema import revision_of, schema_differs
 from search_index import Embedder
@@ -25,6 +25,7 @@ FREE_BYTES_MIN = 1 << 20  # with less free on the disk, the database's log can't
 _RETRIED = select(func.count()).where(JobRow.state == "pending", JobRow.error.is_not(None))
 _DISABLED = select(func.count()).where(WebhookRow.problem.is_not(None))
 READ_ONLY = "takes no writes: it is a replica, or set to read-only. What is stored can be read; no restart is needed"
+CLOCK_SECONDS = 5.0  # by which a node's clock may be wrong; leases last twice as long (see `memory.leases`)
 LATE = timedelta(seconds=60)  # a living worker takes a due job sooner, unless it is busy with another
 
 
@@ -64,7 +65,7 @@ class Health:
     ) -> None:
         self._database, self._data_dir, self._embedder = database, data_dir, embedder
         self._metrics, self._now = metrics, now
-        self._late = False  # whether the log says so already
+        self._late = self._clock_differs = False  # whether the log says so already
 
     def check(self, *, begins_jobs: bool = False) -> HealthReport:
         """Look at what serving needs. begins_jobs: this process begins to run jobs now, so none is late any more."""
@@ -83,6 +84,7 @@ class Health:
                     jobs["retried"] = retried
                 late = None if begins_jobs else self._why_late(tx)
                 disabled = tx.scalar(_DISABLED) or 0
+                self._compare_clocks(tx)
         except SQLAlchemyError as error:
             if migrated:
                 log.error("the database can't be read", extra=logs.fields(error=logs.safe_message(error)))
@@ -106,6 +108,18 @@ class Health:
         except SQLAlchemyError as error:
             log.error("the jobs can't be counted", extra=logs.fields(error=logs.safe_message(error)))
         return self._metrics.text(ScrapeInfo(version, jobs))
+
+    def _compare_clocks(self, tx: Transaction) -> None:
+        """Log when this node's clock differs from that of the database's server, as far as other nodes notice."""
+        ahead = clock_ahead(tx, self._now())
+        differs = abs(ahead) > CLOCK_SECONDS
+        if differs and not self._clock_differs:
+            log.warning(
+                "this node's clock differs from the database server's by %.0f seconds: set it by NTP, or nodes take "
+                "each other's turns and jobs for abandoned",
+                ahead,
+            )
+        self._clock_differs = differs
 
     def _why_late(self, tx: Transaction) -> str | None:
         """Return the problem if a job has been due for long while none is running."""
