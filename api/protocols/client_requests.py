@@ -241,7 +241,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
     )
     return TurnRequest(
         owner,
-        message=conversation.asked,
+        message=conversation.words,
         session_id=session_id,
         also=others_in_headers(owner),
         recall="tools" if has_memory_tools() else None,

@@ -123,7 +123,20 @@ class Transcript:
     @property
     def asked(self) -> str:
         """Return the person's last message; "" when there is none."""
-        return next((message.draft.content for message in reversed(self.messages) if message.draft.role == "user"), "")
+        return self._newest.content
+
+    @property
+    def words(self) -> str:
+        """Return the words of the person's last message alone, without what stands for images and files."""
+        text = self._newest.content
+        for attachment in (self._newest.extra or {}).get("attachments", ()):
+            text = text.replace(_placeholder(attachment), "", 1)
+        return text.strip()
+
+    @property
+    def _newest(self) -> MessageDraft:
+        drafts = (message.draft for message in reversed(self.messages))
+        return next((draft for draft in drafts if draft.role == "user"), MessageDraft("user", ""))
 
 
 @dataclass(frozen=True)
@@ -285,9 +298,13 @@ def _content(content: Any) -> tuple[str, list[dict[str, Any]]]:
             words.append(text_in((part.get("text") or part.get("refusal")) if isinstance(part, Mapping) else part))
             continue
         attachment = _attachment(part, kind.removeprefix("input_").removesuffix("_url"))
-        words.append(f"[{' '.join(filter(None, (attachment['type'], attachment['name'])))}]")
+        words.append(_placeholder(attachment))
         attachments.append(attachment)
     return "\n".join(filter(None, words)), attachments
+
+
+def _placeholder(attachment: Raw) -> str:
+    return f"[{' '.join(filter(None, (attachment['type'], attachment['name'])))}]"
 
 
 def _attachment(part: Raw, kind: str) -> dict[str, Any]:
