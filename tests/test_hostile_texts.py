@@ -11,7 +11,8 @@ import pytest
 from memory.knowledge.grounding import Grounding, Ungrounded
 from memory.knowledge.learned_instructions import asks_for_lasting
 from memory.languages import ASKS, analysis_in, content_terms
-from memory.llm import text_of
+from memory.llm import TextDelta, text_of
+from memory.llm.text_calls import TextCalls
 from memory.llm.thoughts import ThoughtSplitter, without_thoughts
 from memory.quoting import attribute, own_words, without_blocks
 from memory.recall.times import time_ranges
@@ -98,6 +99,12 @@ def stream_thought(piece: str) -> None:
     assert text_of(splitter.feed("</think>\nSo be it.")) == "So be it."
 
 
+def look_for_calls(piece: str) -> None:
+    calls = TextCalls({"remember"})
+    list(calls.without_calls([TextDelta("<tool_call>remember " + piece * (300_000 // len(piece)))]))
+    assert calls.end()[1]
+
+
 PIECES = {  # of each reader
     index: "word |a.|aB|1,|漢|'s|C++|\u0301\u0316|\x00|İ|x\u0301-",
     look_for_times: "in may |on monday | |2023-|12/|1|三|一月|the first half of ",
@@ -113,6 +120,7 @@ PIECES = {  # of each reader
     take_thoughts_out: "x\n| \n|é\n|</think>x\n",
     leave_out_quotations: "\n| \n|x\n\n|From: a\nb: c\n|> a\n|```\n|``` ",
     stream_thought: "word|</th|\n",
+    look_for_calls: "<parameter=a>x |<arg_key>a</arg_key><arg_value>|{remember |a=",
     answer: 'I |and I | |.|X is out because |我，|it must not |"| - |```\n|I need 5 apples\n|My name is A'
     "|I live in Ab Cd |in on at not |1 to 2 ",
 }

@@ -28,8 +28,8 @@ _CALL_KEYS = {*_NAMES, *_ARGUMENTS, "type", "id"}
 _BEFORE_NAME = rf"""\s*(?:```\w*\s*)?(?:[{{\[][^()]*"(?:{"|".join(_NAMES)})"\s*:\s*"|\[?\s*(?:print\()?(?:\w+\.)*)"""
 """How an answer that is a call and nothing else goes on to the name of its tool: as JSON, or as a call in Python."""
 _PAIR = re.compile(
-    r"""<[^<>]*?parameter(?:=|[^<>]*?\bname=")(\w+)"?[^<>]*>\s*(.*?)\s*</|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>"""
-    r"""(.*?)</arg_value>|(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
+    r"""<[^<>]*?parameter(?:=|[^<>]*?\bname=")(\w+)"?[^<>]*>\s*(.{0,4000}?)\s*</"""
+    r"""|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>(.{0,4000}?)</arg_value>|(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
     re.S,
 )
 _WRITTEN_NAME = re.compile(r"""(?:"name"\s*:\s*"|=\s*"?|sep｜>)([A-Za-z_][\w.-]{1,63})""")  # of no tool that is offered
