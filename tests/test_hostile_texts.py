@@ -101,7 +101,7 @@ def stream_thought(piece: str) -> None:
 
 def look_for_calls(piece: str) -> None:
     calls = TextCalls({"remember"})
-    list(calls.without_calls([TextDelta("<tool_call>remember " + piece * (300_000 // len(piece)))]))
+    list(calls.without_calls([TextDelta("<tool_call>remember " + piece * (100_000 // len(piece)))]))
     assert calls.end()[1]
 
 
