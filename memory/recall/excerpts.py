@@ -61,7 +61,7 @@ class LocatedMessage(NamedTuple):
     """Message with its session's row id and title."""
 
     message: Message
-    session_id: int
+    session_row_id: int
     title: str
 
 
@@ -85,7 +85,7 @@ def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size:
 
 
 def find_in_spans(
-    tx: Connection, owner_id: int, session_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
+    tx: Connection, owner_id: int, session_row_id: int | None, spans: Spans, limit: int, exclude: Collection[int]
 ) -> list[int]:
     """Return the ids of the latest messages of an owner, or of one session, in any of the `spans`."""
     within = [
@@ -93,8 +93,8 @@ def find_in_spans(
         for after, before in spans
     ]
     query = select(_M.id).where(_M.owner_id == owner_id, *INDEXED, _M.role != PASSAGE, or_(*within))
-    if session_id is not None:
-        query = query.where(_M.session_id == session_id)
+    if session_row_id is not None:
+        query = query.where(_M.session_id == session_row_id)
     newest = tx.scalars(query.order_by(_M.created_at.desc(), _M.id.desc()).limit(limit + len(exclude)))
     return [message_id for message_id in newest if message_id not in exclude][:limit]
 
@@ -103,12 +103,12 @@ def windows(
     loaded: Mapping[int, LocatedMessage], ids: Collection[int], window_size: int
 ) -> dict[int, list[LocatedMessage]]:
     """Return each message with those within `window_size` positions of it, the nearest first."""
-    places = {(located.session_id, located.message.position): located for located in loaded.values()}
+    places = {(located.session_row_id, located.message.position): located for located in loaded.values()}
     steps = sorted(range(-window_size, window_size + 1), key=abs)
     nearest = {}
     for message_id in ids:
         hit = loaded[message_id]
-        around = [places.get((hit.session_id, hit.message.position + step)) for step in steps]
+        around = [places.get((hit.session_row_id, hit.message.position + step)) for step in steps]
         nearest[message_id] = [located for located in around if located is not None]
     return nearest
 
@@ -153,14 +153,14 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
             message = truncate_message(near.message, found=is_found, most=most, start=start)
             line = message_line(message)
             day = message.created_at.date()
-            on = days.setdefault(near.session_id, set())
+            on = days.setdefault(near.session_row_id, set())
             cost = line_tokens(line, first=not on, same_day=on == {day})
             if cost > budget:
                 break
             budget -= cost
             seen.add(message.id)
             starts |= {message.id: start} if start else {}
-            located_by_session.setdefault(near.session_id, []).append(near._replace(message=message))
+            located_by_session.setdefault(near.session_row_id, []).append(near._replace(message=message))
             on.add(day)
     excerpts = []
     for located in located_by_session.values():
@@ -184,8 +184,8 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
 
 def _even_share(hits: Sequence[LocatedMessage], budget: int) -> int:
     """Return the tokens to which hits are cut so that all fit the budget; what short ones leave is for the others."""
-    days = {(hit.session_id, hit.message.created_at.date()) for hit in hits}
-    sessions = len({hit.session_id for hit in hits})
+    days = {(hit.session_row_id, hit.message.created_at.date()) for hit in hits}
+    sessions = len({hit.session_row_id for hit in hits})
     budget -= len(hits) * line_tokens(_SPEAKER, first=False, same_day=len(days) == sessions)
     budget -= sessions * tokens.estimate(_FRAME)
     for hits_left, size in zip(range(len(hits), 0, -1), sorted(hit.message.tokens for hit in hits), strict=True):

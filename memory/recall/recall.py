@@ -297,7 +297,7 @@ def _relevant_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...
         message_id: located
         for message_id, located in matches.loaded.items()
         if located.message.remembered
-        or (located.session_id == scope.session_row_id and not is_kept_out(located.message.extra))
+        or (located.session_row_id == scope.session_row_id and not is_kept_out(located.message.extra))
     }
     hits = list(matches.hits)
     empty = relevance.empty_exchanges(loaded)

@@ -168,15 +168,15 @@ def _asking_part(sentence: str) -> str:
 def empty_exchanges(loaded: Mapping[int, LocatedMessage]) -> frozenset[int]:
     """Return the ids of denials, and of the questions directly before them: what came of them was nothing."""
     denied: set[tuple[int, int]] = set()
-    for message, session_id, _ in loaded.values():
+    for message, session_row_id, _ in loaded.values():
         is_short = message.role == "assistant" and len(message.content) <= DENIAL_CHARS
         if is_short and _DENIAL.search(message.content) is not None:
-            denied.add((session_id, message.position))
+            denied.add((session_row_id, message.position))
     return frozenset(
         message_id
         for message_id, located in loaded.items()
-        if (located.session_id, located.message.position) in denied
-        or ((located.session_id, located.message.position + 1) in denied and is_mere_question(located.message))
+        if (located.session_row_id, located.message.position) in denied
+        or ((located.session_row_id, located.message.position + 1) in denied and is_mere_question(located.message))
     )
 
 
