@@ -256,15 +256,15 @@ def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> Su
     forget = dict(map(_forgotten, _listed(data.get("forget"))))
     instructions = tuple(map(_instruction, _listed(data.get("instructions"))[:INSTRUCTIONS_MAX]))
     of_type = data.get("type")
-    kind = of_type.strip() if isinstance(of_type, str) else None
+    named_type = of_type.strip() if isinstance(of_type, str) else None
     if isinstance(summary, str | list) and summary:
         text = "\n".join(map(one_line_item, _listed(summary)))
-        return SummaryUpdate(_from_text(text, previous), facts, kind, forget, instructions, whole=not repaired)
+        return SummaryUpdate(_from_text(text, previous), facts, named_type, forget, instructions, whole=not repaired)
     written = _by_name(summary) if isinstance(summary, dict) else {}
     if not any(section.name in written for section in SECTIONS):
         return None
     sections = {section.name: _READERS[section.kind](written.get(section.name)) for section in SECTIONS}
-    return SummaryUpdate(limit_size(Sections(**sections)), facts, kind, forget, instructions, whole=not repaired)
+    return SummaryUpdate(limit_size(Sections(**sections)), facts, named_type, forget, instructions, whole=not repaired)
 
 
 def _unwrapped(data: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,7 @@ class RecallResult:
     """Excerpts that a turn shows, best first, and why these or why none.
 
     corrections: facts that hold now in place of what the excerpts say.
+    mode: that was asked for; what it says of one that is in force instead (`PreparedRecall.mode`) is in the reason.
     kind: that of the plan, unless recall is "off", the session is "session_only", the model is "asked" to search by
     itself, or LATEST or MISSING says what became of the plan. "": what fits stands in another memory.
     """
@@ -211,7 +212,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     # All messages are analysed, since what is left out would not be told; more may be stored since the prompt was made.
     generation = engine.index.generation(scope.owner_key)
     scope = replace(scope, generation=generation, unindexed=None, flags=SearchFlags(), analysed_max=None)
-    findings = Findings(SearchPlan("asked", ""), scope, budget)
+    findings = Findings(SearchPlan("always", ""), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
             matches, marks = _search(engine, tx, scope, prepared, None)

@@ -85,10 +85,10 @@ class _Busy(NamedTuple):
 
 
 @retry_on_conflict
-def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) -> Turn | None:
+def begin_turn(engine: Engine, request: TurnRequest, model_window: int | None = None) -> Turn | None:
     """Take the session and store the message.  Wait while another turn of the session is in progress.
 
-    window: tokens that the model can read; the message must fit.
+    model_window: tokens that the model can read; the message must fit.
 
     Returns None for a client's request that bypasses memory.
     Raises NotFound, InvalidRequest, TooLarge, and LimitReached when the owner's tokens of the day are spent.  Raises
@@ -105,10 +105,10 @@ def begin_turn(engine: Engine, request: TurnRequest, window: int | None = None) 
     if request.session_id is not None and not is_special:  # one statement can find the session and take its lease
         with transaction() as tx:
             if (taken := _take_session(tx, engine, request)) is not None:
-                return _begin_in(tx, engine, taken, arrived_at, window)
+                return _begin_in(tx, engine, taken, arrived_at, model_window)
     while True:  # in new transactions: the first one may have locked the session, and rows of owners are locked first
         with transaction() as tx:
-            begun = _find_and_begin(tx, engine, request, arrived_at, window)
+            begun = _find_and_begin(tx, engine, request, arrived_at, model_window)
         if not isinstance(begun, _Busy):
             return begun
         _stop_superseded(engine, request, begun.row)
@@ -138,7 +138,7 @@ def compact_by_force(engine: Engine, turn: Turn) -> Turn | None:
 
 
 def _find_and_begin(
-    tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime, window: int | None
+    tx: Connection, engine: Engine, request: TurnRequest, arrived_at: datetime, model_window: int | None
 ) -> Turn | _Busy | None:
     """Find or create the session, take it, and begin the turn.  None: a client's request that bypasses memory."""
     transcript = request.transcript
@@ -168,7 +168,7 @@ def _find_and_begin(
     taken = _take_session(tx, engine, request, row_id=row.id, appends=appends)
     if taken is None:
         return _Busy(row)
-    return _begin_in(tx, engine, taken, arrived_at, window, keyed)._replace(is_new_session=is_new)
+    return _begin_in(tx, engine, taken, arrived_at, model_window, keyed)._replace(is_new_session=is_new)
 
 
 def _find_row(
@@ -228,7 +228,7 @@ def _begin_in(
     engine: Engine,
     taken: _TakenSession,
     arrived_at: datetime,
-    window: int | None,
+    model_window: int | None,
     keyed: TurnRow | None = None,
 ) -> Turn:
     """Begin the turn in the session that was taken: store the message, or resume a turn that broke off.
@@ -250,7 +250,7 @@ def _begin_in(
     is_large = turn.new_messages[-1].tokens > SURE_TO_FIT * engine.settings.context_tokens
     # What `record` could not take back is checked here: read_session raises TooLarge, which rolls the transaction back.
     if is_large or request.sent is not None or request.replaces is not None:
-        read_session(tx, engine, turn, window)
+        read_session(tx, engine, turn, model_window)
     return turn
 
 

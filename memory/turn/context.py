@@ -69,6 +69,11 @@ class Context(NamedTuple):
     other_memories: tuple[OtherMemory, ...] = ()
 
     @property
+    def model_searches(self) -> bool:
+        """Return whether the model searches by itself, as in mode `tools`. A continued turn goes on as it began."""
+        return self.recalled.kind == MODEL_SEARCHES
+
+    @property
     def visible_texts(self) -> list[str]:
         """Return the texts just before the new message, the newest last."""
         return [message.content for message in self.recent[-VISIBLE_BEFORE:]]
@@ -77,22 +82,22 @@ class Context(NamedTuple):
 def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None) -> Context:
     """Read what the prompt may show, in one snapshot, and select from it for the message.  Raises TooLarge."""
     assert turn.session is not None
-    window = model.window if model is not None else None
+    model_window = model.window if model is not None else None
     others = find_others(engine, turn.request) if turn.request.also else ()
     if turn.continued_turn is not None:
         with engine.database.connect() as tx:
-            context = read_session(tx, engine, turn, window)
+            context = read_session(tx, engine, turn, model_window)
         return _as_before(context, turn.continued_turn.memory)._replace(other_owners=others)
-    planned = engine.settings
-    while True:  # twice at most: the session's type may have other settings than the search was planned by
-        prepared, mode_reason = _prepare_for_turn(engine, turn, model, planned)
+    assumed = engine.settings
+    while True:  # twice at most: the session's type, read below, may have other settings than were assumed
+        prepared, mode_reason = _prepare_for_turn(engine, turn, model, assumed)
         generation = engine.index.generation(turn.session.index_key)  # before the rows, so that no message is missed
         with engine.database.connect() as tx:
-            context = read_session(tx, engine, turn, window, generation)
+            context = read_session(tx, engine, turn, model_window, generation)
             settings = context.settings
-            is_same_mode = turn.request.recall is not None or planned.recall == settings.recall
-            if not is_same_mode or bool(planned.recall_tokens) != bool(settings.recall_tokens):
-                planned = settings
+            is_same_mode = turn.recall_mode(assumed) == turn.recall_mode(settings)
+            if not is_same_mode or bool(assumed.recall_tokens) != bool(settings.recall_tokens):
+                assumed = settings
                 continue
             prepared = replace(prepared, budget=settings.recall_tokens) if prepared.budget else prepared
             findings = recall.search_in_snapshot(engine, tx, context.scope, prepared, context.visible_texts)
@@ -103,14 +108,11 @@ def read_context(engine: Engine, turn: Turn, model: LanguageModel | None = None)
             superseded = superseded_facts(tx, turn.session.owner_id, turn.session.id) if reads_superseded else ()
         context = context._replace(other_owners=others, superseded=superseded)
         context = _choose_for_message(engine, turn, context, prepared, findings, elsewhere)
-        if not mode_reason:
-            return context
-        reason = f"{mode_reason}: {context.recalled.reason}"
-        return context._replace(recalled=replace(context.recalled, reason=reason))
+        return context._replace(recalled=_explained(engine, context, prepared, findings, mode_reason))
 
 
 def read_session(
-    tx: Connection, engine: Engine, turn: Turn, window: int | None, generation: str | None = None
+    tx: Connection, engine: Engine, turn: Turn, model_window: int | None, generation: str | None = None
 ) -> Context:
     """Read prefix and recent messages, which do not depend on the new message.  Raises TooLarge.
 
@@ -126,8 +128,8 @@ def read_session(
     recent = [*(message for message in stored if message.id not in new_ids), *turn.history]
     prefix = read_prefix(tx, engine, turn, (*recent, *new), generation)
     settings = prefix.settings
-    if window is not None and window * WINDOW_SHARE < settings.context_tokens:
-        settings = settings.model_copy(update={"context_tokens": int(window * WINDOW_SHARE)})
+    if model_window is not None and model_window * WINDOW_SHARE < settings.context_tokens:
+        settings = settings.model_copy(update={"context_tokens": int(model_window * WINDOW_SHARE)})
     transcript = request.transcript
     client_tokens = transcript.conversation.instruction_tokens if transcript is not None else None
     attached = request.attached_tokens if request.sent is not None else 0
@@ -215,13 +217,13 @@ def _prepare_for_turn(
 ) -> tuple[PreparedRecall, str]:
     """Prepare recall in the mode in force, which stays "tools" if the model will search by itself.
 
-    Return also why the mode is not that of the request or the settings; "": it is.
+    Return also why that is not the mode that was asked for; "": it is, or it goes without saying.
     Call it with no transaction open.
     """
     assert turn.session is not None
     request = turn.request
     reason = ""
-    mode = request.recall or settings.recall
+    mode = turn.recall_mode(settings)
     if mode == "tools":
         transcript = request.transcript
         if transcript is not None and not (request.recall and transcript.takes_tools):  # it may mean tools of its own
@@ -253,13 +255,13 @@ def _choose_for_message(
 ) -> Context:
     """Return the context with what is selected for the message.  May call the mini model.
 
-    In mode `tools` there are no excerpts: the model searches by itself (MODEL_SEARCHES).
+    In mode `tools` there are no excerpts: the model searches by itself.
     """
     question = turn.new_messages[0].content
     prefix = context.prefix
     settings = context.settings
     reading = prepared.reading
-    mode = turn.request.recall or settings.recall
+    mode = turn.recall_mode(settings)
     if prepared.mode == "tools":
         recalled = RecallResult((), mode, SEARCHES_REASON, MODEL_SEARCHES)
     else:
@@ -269,17 +271,25 @@ def _choose_for_message(
         is_personal = reading.is_personal
         other_memories = select_others(engine, elsewhere, question, settings.fact_tokens, is_personal=is_personal)
     facts = _choose_facts(engine, question, context, prepared, findings, recalled)
-    shown = (*prefix.facts, *facts)
-    keywords = " ".join(reading.keywords)
-    is_told = bool(shown) and reading.asks_how_things_stand  # "What's left before we ship?"
-    if not recalled.excerpts and any(other.excerpts for other in other_memories):
-        recalled = replace(recalled, kind="", reason=FOUND_ELSEWHERE)
-    elif recalled.kind == MISSING and (is_told or Ranking.of(engine).share_words(shown, keywords)):
-        recalled = replace(recalled, kind=findings.plan.kind, reason=f"{findings.plan.reason}, but only facts fit")
     examples: tuple[Example, ...] = ()
     if settings.example_tokens and prefix.has_examples and reading.trigger(context.visible_texts).looks_back:
         examples = similar(engine, turn.request.caller.tenant, context.scope.owner_id, reading.message)
     return context._replace(facts=facts, recalled=recalled, examples=examples, other_memories=other_memories)
+
+
+def _explained(
+    engine: Engine, context: Context, prepared: PreparedRecall, findings: Findings, mode_reason: str
+) -> RecallResult:
+    """Return what was recalled, with its kind and reason beside the facts and the other memories that are shown."""
+    recalled, reading = context.recalled, prepared.reading
+    kind, reason = recalled.kind, recalled.reason
+    facts = (*context.prefix.facts, *context.facts)
+    is_told = bool(facts) and reading.asks_how_things_stand  # "What's left before we ship?"
+    if not recalled.excerpts and any(other.excerpts for other in context.other_memories):
+        kind, reason = "", FOUND_ELSEWHERE
+    elif kind == MISSING and (is_told or Ranking.of(engine).share_words(facts, " ".join(reading.keywords))):
+        kind, reason = findings.plan.kind, f"{findings.plan.reason}, but only facts fit"
+    return replace(recalled, kind=kind, reason=f"{mode_reason}: {reason}" if mode_reason else reason)
 
 
 def _choose_facts(

@@ -23,7 +23,7 @@ from memory.quoting import block, example_lines, facts_block, fit_facts, format_
 from memory.recall.excerpts import excerpt_blocks
 from memory.recall.recall import LATEST, MISSING, RecallResult
 from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, passthrough_messages, text_of
-from memory.turn.context import FRAME_TOKENS, MODEL_SEARCHES, Context
+from memory.turn.context import FRAME_TOKENS, Context
 from memory.turn.memory_report import MemoryReport
 from memory.turn.other_memories import quote_others
 from memory.turn.request import Turn
@@ -98,7 +98,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
         cancel=request.cancel,
         cache_key=turn.session_id,
     )
-    tools = RecallTools(engine, turn, context, model_request) if shown.recalled.kind == MODEL_SEARCHES else None
+    tools = RecallTools(engine, turn, context, model_request) if context.model_searches else None
     return Prompt(
         request=model_request,
         shown=shown,

@@ -148,6 +148,10 @@ class Turn(NamedTuple):
         """Return the zone in which the person's days begin: of the request, the session, or the settings."""
         return self.request.timezone or settings.zone(self.session.timezone if self.session is not None else None)
 
+    def recall_mode(self, settings: Settings) -> str:
+        """Return the mode of recall that is asked for: by the request, or by the settings.  Replies report it."""
+        return self.request.recall or settings.recall
+
     @property
     def keeps_out(self) -> bool:
         """Return whether the person asked not to remember one of the new messages."""

@@ -68,8 +68,8 @@ class RecallTools:
         self._arguments = ARGUMENTS if self.facts is None else {**ARGUMENTS, **fact_tools.ARGUMENTS}
         words = {"limit": self._limit, "zone": getattr(zone, "key", None) or zone}
         of_client = tool_names(request.client or {})  # a client's tool of the same name replaces Recap's
-        offered = {name: kind for name, kind in self._arguments.items() if name not in of_client}
-        self.specs = tuple(tool_of(name, kind, **words) for name, kind in offered.items())
+        offered = {name: arguments for name, arguments in self._arguments.items() if name not in of_client}
+        self.specs = tuple(tool_of(name, arguments, **words) for name, arguments in offered.items())
         self.names = frozenset(tool.name for tool in self.specs)
         self.reports: tuple[RecallToolCall, ...] = ()
         self._found = list[OtherMemory]()  # facts in results, of the session's owner too
@@ -180,13 +180,13 @@ class RecallTools:
 
     def _read(self, call: ToolCall) -> ToolArguments:
         """Return the arguments of a call.  Raises ToolError."""
-        kind = self._arguments.get(call.name)
-        if kind is None:
+        arguments_class = self._arguments.get(call.name)
+        if arguments_class is None:
             *others, last = (tool.name for tool in self.specs)
             raise ToolError(f"there is no tool {_shown(call.name)}, only {', '.join(others)} and {last}.")
         try:
             context = (self._engine.now(), self._zone)
-            return kind.model_validate_json(call.arguments.strip() or "{}", context=context)
+            return arguments_class.model_validate_json(call.arguments.strip() or "{}", context=context)
         except ValidationError as error:
             first = error.errors()[0]
             place = _shown(".".join(map(str, first["loc"]))) or "the arguments"
