@@ -128,3 +128,24 @@ def test_signing_out_leaves_nothing_of_what_was_typed(page):
     expect(page.get_by_text("No chats yet")).to_be_visible()
     expect(box(page)).to_have_value("")
     assert "Nobody may read this" not in "".join(kept(page))
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["in a chat", "in a new chat"])
+def test_who_signs_in_after_a_key_was_revoked_sees_and_gets_nothing_of_its_person(page, live, model_server, begun):
+    keys = engine_of(live.app).keys
+    key, made = keys.create("house", "ada")
+    watch_of(page).expect(r"status of 404")  # the address still names her chat
+    page.goto("/")
+    sign_in(page, key)
+    if begun:
+        chat(page, model_server, "The boat leaks")
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    keys.revoke(made.id)
+    box(page).fill("It sinks")
+    box(page).press("Enter")
+    sign_in(page, OTHER)
+    expect(page.get_by_text("No chats yet")).to_be_visible()
+    expect(box(page)).to_have_value("")
+    expect(page.locator("body")).not_to_contain_text("The boat")
+    as_other = {"Authorization": f"Bearer {OTHER}"}
+    assert live.client.get(f"/api/sessions?user_id={ME}", headers=as_other).json["items"] == []

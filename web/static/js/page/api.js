@@ -2,7 +2,7 @@
 //
 // Each call names the person in Settings, and the space on display: GET, PATCH and DELETE in the query, POST and PUT in
 // the body if there is one.
-import { emit, holder, person, space, whose as shownName } from "./state.js";
+import { holder, person, space } from "./state.js";
 import { hasText, text } from "./words.js";
 
 const KEY = "recap.key"; // in sessionStorage, so it ends with the tab and is not stored with the settings
@@ -60,12 +60,25 @@ export function onKeyNeeded(ask) {
   askForKey = (refused) => {
     if (!asking && refused !== sessionStorage.getItem(KEY)) return null; // another key was entered meanwhile
     asking ??= ask(refused !== null).then(async (key) => {
+      const before = keyHolder();
       sessionStorage.setItem(KEY, key);
       await learn();
+      if (before && before !== keyHolder()) await beginAnew(key);
       asking = null;
     });
     return asking;
   };
+}
+
+/** Whom the last key spoke for; undefined before the first one. */
+const keyHolder = () => holder.tenant && JSON.stringify([holder.tenant, holder.user_id, Object.keys(holder.spaces ?? {})]);
+
+/** Load the page again for somebody else: nothing stays that was shown or typed before, and what was about to be sent is not. */
+function beginAnew(key) {
+  sessionStorage.clear();
+  sessionStorage.setItem(KEY, key);
+  location.reload();
+  return new Promise(() => {});
 }
 
 /** Find out whom the key speaks for before showing any data.  Asks for a key if the server requires one. */
@@ -81,9 +94,7 @@ async function learn() {
   const key = sessionStorage.getItem(KEY);
   const response = await fetch(addressOf("/api/me"), { headers: withKey(key) }).catch(() => null);
   if (!response?.ok) return response?.status;
-  const before = shownName();
   Object.assign(holder, await response.json());
-  if (shownName() !== before) emit("person");
   return response.status;
 }
 
@@ -96,7 +107,7 @@ const addressOf = (path) => new URL(`.${path}`, document.baseURI);
 async function reach(method, path, { query = {}, body = undefined, headers = {}, signal = undefined } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
-    const whose = NOBODYS.test(path) ? {} : { user_id: person(), space: space() || undefined }; // read anew: a new key may be another person's
+    const whose = NOBODYS.test(path) ? {} : { user_id: person(), space: space() || undefined };
     const address = addressOf(path);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
       if (value !== null && value !== undefined && value !== "") address.searchParams.set(name, value);

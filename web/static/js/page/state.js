@@ -65,7 +65,7 @@ export function forgetChat(sessionId) {
 }
 
 /** The person of the API key and what it may do, set by api.js.  If `user_id` is null, the person is chosen in Settings. */
-export const holder = { user_id: null, spaces: null, may: { chat: true, read: true, change: true, tenant: true, server: true } };
+export const holder = { tenant: "", user_id: null, spaces: null, may: { chat: true, read: true, change: true, tenant: true, server: true } };
 
 /** The user_id of the person.  All sessions of the page belong to them, or to the space on display. */
 export const person = () => holder.user_id ?? (stored("user") || "me");
