@@ -1,5 +1,7 @@
 """Replies as Markdown: code with its language and colours, task lists, footnotes within their message, and tables."""
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -155,3 +157,14 @@ def test_formatted_replies_fit_and_are_accessible(page, live):
     expect(messages(page).last.locator(".hljs-comment").first).to_be_attached()
     expect(messages(page).first.locator(".hljs-keyword").first).to_be_attached()
     fits(page)
+
+
+def test_blocks_of_code_that_do_not_end_hold_nothing_up(page, live):
+    ids = talk(
+        live.client, "long", "```x\n" * 19_000 + "The end.", "Noted.", "Before\n```js\nlet a;\n```\n```\n```\nAfter"
+    )
+    page.goto("/#/long")
+    expect(page.locator(f'[data-id="{ids[0]}"]')).to_contain_text("The end.")
+    last = page.locator(f'[data-id="{ids[2]}"] .body')
+    expect(last.locator("pre")).to_have_text(["let a;", ""])
+    expect(last).to_contain_text(re.compile("^Before.*After$", re.DOTALL))

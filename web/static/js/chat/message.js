@@ -183,15 +183,26 @@ function formatted(words) {
   return fragment;
 }
 
-// A block of code, its language and its text.
-const FENCED = /\n?^```[^\S\n]*(\S*)[^\n]*\n([^]*?)\n?^```[^\S\n]*$\n?/m;
+const BEGINS = /^```\s*(\S*)/; // a block of code, with its language
+const ENDS_BLOCK = /^```\s*$/;
 
+/** Line by line, so that a text with many blocks that do not end takes no longer than another. */
 function typed(words) {
   const fragment = document.createDocumentFragment();
-  words.split(FENCED).forEach((part, at, parts) => {
-    if (at % 3 === 0) fragment.append(part); // then the language of a block, and its code
-    if (at % 3 === 2) fragment.append(codeBlock(part, parts[at - 1]));
-  });
+  const lines = words.split("\n");
+  const ends = lines.flatMap((line, at) => (ENDS_BLOCK.test(line) ? [at] : []));
+  let text = [];
+  for (let at = 0; at < lines.length; at++) {
+    const begins = BEGINS.exec(lines[at]);
+    while (ends[0] <= at) ends.shift();
+    if (!begins || !ends.length) text.push(lines[at]);
+    else {
+      fragment.append(text.join("\n"), codeBlock(lines.slice(at + 1, ends[0]).join("\n"), begins[1]));
+      text = [];
+      at = ends[0];
+    }
+  }
+  fragment.append(text.join("\n"));
   colour(fragment);
   return fragment;
 }
