@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.page import (
     ME,
+    begin,
     box,
     chat,
     deed,
@@ -525,3 +526,20 @@ def test_memory_that_is_turned_off_for_a_chat_stays_on_for_the_next_one(page, li
         good(live.client.get(f"/api/sessions/{id}?user_id={ME}"))["remember"] for id in (session_shown(page), "gate")
     ]
     assert remembers == [True, False]
+
+
+def test_what_a_temporary_chat_still_hears_stays_out_of_other_chats(page, live, model_server):
+    temporary = page.get_by_role("button", name="Temporary chat")
+    page.goto("/")
+    temporary.click()
+    reply = begin(page, model_server, "My secret", "Well")
+    page.get_by_role("button", name="New chat").click()
+    expect(messages(page)).to_have_count(0)
+    chat(page, model_server, "I like tea.")
+    temporary.click()
+    reply.say(" kept.")
+    with page.expect_event("requestfinished", lambda sent: sent.url.endswith("/api/chat")):
+        reply.end()
+    expect(messages(page)).to_have_count(0)
+    chat(page, model_server, "Something else")
+    assert "secret" not in str(prompts(model_server)[-1])

@@ -144,7 +144,7 @@ function begin(sessionId, temporary = false) {
   opening += 1;
   if (shown.sessionId !== sessionId || !sessionId) Object.assign(shown, { systemPrompt: "", remember: true });
   shown.sessionId = sessionId;
-  shown.temporary = temporary;
+  shown.temporary = temporary && randomId();
   thread = failure = editing = null;
   composer.openDraft(draftName());
   return opening;
@@ -306,7 +306,7 @@ function progress(turn) {
 
 async function turnEnded({ sessionId, turn }) {
   if (!turn) return refresh({ sessionId });
-  if (sessionId !== shown.sessionId || turn.temporary !== shown.temporary || !thread) return;
+  if (turn.place !== (shown.sessionId ?? shown.temporary) || !thread) return;
   const mine = opening;
   if (!turn.error) {
     stored(draftName(), turn.text);

@@ -9,14 +9,13 @@ import { chosenModel } from "./model.js";
 import { emit, shown, space, stored, timezone, usesOwn } from "../page/state.js";
 import { randomId } from "../page/words.js";
 
-const TEMPORARY = "(temporary)"; // cannot be a session id, because those contain no parentheses
 const HISTORY = 200; // messages of a temporary chat sent with each turn: the API's maximum
 const POLL = 700; // milliseconds between looks at a reply that this page does not hear
-const live = new Map(); // by session
-const failed = new Map(); // by session: the last failed turn, until it succeeds
+const live = new Map(); // by session, or temporary chat
+const failed = new Map(); // by the same: the last failed turn, until it succeeds
 
-/** The turn in progress in a session, or undefined. */
-export const liveTurn = (sessionId) => live.get(sessionId ?? TEMPORARY);
+/** The turn in progress in a session, or undefined; without one, in the temporary chat on display. */
+export const liveTurn = (sessionId) => live.get(sessionId ?? shown.temporary);
 
 const slot = (sessionId) => `recap.reply.${sessionId}`; // in sessionStorage, so it ends with the tab
 
@@ -47,9 +46,10 @@ class Turn {
   /** `resumes`: the id of the stored message to answer; `replaces`: the id of the message to replace. */
   constructor({ sessionId, text, files = [], replaces = null, resumes = null, history = null, remember = true, fresh = false }) {
     Object.assign(this, { sessionId, text, files, replaces, resumes, history, remember, fresh });
+    this.place = sessionId ?? shown.temporary;
     this.startedAt = new Date().toISOString();
     this.asked = chosenModel();
-    const before = failed.get(sessionId ?? TEMPORARY);
+    const before = failed.get(this.place);
     const same = before?.files.length === files.length && before.files.every((file, at) => file === files[at]);
     const again = same && before.text === text && before.replaces === replaces;
     this.key = again ? before.key : randomId();
@@ -60,19 +60,18 @@ class Turn {
   }
 
   async take(act) {
-    const place = this.sessionId ?? TEMPORARY;
-    live.set(place, this);
+    live.set(this.place, this);
     try {
       await act();
-      failed.delete(place);
+      failed.delete(this.place);
     } catch (error) {
       if (error.name === "AbortError") this.told.finish_reason = "interrupted";
       else {
         this.error = error;
-        failed.set(place, this);
+        failed.set(this.place, this);
       }
     }
-    live.delete(place);
+    live.delete(this.place);
     this.changed();
     emit("turn", { sessionId: this.sessionId, turn: this });
   }

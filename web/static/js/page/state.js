@@ -84,7 +84,7 @@ export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 export const timezone = () => stored("timezone") || HERE;
 
 /**
- * The session on display.  Its id is null before the first message, and in a temporary chat.  `remember`: whether its
+ * The session on display.  Its id is null before the first message, and in a temporary chat, whose id in this tab is `temporary`.  `remember`: whether its
  * memory is on; `remembersPerson`: whether that of the person is.
  */
-export const shown = { sessionId: null, temporary: false, systemPrompt: "", remember: true, remembersPerson: true };
+export const shown = { sessionId: null, temporary: /** @type {string | false} */ (false), systemPrompt: "", remember: true, remembersPerson: true };
