@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.transcripts.reconcile import MessageKey, reconcile
-from memory.transcripts.transcript import Transcript, TranscriptMessage, client_messages, message_key
+from memory.transcripts.transcript import Transcript, TranscriptMessage, client_messages, message_key, unmodified
 from models.messages import Message, MessageDraft
 from schemas.fields import MESSAGE_CHARS_MAX
 
@@ -226,3 +226,13 @@ def test_nothing_that_comes_in_is_too_odd_to_read(raw):
         assert one.key.matches(message_key(one.draft))
         assert client_messages(conversation, {}, "Memory.", [stored(one)], stored(one), "Recalled.")
     assert sorted(map(id, counted)) == sorted(map(id, raw))  # each once, nothing lost
+
+
+def test_what_no_prompt_shows_is_left_out_of_what_came_also_with_its_thoughts():
+    """Where memory fails, what a client sends goes on to the model as it came."""
+    thoughtful = "<think>\nA secret.\n</think>\n\nIt is 1111."
+    raw = ({"role": "user", "content": "My code?"}, {"role": "assistant", "content": thoughtful})
+    conversation = read(*raw, {"role": "user", "content": "And?"})
+    assert [message.content for message in unmodified(conversation)] == ["My code?", thoughtful, "And?"]
+    left = unmodified(conversation, conversation.messages[:2])
+    assert [message.content for message in left] == ["And?"]

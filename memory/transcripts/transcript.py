@@ -48,12 +48,14 @@ TOOL_RESULT_CHARS_MAX = 8_000  # of which the last tenth is the end
 class TranscriptMessage:
     """Message that counts, as it came (`raw`) and as it is stored.
 
-    `before` are the instructions, and messages with nothing in them, that stand between the last one and this.
+    `before` are the instructions, and messages with nothing in them, that stand between the last one and this. place:
+    in the client's list.
     """
 
     raw: Raw
     draft: MessageDraft
     before: tuple[Raw, ...] = ()
+    place: int = 0
 
     @cached_property
     def key(self) -> MessageKey:
@@ -88,12 +90,13 @@ class Transcript:
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
         summary = find_summary(raw)
-        for item, persons in zip(map(_without_thoughts, raw), without_agents(raw, summary), strict=True):
+        read = zip(map(_without_thoughts, raw), without_agents(raw, summary), strict=True)
+        for place, (item, persons) in enumerate(read):
             draft = _draft(_without_thoughts(persons)) if persons is not None else None
             if draft is None:
                 waiting.append(item)
             else:
-                messages.append(TranscriptMessage(item, draft, tuple(waiting)))
+                messages.append(TranscriptMessage(item, draft, tuple(waiting), place))
                 waiting.clear()
         if not messages:
             return cls(tuple(raw), tuple(waiting), (), ())
@@ -391,8 +394,8 @@ def passthrough_messages(
     """Return the client's messages as they came, `without` some of them."""
     if not without:
         return tuple(map(_plain, conversation.raw))
-    left_out = {id(message.raw) for message in without}
-    return tuple(_in_sequence([_plain(raw) for raw in conversation.raw if id(raw) not in left_out]))
+    left_out = {message.place for message in without}
+    return tuple(_in_sequence([_plain(raw) for place, raw in enumerate(conversation.raw) if place not in left_out]))
 
 
 def _in_sequence(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
