@@ -607,6 +607,35 @@ def test_what_cannot_be_translated_is_refused_with_its_place(client, model_serve
     assert sessions(client) == [] and sent(model_server) == []
 
 
+class SignedCalls(ToolCalls):
+    """Calls that the server wants back with what it gave with the first of them, as Gemini does."""
+
+    def _whole(self, exchange: Any) -> Any:
+        first, *others = super()._whole(exchange)
+        return [{**first, "extra_content": SIGNED}, *others]
+
+
+SIGNED = {"google": {"thought_signature": "c2lnbmVk"}}
+
+
+def test_a_call_goes_back_to_the_server_as_the_server_gave_it(claude, gpt, model_server):
+    """Neither Anthropic's calls nor those of responses have a place for it, and it is not lost."""
+    call = ("weather", {"city": "Lyon"})
+    model_server.main.queue(*[SignedCalls((call, call)), "Warm."] * 2)
+    ask: Any = {"model": MODEL, "extra_headers": in_session("claude")}
+    talk: Any = [user("Is it warm in Lyon?")]
+    asked = {"messages": talk, "max_tokens": 99, "tools": [WEATHER], **ask}
+    calling = claude.messages.create(**asked)
+    results = [{"type": "tool_result", "tool_use_id": block.id, "content": "21"} for block in calling.content]
+    claude.messages.create(**{**asked, "messages": [*talk, calling.to_param(), user(results)]})
+    asked = {"input": talk, "tools": [FUNCTION], **ask, "extra_headers": in_session("gpt")}
+    output = gpt.responses.create(**asked).output
+    results = [{"type": "function_call_output", "call_id": call.call_id, "output": "21"} for call in output]
+    gpt.responses.create(**{**asked, "input": [*talk, *(call.to_dict() for call in output), *results]})
+    calls = [one["tool_calls"] for body in sent(model_server) for one in body["messages"] if "tool_calls" in one]
+    assert [[call.get("extra_content", "none") for call in each] for each in calls] == [[SIGNED, "none"]] * 2
+
+
 def test_a_name_that_no_header_can_carry_is_no_failure(client):
     for path, body in PATHS.items():
         for named in ({"model": "a\r\nX-Evil: 1"}, {"model": "\ud800"}, {"metadata": {"session_id": "\ud800"}}):

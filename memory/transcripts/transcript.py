@@ -432,7 +432,7 @@ def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
     """Return a stored message as the client sent it; else with its calls and placeholders for its images."""
     extra = message.extra or {}
     if sent is not None:
-        raw = sent.raw
+        raw = _signed(sent.raw, calls_of(extra))
     elif extra and message.role != "user":
         kept = {name: extra[name] for name in KEPT if name in extra}
         content = strip_markup(message.content) if message.role == "tool" else message.content
@@ -440,6 +440,15 @@ def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
     else:
         return ChatMessage(*to_prompt_message(message))
     return ChatMessage(str(raw["role"]), message.content, calls_of(raw), answered(raw), raw)
+
+
+def _signed(raw: Raw, stored: Sequence[ToolCall]) -> Raw:
+    """Return a message with what the model server gave with its calls: not every client sends it back."""
+    given = [{} if call.extra is None else {"extra_content": call.extra} for call in stored]
+    if not any(given):
+        return raw
+    calls = zip(given, dicts_in(raw.get("tool_calls")), strict=False)
+    return {**raw, "tool_calls": [{**extra, **sent} for extra, sent in calls]}
 
 
 def extended(message: ChatMessage, *, before: str = "", after: str = "") -> ChatMessage:
