@@ -288,6 +288,9 @@ mem0, what changes | | You are a smart memory manager which controls the memory 
 Copilot in Obsidian | You maintain a user's long-term personal memory list as bullet points. | <new> Green </new>
 Copilot, a note | | Summarize the following content, preserving: - Key concepts and main ideas Content: Tea Summary:
 Cherry Studio, abroad | | You are a translation expert. Your only task is to translate text enclosed with <input>. Tea
+Claude Code, of a call | You are a security monitor for autonomous AI coding agents. | <transcript> Tea </transcript>
+Claude Code, a part | | Summarize this portion of a Claude Code session transcript. TRANSCRIPT CHUNK: Tea
+Claude Code, its use | | Analyze this Claude Code session and extract structured facets. Tea
 Cherry Studio, a language | | Your task is to precisely identify the language used in the user's input text. <text> Tea
 """
 TEA = talk("Tell me of tea.", "A drink.")
@@ -456,6 +459,8 @@ CAT, NOTED = "My cat is called Miso.", "Noted: **Miso** is a cat.\n\n- She purrs
         f"# Chat\n\nHuman: {CAT}\nAI: Noted: **Miso** is a cat...\nHuman: I live in Lyon.",
         f'<message author="user">{CAT}</message>\n<message author="assistant">{NOTED}</message>',
         f"Input:\n{json.dumps([user(CAT), assistant(NOTED)])}",
+        f'2-4 word lowercase label for this job.\nUser: "{CAT}"\nAgent: "{NOTED}"\n\nRespond with ONLY the label.',
+        f"Name it.\n\n[User]: “{CAT}”\n[Agent]: “{NOTED}”",
     ],
 )
 def test_what_a_program_asks_of_the_last_exchange_of_a_person_is_not_stored(client, model_server, quoting):
@@ -481,6 +486,7 @@ def test_what_a_program_asks_of_the_last_exchange_of_a_person_is_not_stored(clie
         NOTED,
         f"Please translate: {NOTED}",
         f"User stories: {CAT} What do you know of her?",
+        f'The agent said: "{NOTED}" when I wrote: "{CAT}"',
     ],
 )
 def test_what_a_person_says_of_an_answer_is_theirs(client, model_server, words):

@@ -59,7 +59,8 @@ _NEXT_WORDS = re.compile(  # a person says "I"
 )
 QUOTED_LATEST = 8  # stored messages among which the last exchange is looked for
 _LABEL = (  # before a quoted message: its role, a tag, or a field of JSON; a person writes "You said:"
-    r"(?:\b(?:user|human|person|customer|assistant|ai|bot|chatbot|model|用户|使用者|助手|助理)\b[\s*\])]{0,4}[:：][\s*]{0,4}"
+    r"(?:\b(?:user|human|person|customer|assistant|agent|ai|bot|chatbot|model|用户|使用者|助手|助理)\b"
+    r"[\s*\])]{0,4}[:：][\s*]{0,4}[\"“]?"
     r"|<[^<>]{1,80}>\s?|\"content\": ?\")"
 )
 _LABELS = re.compile(_LABEL, re.IGNORECASE)
@@ -81,6 +82,9 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
     ("Given the following... please reply with a short summary", "words in length"),  # of Continue
     ("Summarize this session for continuation.", "## Goal"),  # of Cline, when it shortens a conversation
     ("CRITICAL: Respond with TEXT ONLY.", "create a detailed summary of the conversation"),  # of Claude Code, then
+    ("Summarize this portion of a Claude Code session transcript.", ""),
+    ("Analyze this Claude Code session and extract structured facets.", ""),
+    ("You are a security monitor for autonomous AI coding agents.", ""),
     ("Managed memory directory: ", "update durable managed memory"),  # of Qwen Code, for files of its own
     ("You are an expert software engineer that generates", "commit message"),  # of Aider
     ("Reply with only a description in four words or less", ""),  # of Goose
