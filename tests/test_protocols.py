@@ -376,6 +376,17 @@ def test_whatever_responses_have_is_translated(gpt, client, model_server):
     ]
 
 
+def test_of_its_tools_a_response_may_call_those_that_are_allowed(gpt, model_server):
+    other = {**FUNCTION, "name": "clock"}
+    for names in (["weather"], []):
+        allowed = [{"type": "function", "name": name} for name in names]
+        choice: Any = {"type": "allowed_tools", "mode": "required", "tools": allowed}
+        gpt.responses.create(model=MODEL, input="Is it warm?", tools=[other, FUNCTION], tool_choice=choice)
+    first, second = sent(model_server)
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["weather"] and first["tool_choice"] == "required"
+    assert not {"tools", "tool_choice"} & second.keys()
+
+
 def test_what_the_output_of_a_function_shows_follows_as_the_persons(gpt, client, model_server):
     picture = {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"}
     calls = [{"type": "function_call", "call_id": id, "name": "view", "arguments": "{}"} for id in ("a", "b")]

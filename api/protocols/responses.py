@@ -29,7 +29,7 @@ from api.protocols.conversations import (
 )
 from api.protocols.openai import STREAM, OpenRequest, openai_error
 from memory.errors import InvalidRequest, NotFound, RecapError
-from memory.json_values import object_in
+from memory.json_values import dicts_in, object_in
 from memory.llm import RawChunk, TextDelta, Thought, ToolCall, Waiting
 from memory.transcripts.transcript import INSTRUCTING
 from memory.turn import turns
@@ -148,6 +148,7 @@ class ResponseRequest(OpenRequest):
             chat.leave_out(name)
         items, previous = _continued(body)
         tools = [found for number, tool in enumerate(body["tools"] or ()) for found in _tool(tool, f"tools.{number}")]
+        tools, choice = _allowed(tools, body["tool_choice"])
         parameters = {
             "messages": begin + messages_of(items),
             "model": body["model"],
@@ -155,7 +156,7 @@ class ResponseRequest(OpenRequest):
             "response_format": _format((body["text"] or {}).get("format")),
             "reasoning_effort": (body["reasoning"] or {}).get("effort"),
             "tools": tools or None,
-            "tool_choice": _choice(body["tool_choice"]) if tools else None,
+            "tool_choice": choice if tools else None,
             "parallel_tool_calls": body["parallel_tool_calls"] if tools else None,
             **{name: body[name] for name in ("prompt_cache_key", "temperature", "top_p", "user", "safety_identifier")},
         }
@@ -213,11 +214,15 @@ def _tool(tool: Object, place: str) -> Iterator[dict[str, Any]]:
         chat.leave_out(place, kind)
 
 
-def _choice(choice: Any) -> Any:
+def _allowed(tools: list[dict[str, Any]], choice: Any) -> tuple[list[dict[str, Any]], Any]:
+    """Return the tools that the model may call, and the choice among them: those of `allowed_tools` alone."""
     if choice is None or isinstance(choice, str):
-        return choice
-    chat.kind_of(choice, "tool_choice", ("function", "custom"))
-    return chat.function(choice, "tool_choice")
+        return tools, choice
+    kind = chat.kind_of(choice, "tool_choice", ("function", "custom", "allowed_tools"))
+    if kind != "allowed_tools":
+        return tools, chat.function(choice, "tool_choice")
+    names = [tool.get("name") for tool in dicts_in(choice.get("tools"))]
+    return [tool for tool in tools if tool["function"]["name"] in names], chat.string(choice, "mode", "tool_choice")
 
 
 def _format(format: Any) -> Any:
