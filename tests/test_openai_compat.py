@@ -290,6 +290,13 @@ def test_models_are_listed_in_the_form_that_an_anthropic_client_reads(client, mo
     assert refused.json["error"]["type"] == "not_found_error"
 
 
+@pytest.mark.parametrize("created", ["2024-05-01T00:00:00Z", 1_700_000_000_000, -1, [1], float("nan")])
+def test_a_time_that_is_none_is_the_earliest_for_an_anthropic_client(client, model_server, created):
+    model_server.pages = {"/v1/models": {"data": [{"id": "odd", "created": created}]}}
+    page = good(client.get("/v1/models", headers={"anthropic-version": "2023-06-01"}))
+    assert [model["created_at"] for model in page["data"]] == ["1970-01-01T00:00:00+00:00"] * 2
+
+
 def test_the_built_in_model_speaks_openai_too(make_app):
     client = make_app().test_client()
     assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["recap", "recap-extractive"]

@@ -27,6 +27,7 @@ from schemas.fields import PARTS_MAX
 from schemas.shapes import Input, Open
 
 MESSAGES_MAX = 10_000  # more than any model reads
+UINT32_MAX = 2**32 - 1  # seconds, until the year 2106
 STREAM = fields.Boolean(load_default=False, allow_none=True, truthy={True}, falsy={False})
 
 
@@ -153,7 +154,10 @@ def is_anthropic() -> bool:
 
 
 def _anthropic_model(model: Mapping[str, Any]) -> dict[str, Any]:
-    created = datetime.fromtimestamp(model.get("created") or 0, UTC)  # some model servers give none
+    seconds = model.get("created")  # some model servers give none, a text or milliseconds
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= UINT32_MAX:
+        seconds = 0
+    created = datetime.fromtimestamp(seconds, UTC)
     return {"type": "model", "id": model["id"], "display_name": model["id"], "created_at": created.isoformat()}
 
 
