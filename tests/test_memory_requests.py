@@ -1,11 +1,12 @@
 """What a person asks not to remember, or to forget: in any chat, with any model, at once or with the next summary."""
 
 import json
+import time
 from typing import Any
 
 import pytest
 
-from memory.sessions.memory_requests import asks_to_forget, asks_to_keep_out, requests_to_remember
+from memory.sessions.memory_requests import MessageWords, asks_to_forget, asks_to_keep_out, requests_to_remember
 from models.messages import KEPT_OUT_TEXT
 from tests.http import append, chat, find, good, said
 from tests.jobs import jobs_done
@@ -446,6 +447,15 @@ def test_what_waits_for_review_is_forgotten_too(model_app, model_server, is_know
     digested(talk, forget=list(told(talk).values()))
     waiting = good(talk.client.get("/api/facts", query_string={**ADA, "state": "waiting"}))["items"]
     assert [one["text"] for one in waiting] == ["I live in Oslo."] and told(talk) == {}
+
+
+def test_thousands_of_messages_are_compared_with_what_is_forgotten_in_a_second():
+    """They are read while others can't write."""
+    words = "the cat walks over a red bridge while people talk about walnuts and allergic food in summer "
+    texts = [f"{words[place % 40 :]}{words}{place}" for place in range(3_000)]
+    begun = time.process_time()
+    assert all(MessageWords("user", text).repeats("Is allergic to walnuts", "allergic to walnuts") for text in texts)
+    assert time.process_time() - begun < 2
 
 
 def test_one_batch_may_ask_to_forget_a_known_fact_and_what_is_none(model_app, model_server):

@@ -11,12 +11,14 @@ from typing import Any
 
 from memory.languages.language import Language, load
 from search_index.analysis import DEFAULT_ANALYSIS, MAX_TERM, Analysis
+from search_index.caches import cached
 from search_index.han import SIMPLIFIED
 
 LANGUAGES: tuple[Language, ...] = tuple(map(load, sorted(Path(__file__).parent.glob("phrases/*.toml"))))
 
 _LATIN = [language for language in LANGUAGES if language.is_latin]
 
+CONTENT_WORDS = 8_192  # whose terms are cached: to ask all languages for a word takes long
 QUESTION_MARKS = ("?", "？", "؟")
 CLAUSE_END = re.compile(r"(?<![.;!?,])[.;!?,]+(?:\s|$)|\band\b|\n")
 
@@ -110,9 +112,14 @@ def analysis_in(code: str) -> Analysis:
 
 def content_terms(text: str) -> frozenset[str]:
     """Return the terms of the words in a text that no language here leaves out of searches."""
-    words = re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text)
-    kept = [word for word in words if len(word) > MAX_TERM or all(analysis.terms(word) for analysis in _ANALYSES)]
-    return frozenset(term for word in kept for term in DEFAULT_ANALYSIS.terms(word) if not term.isdigit())
+    words = set(re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text))
+    found = (_content_terms(word) if len(word) <= MAX_TERM else DEFAULT_ANALYSIS.terms(word) for word in words)
+    return frozenset(term for terms in found for term in terms if not term.isdigit())
+
+
+@cached(CONTENT_WORDS)
+def _content_terms(word: str) -> Sequence[str]:
+    return DEFAULT_ANALYSIS.terms(word) if all(analysis.terms(word) for analysis in _ANALYSES) else ()
 
 
 def shared(terms: Collection[str], others: Collection[str]) -> int:
