@@ -323,3 +323,22 @@ def test_a_chat_of_others_that_cannot_be_read_says_so(page, live):
     page.route("**/messages*", lambda route: route.fulfill(status=503, body="away"))
     chats(page).get_by_role("button", name="The boat leaks").click()
     expect(chats(page).get_by_role("alert")).to_contain_text("503")
+
+
+def test_of_several_chats_those_that_were_deleted_before_one_failed_are_left(page, live):
+    watch_of(page).expect("status of 503")
+    three(live)
+    page.goto("/#/kitchen")
+    expect(messages(page)).to_have_count(2)
+    for title in ("The roses need water", "The oven is broken"):
+        select(page, title)
+    page.route(
+        "**/api/sessions/garden*",
+        lambda route: route.fulfill(status=503) if route.request.method == "DELETE" else route.continue_(),
+    )
+    chats(page).get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
+    expect(messages(page)).to_have_count(0)
+    expect(chats(page).get_by_role("alert")).to_contain_text("503")
+    chats(page).get_by_role("button", name="Try again").click()
+    expect(listed(page)).to_have_text(["No fuel", "The roses need water"])

@@ -239,3 +239,15 @@ def test_a_reply_that_was_read_while_it_ended_is_shown_once(serve, browse, model
     written.set()
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     expect(messages(page)).to_have_count(4)
+
+
+def test_what_another_tab_said_while_words_were_edited_is_shown_afterwards(page, live, model_server):
+    page.goto("/")
+    chat(page, model_server, "The roses need water")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(messages(other)).to_have_count(2)
+    deed(messages(other).first, "Edit")
+    chat(page, model_server, "And the lilies?")
+    other.get_by_role("textbox", name="Your message, changed").press("Escape")
+    expect(messages(other)).to_have_count(4)

@@ -32,7 +32,10 @@ const acts = {
   write: (words) => composer.write(words),
   progress,
   edit,
-  leave: () => draw({ edit: null }),
+  leave: () => {
+    draw({ edit: null });
+    refresh({ sessionId: thread.sessionId }); // which waited
+  },
   replace: (message, words) => submit(words, { replaces: message.id, files: filesOf(message) ?? [] }),
   retry: (message) => again(message, { replaces: message.id }),
   resume: (message) => again(message, { resumes: message.id }),

@@ -116,17 +116,21 @@ class Sessions extends Component {
   pin = (chat) => this.change([chat], { pinned: !chat.pinned });
   change = (chats, changes) => this.each(chats, (id) => api.patch(api.sessionPath(id), changes));
 
-  /** Call `deed(id)` for each of these sessions, and tell of it.  One that is gone meanwhile is left out. */
-  each(chats, deed, told = null) {
-    return this.attempt(async () => {
+  /** Call `deed(id)` for each of these sessions until one fails, and tell of those before.  One that is gone meanwhile is left out. */
+  async each(chats, deed, told = (_) => null) {
+    const done = [];
+    const work = async () => {
       for (const { id } of chats) {
         await deed(id).catch(api.unlessGone);
+        done.push(id);
         if (this.state.selected) this.select(id, false);
       }
-      this.selectNone();
-      announce(text("chat.sessions.done"));
-      emit("sessions", told);
-    }, this.read);
+    };
+    const failure = await work().catch((error) => error);
+    if (done.length) emit("sessions", told(done));
+    if (failure) return this.attempt(() => Promise.reject(failure), this.read);
+    this.selectNone();
+    announce(text("chat.sessions.done"));
   }
 
   erase = async (chats) => {
@@ -139,7 +143,7 @@ class Sessions extends Component {
     </ul>`;
     const what = chats.length === 1 ? text("chat.sessions.delete_one", { title: named(one), count: one.message_count }) : [names, text("chat.sessions.delete_many")];
     if (!(await confirmed(title, what, text("page.delete")))) return;
-    await this.each(chats, (id) => api.del(api.sessionPath(id)), { gone: chats.map(({ id }) => id) });
+    await this.each(chats, (id) => api.del(api.sessionPath(id)), (gone) => ({ gone }));
   };
 
   // -- what is shown
