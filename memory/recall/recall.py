@@ -161,13 +161,13 @@ def search_in_snapshot(
         prepared = prepared_recall.prepared_query.with_fields(times=plan.times)
         matches, marks = _search(engine, tx, scope, prepared, gate_kind)
         found = found._replace(prepared_query=prepared, matches=matches, marks=marks)
-    others = _find_others(engine, tx, found)
+    sessions = _find_other_sessions(engine, tx, found)
     corrections = Corrections()
     loaded = found.matches.loaded
-    if scope.flags.corrected and (loaded or others.in_full):
+    if scope.flags.corrected and (loaded or sessions.in_full):
         messages = messages_of(loaded)
-        corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=others.in_full)
-    return found._replace(other_sessions=others, corrections=corrections)
+        corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=sessions.in_full)
+    return found._replace(other_sessions=sessions, corrections=corrections)
 
 
 def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
@@ -262,7 +262,7 @@ def _search(
     return matches, marks
 
 
-def _find_others(engine: Engine, tx: Connection, findings: Findings) -> OtherSessions:
+def _find_other_sessions(engine: Engine, tx: Connection, findings: Findings) -> OtherSessions:
     """Return how the latest conversations ended, if the message means one; else the summaries that fit the query."""
     plan, scope, settings = findings.plan, findings.scope, engine.settings
     if plan.conversation_place:
