@@ -8,7 +8,7 @@ import pytest
 from tests.http import good, history, sessions, stored
 from tests.llm import chunk, data
 from tests.model_server import CutStream, Json, Raw, SseError, Status, Text, at
-from tests.openai import ADDRESS, assistant, complete, failed, post, sent, stream, talk, user
+from tests.openai import ADDRESS, BODIES, assistant, complete, failed, post, sent, stream, talk, user
 
 pytestmark = pytest.mark.scripted
 
@@ -140,6 +140,27 @@ def test_an_answer_without_words_is_passed_on_and_leaves_the_question_unanswered
 
 
 # -- errors
+
+
+ODD = [  # pieces of a stream, beside good ones
+    {"choices": ["x", None]},
+    {"choices": {"a": 1}},
+    {"choices": [{"index": 0, "delta": "x"}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": "x"}}]},
+    {"choices": [{"index": 0, "delta": {"tool_calls": ["x", {"index": 0, "function": "y"}]}}]},
+]
+
+
+@pytest.mark.parametrize("tools", ["on", "off"])
+@pytest.mark.parametrize("path", BODIES)
+def test_a_piece_of_no_form_is_passed_over(client, model_server, path, tools):
+    for place, piece in enumerate(ODD):
+        parts = json.dumps(piece).encode(), chunk({"content": "So be it."}), chunk({}, "stop"), b"[DONE]"
+        model_server.main.queue(Raw([data(*parts)]))
+        headers = {"X-Memory-Tools": tools, "X-Session-Id": str(place)}
+        response = client.post(path, json={**BODIES[path]([user("Hello?")]), "stream": True}, headers=headers)
+        assert response.status_code == 200 and "So be it." in response.text, piece
+        assert len(stored(client, str(place))) == 2
 
 
 def test_an_answer_whose_id_no_database_takes_is_stored(client, model_server):

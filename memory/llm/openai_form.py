@@ -77,6 +77,8 @@ def for_client(data: Mapping[str, Any], client: Mapping[str, Any]) -> dict[str, 
     chunk = {name: value for name, value in data.items() if name != "usage" or value is not None or wants_usage}
     if any("message" in choice and "delta" not in choice for choice in choices):
         chunk |= {"object": CHUNK, "choices": [_as_delta(choice) for choice in choices]}
+    elif choices or data.get("choices"):
+        chunk["choices"] = [_well_formed(choice) for choice in choices]
     return chunk
 
 
@@ -98,6 +100,17 @@ def sent_call(call: ToolCall) -> dict[str, Any]:
 
 def _delta(common: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> RawChunk:
     return RawChunk({**common, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+
+def _well_formed(choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a choice without what is no object in the place of one, which its readers need not look for."""
+    if "delta" not in choice:
+        return dict(choice)
+    delta = dict_in(choice["delta"])
+    if calls := delta.get("tool_calls"):
+        whole = [call for call in dicts_in(calls) if isinstance(call.get("function"), dict | None)]
+        delta = {**delta, "tool_calls": whole}
+    return {**choice, "delta": delta}
 
 
 def _as_delta(choice: Mapping[str, Any]) -> dict[str, Any]:
