@@ -196,7 +196,7 @@ def test_a_replaced_message_that_says_it_stays_forgotten_when_it_is_restored(app
     first = past.messages()[2]["id"]
     past.say(SAID, "Then tea.", digest_of(**SOBER), replaces=first)
     past.forget(*2 * [digest_of(**TRIP)])
-    good(past.client.post(f"/api/sessions/a/messages/{first}/restore", json=ADA))
+    good(past.client.post(f"/api/sessions/a/messages/{first}/restore", query_string=ADA))
     model_server.mini.queue(digest_of(**REST))
     jobs_done(past.client, "summary", "index")
     assert [one["position"] for one in past.messages() if one["hidden_at"]] == [3, 4]
