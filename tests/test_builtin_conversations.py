@@ -112,6 +112,8 @@ def test_a_sentence_that_refers_is_quoted_with_its_neighbour(client):
 IN_OTHER_LANGUAGES = """
 Ich wohne in Kiel und meine Katze heißt Miso. | Notiert: wohnt in Kiel; Katze: Miso.
     Wo wohne ich? | Aus dem, was du mir gesagt hast: - Wohnt in Kiel (
+Ich habe einen Kater. | Notiert: hat einen Kater.
+    Was habe ich? | Dazu finde ich nichts in dem, was du mir gesagt hast.
 J'habite à Lyon et mon budget est de 900 euros. | Noté : habite à Lyon ; budget 900 euros.
     Où est-ce que j'habite ? | De ce que tu m'as dit : - Habite à Lyon (
 Mieszkam w Krakowie i mam uczulenie na orzechy. | Zanotowane: mieszka w Krakowie; uczulenie orzechy.

@@ -93,7 +93,7 @@ def is_small_talk(text: str) -> bool:
     content = ENGLISH.asked(plain_apostrophes(text[:300]))  # of the whole text: a part may not tell its language
     content = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", content)))
     words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", content.lower()))
-    return words <= _IDLE and not (is_question(text) and terms(content))
+    return words <= _IDLE and not (is_question(text) and (asks("self", text) or terms(content)))
 
 
 def terms(text: str) -> list[str]:
