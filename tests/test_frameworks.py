@@ -48,6 +48,8 @@ OWN = (
     "Answer my mail about the documents:\nHi Tom,\nrequest: please send the papers\nThanks",
     "I have a query regarding information on my plan.\nInput: the date is May.",
     "Fill in my form. I am Ann, 42.\nName:\nAge:",
+    "Ask me what my program does, then plan it in Rust.\n\ninput:\n\noutput:",
+    "Write to my landlord for me: the heating is cold.\nSubject: heating\nMessage:\nYours:",
     "Make a table of it.\n\nReturn it as JSON in a code block.",
     "1 validation error: what does it mean?",
     "Validation feedback: the form takes no umlauts.",

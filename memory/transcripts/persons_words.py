@@ -66,7 +66,7 @@ _FILLED_IN = re.compile(  # how such a prompt begins
 )
 _GOES_ON = re.compile(_LABEL)
 _FIELD = re.compile(
-    rf"^{_PERSONS}\s*(\S.*?)(?=\n{_PERSONS}|\n</"
+    rf"^{_PERSONS}\s*+(?!(?-i:{_LABEL})[ \t]*$)(\S.*?)(?=\n{_PERSONS}|\n</"
     r"|\n[ \t#*]*(?:context|documents|(?:\w+ )?answer|thought|action|ai|assistant|chatbot|response):"
     rf"|\n[ \t]*\n(?:(?-i:{_LABEL})|\[\[ ## |Begin!)|\n(?-i:{_LABEL})\Z|\Z)",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
