@@ -35,7 +35,7 @@ class Session(Schema):
 
 class SessionQuery(PageQuery):
     limit = fields.limit(20)
-    q = fields.Text(load_default=None, about="Words to look for in titles.")
+    q = fields.text(0, 2000, load_default=None, about="Words to look for in titles.")
     pinned = fields.Boolean(load_default=None)
     archived = fields.Boolean(load_default=None)
     before = fields.UtcDateTime(load_default=None)

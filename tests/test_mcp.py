@@ -421,6 +421,13 @@ def test_the_person_is_named_by_the_configuration_and_never_by_the_model(app, te
     assert rpc(tea, "tools/list", {"X-User-Id": "x" * 257}).status_code == 400
 
 
+def test_words_of_a_title_longer_than_a_database_compares_are_refused(tea):
+    assert told(tea, "recent_chats", {"X-User-Id": "ada"}, q="x" * 2000) == (False, '{"next_cursor":null,"items":[]}')
+    wrong, text = told(tea, "recent_chats", {"X-User-Id": "ada"}, q="x" * 60_000)
+    assert wrong and "q: Length must be between 0 and 2000." in text
+    assert "q" in error(tea.get("/api/sessions", query_string={"q": "x" * 2001}), 422)["fields"]
+
+
 def test_the_profile_of_a_new_person_can_be_read_as_it_is_listed(client):
     (resource,) = good(rpc(client, "resources/list"))["result"]["resources"]
     (content,) = good(rpc(client, "resources/read", uri=resource["uri"]))["result"]["contents"]
