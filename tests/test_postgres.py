@@ -22,7 +22,7 @@ from memory.ops.health import Health
 from memory.recall import indexing
 from memory.recall.excerpts import load_windows, messages_of
 from memory.sessions.refused_messages import mark_refused
-from models import FactRow, JobRow, for_update
+from models import FactRow, ItemRow, JobRow, for_update
 from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import Get, Put, Search
@@ -191,25 +191,38 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes, owner):
         assert get_session(other, Caller(user_id=owner), "a").title == "held"
 
 
+def waits_for_owner(nodes: list[Flask], work: Callable[[], Any], row: type[FactRow] | type[ItemRow]) -> Any:
+    """What `work` returns, which has to wait for the owner before it locks rows of this kind."""
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with ThreadPoolExecutor(1) as pool:
+        with engine_of(nodes[1]).database.write() as tx:
+            get_user(tx, Caller(user_id="ana"))
+            done = pool.submit(work)
+            with engine_of(nodes[1]).database.engine.connect() as connection:
+                assert eventually(lambda: connection.scalar(waiting))
+            tx.execute(select(row.id).with_for_update(nowait=True))  # raises where the work has locked one
+        return done.result()
+
+
 def test_a_job_that_counts_the_use_of_facts_meets_nobody_who_changes_them_in_a_circle(nodes):
-    one, two = map(engine_of, nodes)
-    client = nodes[0].test_client()
+    engine, client = engine_of(nodes[0]), nodes[0].test_client()
     good(client.post("/api/facts", json={"user_id": "ana", "text": "Likes green tea"}))
     for session in ("s", "t"):
         chat(client, "Which tea do I like?", session_id=session, user_id="ana")
-    with one.database.write() as tx:
+    with engine.database.write() as tx:
         tx.execute(update(JobRow).values(run_at=JobRow.created_at))
-    waits = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    with ThreadPoolExecutor(1) as pool:
-        with two.database.write() as tx:
-            get_user(tx, Caller(user_id="ana"))
-            job = pool.submit(one.job_queue.run_due, ["index"])
-            with two.database.engine.connect() as connection:
-                assert eventually(lambda: connection.scalar(waits))
-            tx.execute(select(FactRow.id).with_for_update(nowait=True))  # raises where the job has locked it
-        assert job.result() == 1
+    assert waits_for_owner(nodes, lambda: engine.job_queue.run_due(["index"]), FactRow) == 1
     (fact,) = good(client.get("/api/facts?user_id=ana"))["items"]
     assert fact["recalled_count"] > 0
+
+
+def test_reads_that_refresh_items_meet_nobody_in_a_circle(nodes):
+    client, named = nodes[0].test_client(), {"namespace": ["n"], "key": "k"}
+    item = {"user_id": "ana", **named, "value": 1, "ttl": 60, "refresh_on_read": True}
+    stored = good(client.put("/api/store/items", json=item))
+    batch = {"user_id": "ana", "operations": [{"op": "get", **named}]}
+    answer = waits_for_owner(nodes, lambda: client.post("/api/store/batch", json=batch), ItemRow)
+    assert good(answer)["results"][0]["item"]["expires_at"] > stored["expires_at"]
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(0, 0), (30, 1), (-30, 1)])

@@ -14,12 +14,12 @@ from typing import Any
 
 from sqlalchemy import select
 
-from memory.access.owners import find_or_make_owner, find_owner
+from memory.access.owners import find_or_make_owner, find_owner, lock_owner
 from memory.errors import InvalidRequest, NotFound
 from memory.jobs import JobQueue
 from memory.store import item_rows
 from memory.store.filters import condition
-from models import Database, ItemRow, Transaction
+from models import Database, ItemRow, Transaction, retry_on_conflict
 from models.jobs import Job, JobRequest
 from models.owners import Caller
 from models.store import ANY_PART, OWN, Delete, Get, Item, ListNamespaces, Namespace, Operation, Put, Search
@@ -65,9 +65,14 @@ class Items:
             self.job_queue.enqueue(tx, *_jobs(owner_id, caller.tenant, done, now))
         refreshed = [item for operation, result in done for item in _refreshed(operation, result)]
         if refreshed:
-            with self.database.write(durable=False) as tx:
-                item_rows.extend_expiry(tx, refreshed)
+            self._extend_expiry(owner_id, refreshed)
         return results
+
+    @retry_on_conflict
+    def _extend_expiry(self, owner_id: int, items: Sequence[Item]) -> None:
+        with self.database.write(durable=False) as tx:
+            lock_owner(tx, owner_id)  # before items, of which another call may lock these in another order
+            item_rows.extend_expiry(tx, items)
 
     def get(self, caller: Caller, operation: Get) -> Item:
         """Return an item. Raises NotFound."""
@@ -82,6 +87,7 @@ class Items:
             return
         now = self.now()
         with self.database.write() as tx:
+            lock_owner(tx, job.owner_id)
             next_expiry = item_rows.remove_expired(tx, job.owner_id, now)
             if next_expiry is not None:
                 self.job_queue.enqueue(tx, item_rows.expire_job(job.owner_id, job.tenant, next_expiry, now))
