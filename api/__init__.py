@@ -19,7 +19,7 @@ from flask import Flask
 from flask_smorest import Blueprint
 
 from api import errors, health, middleware, oauth, openapi
-from api.blueprint import Int64
+from api.blueprint import Int64, Name
 from api.current_request import EXTENSION
 from memory.engine import Engine
 
@@ -38,7 +38,7 @@ _BLUEPRINTS = [
 def register(app: Flask, engine: Engine) -> None:
     """Add every blueprint, the OpenAPI document, the shape of errors, and the middleware."""
     app.extensions[EXTENSION] = engine
-    app.url_map.converters["int64"] = Int64
+    app.url_map.converters |= {"int64": Int64, "default": Name}
     app.url_map.merge_slashes = False  # a redirect would lead from one person's address to another's
     for blueprint in _BLUEPRINTS:
         app.register_blueprint(blueprint)

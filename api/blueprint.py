@@ -17,7 +17,7 @@ from apispec.ext.marshmallow.common import resolve_schema_instance
 from flask import request
 from flask_smorest import Blueprint
 from marshmallow import EXCLUDE, Schema
-from werkzeug.routing import IntegerConverter
+from werkzeug.routing import IntegerConverter, Map, UnicodeConverter
 
 from api.bodies import BodyParser, refuse_owner_in_body
 from api.current_request import current_engine
@@ -72,6 +72,14 @@ class Int64(IntegerConverter):
 
     regex = r"\d{1,18}"
     documented = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+
+
+class Name(UnicodeConverter):
+    """Name in a path. One with a NUL character, which PostgreSQL takes in no query, is answered with 404."""
+
+    def __init__(self, url_map: Map) -> None:
+        super().__init__(url_map)
+        self.regex = r"[^/\x00]+"
 
 
 class ApiBlueprint(Blueprint):

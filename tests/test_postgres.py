@@ -28,7 +28,7 @@ from models.owners import Caller
 from models.store import Get, Put, Search
 from search_index import SearchIndex
 from search_index.postgres_tables import SIZED, TABLES
-from tests.http import append, ask, chat, failed, good, read_all, said, stream, streamed_text
+from tests.http import append, ask, chat, error, failed, good, read_all, said, stream, streamed_text
 from tests.knowledge import Talk
 from tests.processes import eventually
 from tests.test_stop import speaking, stop
@@ -189,6 +189,13 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes, owner):
         assert nodes[1].test_client().get("/api/sessions/a").json["title"] == "I like tea.", "readers never wait"
     with two.write(lock_timeout=0.01) as other:
         assert get_session(other, Caller(user_id=owner), "a").title == "held"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_a_name_in_an_address_with_a_character_that_can_not_be_stored_is_unknown(nodes, method):
+    client = nodes[0].test_client()
+    for path in ("/api/sessions/%00", "/api/sessions/a%00/messages", "/api/sessions/%00/summary", "/api/prompts/%00"):
+        error(client.open(path, method=method, json={}), 404)
 
 
 def waits_for_owner(nodes: list[Flask], work: Callable[[], Any], row: type[FactRow] | type[ItemRow]) -> Any:
