@@ -251,3 +251,19 @@ def test_what_another_tab_said_while_words_were_edited_is_shown_afterwards(page,
     chat(page, model_server, "And the lilies?")
     other.get_by_role("textbox", name="Your message, changed").press("Escape")
     expect(messages(other)).to_have_count(4)
+
+
+@pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)
+def test_escape_that_does_something_else_stops_no_reply(page, live, model_server):
+    page.goto("/")
+    reply = begin(page, model_server, "Where is the bug?", "In the")
+    page.get_by_role("button", name="Open chats").click()
+    page.get_by_role("searchbox").fill("bug")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("searchbox")).to_be_hidden()
+    box(page).dispatch_event("keydown", {"key": "Escape", "isComposing": True, "bubbles": True})
+    reply.say(" parser.")
+    expect(messages(page).last).to_contain_text("In the parser.")
+    box(page).press("Escape")
+    expect(messages(page).last).to_contain_text("Stopped")
+    reply.end()

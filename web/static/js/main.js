@@ -41,10 +41,13 @@ function keys(event) {
   } else if (event.altKey && event.code === "KeyN") {
     event.preventDefault();
     newChat();
-  } else if (event.key === "Escape" && liveTurn(shown.sessionId)) {
+  } else if (event.key === "Escape" && !isTaken(event) && liveTurn(shown.sessionId)) {
     liveTurn(shown.sessionId).stop();
   }
 }
+
+/** Whether a key press does something else already: it closes a panel, ends the composition of a word, or empties the box of the search. */
+const isTaken = ({ defaultPrevented, isComposing, target }) => defaultPrevented || isComposing || target.matches("input");
 
 /** Say how to configure a model if the built-in one answers, or why none can. */
 async function sayWhoAnswers() {

@@ -13,7 +13,10 @@ export function startPanels() {
     else if (target.closest("[data-close-panel]")) closePanel();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && !document.querySelector("dialog[open]")) closePanel();
+    if (event.key === "Escape" && opened && !document.querySelector("dialog[open]")) {
+      event.preventDefault(); // it stops no reply
+      closePanel();
+    }
     if (event.key === "F6") {
       event.preventDefault();
       next(event.shiftKey ? -1 : 1);
