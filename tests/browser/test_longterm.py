@@ -234,3 +234,19 @@ def test_rules_that_are_being_written_stay_while_memory_changes(page, known):
     expect(part.get_by_label("Topics to keep out")).to_have_value("health")
     expect(review).to_be_checked()
     expect(plans).not_to_be_checked()
+
+
+def test_rules_that_the_form_does_not_show_are_stored_again(page, known):
+    client = known.client
+    categories = [
+        {"name": "plan", "keep": True, "days": None, "about": "holidays"},
+        {"name": "pets", "keep": False, "days": 30, "about": "animals"},
+    ]
+    good(client.put("/api/rules", json={"user_id": ME, "categories": categories}))
+    page.goto("/#/s")
+    part = opened(page, "Rules")
+    part.get_by_text("Categories, and how long they stay").click()
+    part.get_by_label("Categories of your own").fill("Pets: animals")
+    part.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("The rules are saved")).to_be_attached()
+    assert good(client.get(f"/api/rules?user_id={ME}"))["rules"]["categories"] == categories

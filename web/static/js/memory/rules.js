@@ -42,13 +42,17 @@ export default class Rules extends Component {
   typed() {
     const form = new FormData(this.form.current);
     const before = Object.fromEntries(this.state.stored.rules.categories.map((category) => [category.name, category]));
-    const named = Object.keys(CATEGORIES).map((name) => ({ name, keep: form.has(`keep ${name}`), days: Number(form.get(`days ${name}`)) || null }));
-    const own = lines(form.get("own")).map((line) => {
-      const [name, ...about] = line.split(":");
-      const { keep = true, days = null } = before[name.trim()] ?? {};
-      return { name: name.trim().toLowerCase(), keep, days, about: about.join(":").trim() };
+    const named = Object.keys(CATEGORIES).map((name) => {
+      const about = before[name]?.about ?? ""; // which the form does not show
+      return { name, keep: form.has(`keep ${name}`), days: Number(form.get(`days ${name}`)) || null, about };
     });
-    const categories = [...named.filter(({ keep, days }) => !keep || days), ...own];
+    const own = lines(form.get("own")).map((line) => {
+      const [typed, ...about] = line.split(":");
+      const name = typed.trim().toLowerCase();
+      const { keep = true, days = null } = before[name] ?? {};
+      return { name, keep, days, about: about.join(":").trim() };
+    });
+    const categories = [...named.filter(({ keep, days, about }) => !keep || days || about), ...own];
     return { categories, topics: lines(form.get("topics")), words: lines(form.get("words")), review: form.has("review") };
   }
 
