@@ -123,8 +123,12 @@ def similar(engine: Engine, tenant: str, owner_id: int, text: str) -> tuple[Exam
 # -- in a transaction of the caller
 
 
-def keep(tx: Transaction, exchange: Exchange, now: datetime, *, tags: Collection[str], rating: int) -> Item:
+def keep(
+    tx: Transaction, exchange: Exchange, now: datetime, *, rating: int, tags: Collection[str] | None = None
+) -> Item:
     """Store the beginning of an exchange's message and reply as an example, or change the existing one.
+
+    tags: those of the existing one if left out.
 
     Calls of tools between the two are kept with their results, unless they are long.
     """
@@ -136,7 +140,9 @@ def keep(tx: Transaction, exchange: Exchange, now: datetime, *, tags: Collection
     if not any("tool_calls" in step for step in called) or len(json.dumps(called)) > OUTPUT_CHARS:
         steps, called = [], []
     first, last = {**first, "content": message.content[:INPUT_CHARS]}, {**last, "content": reply.content[:OUTPUT_CHARS]}
-    put = Put(NAMESPACE, exchange.key, _value([first, *called, last], tags, rating))
+    existing = item_rows.read(tx, exchange.session.owner_id, NAMESPACE, exchange.key, now) if tags is None else None
+    kept = tags or (existing.value["tags"] if existing is not None else ())
+    put = Put(NAMESPACE, exchange.key, _value([first, *called, last], kept, rating))
     sources = [*exchange.ids, *(step.id for step in steps)]
     return item_rows.write(tx, exchange.session.owner_id, put, now, sources=sources)
 

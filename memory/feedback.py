@@ -64,7 +64,7 @@ def give(  # noqa: PLR0913 - by keyword, as a body has them
         owner = exchange.session.owner
         earlier = item_rows.read(tx, owner.id, NAMESPACE, exchange.key, engine.now())
         if thumbs == "up":
-            examples.keep(tx, exchange, engine.now(), tags=(), rating=BEST)
+            examples.keep(tx, exchange, engine.now(), rating=BEST)
         elif thumbs is not None:
             examples.drop(tx, exchange, engine.now())
         is_for_model = engine.settings.feedback != "off" and owner.is_named and (text or thumbs == "down")

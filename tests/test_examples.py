@@ -104,6 +104,15 @@ def test_an_exchange_with_tools_keeps_its_calls_and_goes_with_their_results(clie
     assert read_all(client, "/api/examples", user_id="ada") == []
 
 
+def test_thumbs_up_keep_the_tags_of_an_example_that_is_there(client):
+    chat(client, HAIKU, session_id="s", user_id="ada")
+    place = {"session_id": "s", "message_id": stored(client, "s")[-1]["id"]}
+    good(client.post("/api/examples", json={**place, "tags": ["haiku"], "rating": 4}))
+    good(client.post("/api/feedback", json={**place, "thumbs": "up"}))
+    (example,) = read_all(client, "/api/examples", user_id="ada")
+    assert (example["tags"], example["rating"]) == (["haiku"], 5)
+
+
 def test_without_an_example_that_fits_the_prompt_stays_as_it_was(make_app, model_server):
     client = make_app(**at(model_server, example_tokens=30)).test_client()
     asked = {"temporary": True, "user_id": "ada"}
