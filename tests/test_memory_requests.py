@@ -113,8 +113,26 @@ Oublie le prix du vol.
 Dimentica il numero della carta.
 Esquece o valor do aluguel, não quero isso guardado.
 Vergeet alsjeblieft haar naam.
+私の古い住所を忘れて。
+상사에 대해 말한 것은 잊어버려.
+انسَ عنواني القديم.
+Ξέχασε την παλιά μου διεύθυνση.
+שכח את הכתובת הישנה שלי.
+मेरा पुराना पता भूल जाओ।
+Lupakan alamat lamaku.
+آنچه درباره رئیسم گفتم فراموش کن.
+ลืมที่อยู่เก่าของฉันไปเลย
+Hãy quên địa chỉ cũ của tôi đi.
 """
 NEITHER = """
+私の傘を忘れてきた。
+내 우산을 잊어버렸어.
+نسيت عنواني.
+Ξέχασα την τσάντα μου.
+שכחתי את התיק שלי.
+मैं अपना पता भूल गया।
+Aku lupa alamatku.
+Tôi quên ví của tôi.
 Ik kan dit niet onthouden.
 Tu ne te souviens pas de ça ?
 Non mi ricordo di questo.
