@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.page import ME, fits, tab
 from tests.browser.test_importing import drag
 from tests.browser.windows import PHONE, watch_of
-from tests.http import read_all
+from tests.http import good, read_all
 from tests.pdf import pdf
 
 pytestmark = pytest.mark.browser
@@ -51,3 +51,18 @@ def test_a_dropped_file_is_listed_found_and_deleted(page, live):
     page.get_by_role("dialog").get_by_role("button", name="Forget", exact=True).click()
     expect(row).to_have_count(0)
     assert read_all(live.client, "/api/documents", user_id=ME) == []
+
+
+def test_documents_are_listed_wherever_they_say_they_are_from(page, live):
+    for uri in ("http://", "https://[a/", "https://example.com/tea"):
+        good(
+            live.client.post(
+                "/api/documents", json={"user_id": ME, "text": f"# Tea at {uri}\n\nIt steeps.", "uri": uri}
+            )
+        )
+    page.goto("/")
+    tab(page, "About you")
+    part = page.locator("details", has=page.get_by_role("heading", name="Documents"))
+    part.locator("summary").first.click()
+    expect(part.get_by_role("listitem")).to_have_count(3)
+    expect(part.get_by_role("link")).to_have_text(["example.com"])

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.page import ME, deed, fits, messages, tab
-from tests.browser.windows import PHONE
+from tests.browser.windows import PHONE, watch_of
 from tests.http import good
 from tests.knowledge import digest_of, fact, link
 from tests.model_server import Body
@@ -250,3 +250,13 @@ def test_rules_that_the_form_does_not_show_are_stored_again(page, known):
     part.get_by_role("button", name="Save").click()
     expect(page.get_by_text("The rules are saved")).to_be_attached()
     assert good(client.get(f"/api/rules?user_id={ME}"))["rules"]["categories"] == categories
+
+
+def test_a_value_of_a_profile_may_have_any_name(page, live):
+    schema = {"type": "object", "properties": {"constructor": {"type": "string"}}}
+    good(live.client.put("/api/profile/schema", json={"schema": schema}))
+    watch_of(page).expect("status of 404")  # nothing is known of the person yet
+    page.goto("/")
+    profile = opened(page, "Profile")
+    profile.get_by_role("button", name="Add a line").click()
+    expect(profile.get_by_role("combobox")).to_have_value("constructor")

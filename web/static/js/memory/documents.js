@@ -65,7 +65,7 @@ export default class Documents extends Component {
     const means = text("memory.documents.forget_means", { title });
     return html`<${Item} key=${id} line=${title} means=${means} save=${forget} changed=${() => this.read()}>
         <p class="fact-foot">
-          ${/^https?:/.test(uri ?? "") && html`<a href=${uri} target="_blank" rel="noopener">${new URL(uri).hostname}</a>`}
+          ${/^https?:/.test(uri ?? "") && URL.canParse(uri) && html`<a href=${uri} target="_blank" rel="noopener">${new URL(uri).hostname}</a>`}
           ${pages && html`<span>${text("memory.documents.pages", { count: pages })}</span>`}<span>${date(at)}</span>
         </p>
       <//>`;

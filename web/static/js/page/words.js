@@ -11,7 +11,7 @@ export const LOCALE = navigator.languages.find((locale) => locale.split("-")[0] 
 const plurals = new Intl.PluralRules(LOCALE);
 const figures = new Intl.NumberFormat(LOCALE);
 export const number = (value) => figures.format(Math.round(value));
-const find = (key) => key.split(".").reduce((entry, name) => entry?.[name], CATALOGUE);
+const find = (key) => key.split(".").reduce((entry, name) => (Object.hasOwn(entry ?? {}, name) ? entry[name] : undefined), CATALOGUE);
 
 /** Whether there is a text of this key, for keys that come from the API, such as the codes of errors. */
 export const hasText = (key) => find(key) !== undefined;
