@@ -59,6 +59,12 @@ Nie musisz tego zapamiętywać: jestem spłukany.
 Это останется между нами: я увольняюсь.
 别把这个记下来：我挂科了。
 这个不用记：我没钱了。
+I'm quitting, but keep it between us.
+No need to save this, but my PIN is 4.
+Nimm das nicht auf: mein Code ist 12.
+S'il te plaît, n'enregistre pas ça.
+Non salvarlo, è privato.
+Пожалуйста, не надо этого записывать.
 """
 FORGET = """
 pls don't remember that
@@ -139,6 +145,26 @@ Non mi ricordo di questo.
 Ela não se lembra disto.
 Between us there are ten years.
 Между нами десять лет разницы.
+How do we split it between us three?
+The fence? It's between us and the neighbours.
+I don't have to keep it, the shop takes it back.
+You don't need to keep it refrigerated, do you?
+You don't have to remember this rule, the compiler knows it.
+Don't remember what I told Anna about the trip, can you look it up?
+Do not add it to the memory card.
+Schreib das nicht auf Englisch, sondern auf Deutsch.
+Nimm das nicht auf die leichte Schulter.
+Pourquoi Excel n'enregistre pas mon fichier ?
+Mon frigo ne conserve pas cette salade.
+Mi madre dice que no lo apuntes en el cuaderno.
+Quiero que no conste en el acta el nombre de mi hermano.
+Voglio che resti tra noi a cena.
+O telemóvel da Ana não grave isso.
+Je hoeft dit niet te bewaren in de koelkast.
+Lekarz mówi, że nie trzeba tego zapisywać.
+Почему не нужно сохранять файл?
+他不用记录我们的时间。
+这是我们两个之间的约定，每周跑步。
 I don't remember where I put my keys
 you don't remember my name?
 Don't save this file as CSV
