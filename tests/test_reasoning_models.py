@@ -202,3 +202,12 @@ def test_metadata_that_recap_reads_goes_no_further(client, model_server):
     assert "metadata" not in sent(model_server)[-1]
     assert post(client, talk("Hello"), None, metadata={"session_id": "meta", "team": "x"}).status_code == 200
     assert sent(model_server)[-1]["metadata"] == {"team": "x"}
+
+
+def test_a_thought_after_a_call_of_a_tool_leaves_the_words_before_the_call(client, model_server):
+    model_server.main.queue(
+        ToolCalls((("recent_chats", {}),), "Let me look."), "They ask for it.\n</think>\nThere it is."
+    )
+    parts = stream(client, "Where is it?", session_id="s", user_id="ada", recall="tools")
+    _, reply = heard(parts)
+    assert reply == history(client, "s")[-1][1] == "Let me look.\n\nThere it is."

@@ -189,21 +189,27 @@ def _call_model(
         elif isinstance(part, ToolCall):
             calls.append(part)
         else:
-            if isinstance(part, Thought) and part.withdraws:
-                del reply.pieces[start:]
-            yield from _for_reader(part, reply, feed)
+            yield from _for_reader(part, reply, start, feed)
     return tuple(calls)
 
 
 def _for_reader(
-    part: ReplyEvent, reply: Reply, feed: Callable[[RawChunk], Iterator[ReplyEvent]] | None
+    part: ReplyEvent, reply: Reply, start: int, feed: Callable[[RawChunk], Iterator[ReplyEvent]] | None
 ) -> Iterator[ReplyEvent]:
-    """Yield the events that a reader gets for a thought, a silence or a chunk."""
+    """Yield the events that a reader gets for a thought, a silence or a chunk.
+
+    start: the pieces of the reply that earlier calls brought; they stay where a thought withdraws those of this call.
+    """
+    withdraws = isinstance(part, Thought) and part.withdraws
+    if withdraws:
+        del reply.pieces[start:]
     for event in feed(part) if feed is not None and isinstance(part, RawChunk) else (part,):
         if isinstance(event, RawChunk):
             reply.last_chunk = event
             reply.id = text_in(event.data.get("id"))[:ID_CHARS] or reply.id
         yield event
+    if withdraws and feed is None and reply.pieces:
+        yield TextDelta(reply.text)  # again, as the reader discards all that came
 
 
 def _next_text(text: str, before: str, *, is_first: bool, tools: Sequence[Tool]) -> str:
