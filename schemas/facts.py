@@ -9,7 +9,7 @@ from schemas.shapes import CallerQuery, Input, PageQuery
 
 TEXT_CHARS_MAX = 500
 NAME_CHARS_MAX = 100  # of an entity or a relation
-CATEGORY = validate.Regexp(r"^[a-z0-9][a-z0-9_-]{0,31}$", error="Must be a category: 1 to 32 of a-z, 0-9, - and _.")
+CATEGORY = fields.Pattern(r"^[a-z0-9][a-z0-9_-]{0,31}$", error="Must be a category: 1 to 32 of a-z, 0-9, - and _.")
 _CATEGORY = f"One of {', '.join(FACT_CATEGORIES)}, or a category of the rules (`/api/rules`)."
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 _ACTIONS = (

@@ -114,6 +114,15 @@ def check_json(value: Any, depth_max: int = JSON_DEPTH_MAX, depth: int = 0) -> N
 HAS_WORDS = validate.Regexp(r"\s*\S", error="Is empty. Send some words.")
 
 
+class Pattern(validate.Regexp):
+    """Pattern of a whole text. `$` alone, which the document has, also stands before a line end."""
+
+    def __call__(self, value: Any) -> Any:
+        if not self.regex.fullmatch(value):
+            raise ValidationError(self._format_error(value))
+        return value
+
+
 class ClientMetadata(fields.Dict):
     """Up to 16 names and texts that a client keeps with its conversation."""
 

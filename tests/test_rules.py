@@ -280,6 +280,15 @@ def test_only_known_categories_are_stored(client):
     assert error(twice, 422)["code"] == "category_twice"
 
 
+def test_a_name_ends_where_its_line_does(client):
+    """Of a category, and an id of a tool."""
+    refused = client.put("/api/rules", json={"user_id": "ada", "categories": [{"name": "pets\n"}]})
+    assert "categories.0.name" in error(refused, 422)["fields"]
+    call = {"name": "fetch", "arguments": {"id": "tea\n"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    assert "Must be an id that a tool has shown" in client.post("/mcp?user_id=ada", json=message).text
+
+
 def test_a_category_sets_the_end_of_its_facts_at_most(bench):
     client, clock = bench.client, bench.clock
     put(client, categories=[{"name": "event", "days": 30}])

@@ -39,7 +39,7 @@ LEFT_OUT = "[left out: a model server refused this message]"
 
 _TEXT = validate.Length(1, TEXT_CHARS_MAX)
 # Clients compile it as ECMA-262 does, so it says nothing that Python alone understands.
-_PLACE = validate.Regexp(rf"^{ID_CHARS}(/[0-9]{{1,18}})?$", error="Must be an id that a tool has shown.")
+_PLACE = fields.Pattern(rf"^{ID_CHARS}(/[0-9]{{1,18}})?$", error="Must be an id that a tool has shown.")
 _STRING = {"type": "string"}
 _CATEGORY = f"One of {', '.join(FACT_CATEGORIES)}, or one of the person's own."
 
