@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memory.transcripts.reconcile import MessageKey, reconcile
-from memory.transcripts.transcript import Transcript, TranscriptMessage, client_messages, message_key, unmodified
+from memory.transcripts.transcript import (
+    Transcript,
+    TranscriptMessage,
+    client_messages,
+    message_key,
+    passthrough_messages,
+)
 from models.messages import Message, MessageDraft
 from schemas.fields import MESSAGE_CHARS_MAX
 
@@ -233,6 +239,6 @@ def test_what_no_prompt_shows_is_left_out_of_what_came_also_with_its_thoughts():
     thoughtful = "<think>\nA secret.\n</think>\n\nIt is 1111."
     raw = ({"role": "user", "content": "My code?"}, {"role": "assistant", "content": thoughtful})
     conversation = read(*raw, {"role": "user", "content": "And?"})
-    assert [message.content for message in unmodified(conversation)] == ["My code?", thoughtful, "And?"]
-    left = unmodified(conversation, conversation.messages[:2])
+    assert [message.content for message in passthrough_messages(conversation)] == ["My code?", thoughtful, "And?"]
+    left = passthrough_messages(conversation, conversation.messages[:2])
     assert [message.content for message in left] == ["And?"]
