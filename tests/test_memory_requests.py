@@ -597,6 +597,9 @@ Ricordati che lavoro di notte
 Ingat bahwa saya bekerja malam
 Hãy nhớ rằng tôi làm việc ban đêm
 จำไว้นะว่าฉันทำงานกลางคืน
+Tenha em mente que sou vegano
+Houd er rekening mee dat ik veganist ben
+Miej na uwadze, że się przeprowadziłem
 """
 NO_REQUEST = """
 Do you remember that I told you about my boss?
