@@ -71,7 +71,7 @@ def table(results: Sequence[Mapping[str, object]]) -> str:
 
 def read_messages(data: Any) -> list[Message]:
     """Return the messages of `{"messages": [...]}`.  Raises ValueError that says what is wrong."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list):
+    if not isinstance(data, Mapping) or not isinstance(data.get("messages"), list) or not data["messages"]:
         raise ValueError('A conversation is a JSON object with a list of "messages".')
     messages: list[Message] = []
     for position, item in enumerate(data["messages"], start=1):

@@ -225,6 +225,7 @@ def test_comparing_what_cannot_be(app, tmp_path):
         ("{", ["--prompts", "summary"], ".json is no conversation, whose form `--help` shows: Expecting property name"),
         ('{"messages": [{"role": "user"}]}', ["--prompts", "summary"], 'Message 1 has no "content"'),
         ('{"messages": [{"content": "Hi", "created_at": 5}]}', ["--prompts", "summary"], "Invalid isoformat string"),
+        ('{"messages": []}', ["--prompts", "summary"], 'a list of "messages"'),
         (json.dumps(TALK), ["--prompts", "summary", "--every", "0"], "0 is not in the range"),
     ]:
         result = compare(app, tmp_path, talk, *options)
