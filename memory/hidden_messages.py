@@ -27,7 +27,7 @@ from memory.knowledge.summaries import bring_back, find_version
 from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import CURRENT, covered_position
 from memory.sessions.titles import title_taken_anew
-from models import MessageRow, SessionRow, SummaryRow, Transaction
+from models import MessageRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.messages import Message
 from models.owners import Caller
 
@@ -90,6 +90,7 @@ def show_messages(engine: Engine, caller: Caller, session_id: str, **named: Any)
     return _change(engine, caller, session_id, named, chosen)
 
 
+@retry_on_conflict
 def _change(
     engine: Engine,
     caller: Caller,

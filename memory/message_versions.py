@@ -32,7 +32,7 @@ from memory.sessions.compaction import use_newest_summary
 from memory.sessions.messages import append
 from memory.sessions.sessions import SessionInfo
 from memory.sessions.titles import title_taken_anew
-from models import REVISED, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction
+from models import REVISED, FactRow, ItemSourceRow, MessageRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.messages import Message, MessageDraft
 from models.owners import Caller
 
@@ -53,6 +53,7 @@ def list_versions(engine: Engine, caller: Caller, session_id: str) -> list[Versi
     return [Versions(id, tuple(sorted([id, *(other.id for _, other in pairs)]))) for id, pairs in by_message]
 
 
+@retry_on_conflict
 def restore_version(engine: Engine, caller: Caller, session_id: str, message_id: int) -> SessionInfo:
     """Restore a version of a message, with all messages after it.  An active message stays as it is.
 

@@ -222,6 +222,31 @@ def test_a_turn_that_meets_another_write_is_run_again_within_its_request(nodes, 
         assert tx.scalar(text("SELECT last_value FROM tries")) == 6, "three were stored at the second attempt"
 
 
+def test_a_change_that_meets_another_write_is_run_again(nodes):
+    """The first change of a session's or message's row that each call makes fails, as for a deadlock."""
+    client, database = nodes[0].test_client(), engine_of(nodes[0]).database
+    first, _, last = append(client, "s", [said("one"), said("two"), said("three")])["message_ids"]
+    newer = chat(client, "four", session_id="s", replaces=last)
+    raising = "BEGIN IF nextval('tries') = 1 THEN RAISE SQLSTATE '40P01'; END IF; RETURN NULL; END"
+    with database.write() as tx:
+        tx.execute(text("CREATE SEQUENCE tries"))
+        tx.execute(text(f"CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ {raising} $$"))
+        for table in ("sessions", "messages"):
+            tx.execute(text(f"CREATE TRIGGER fail AFTER UPDATE ON {table} EXECUTE FUNCTION fail()"))
+    for call in (
+        lambda: client.patch("/api/sessions/s", json={"title": "Numbers"}),
+        lambda: client.post("/api/sessions/s/messages/hide", json={"ids": [first]}),
+        lambda: client.post(f"/api/sessions/s/messages/{last}/restore"),
+        lambda: client.delete(f"/api/sessions/s/messages/{first}"),
+    ):
+        with database.write() as tx:
+            tx.execute(text("ALTER SEQUENCE tries RESTART"))
+        good(call())
+        with database.read() as tx:
+            assert tx.scalar(text("SELECT last_value FROM tries")) > 1
+    assert [one["content"] for one in stored(client, "s")] == ["two", "three"] and newer["reply"]
+
+
 @contextmanager
 def cutting(folder: Path, server: str) -> Iterator[list[bytes]]:
     """The server behind a wire in `folder`, which is cut once a commit of what the list names is done."""

@@ -27,11 +27,22 @@ from memory.knowledge.summaries import summarised_without
 from memory.sessions.memory_requests import exchanges, keep_out
 from memory.sessions.messages import ERASED, tombstone
 from memory.users import count_of
-from models import REVISED, FactRevisionRow, FactRow, JobRow, MessageRow, SessionRow, Transaction, TurnRow
+from models import (
+    REVISED,
+    FactRevisionRow,
+    FactRow,
+    JobRow,
+    MessageRow,
+    SessionRow,
+    Transaction,
+    TurnRow,
+    retry_on_conflict,
+)
 from models.jobs import JobRequest
 from models.owners import Caller
 
 
+@retry_on_conflict
 def erase_message(engine: Engine, caller: Caller, session_id: str, message_id: int) -> Receipt:
     """Erase a message, replaced or not, with all that was made from it; the summary is updated by a job.
 

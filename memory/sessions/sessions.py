@@ -149,6 +149,7 @@ class Sessions:
             page = read_page(tx, query, cursor, limit, updated_at, SessionRow.id)
         return page.map(lambda row: self.info(row.SessionRow))
 
+    @retry_on_conflict
     def change(self, caller: Caller, session_id: str, changes: dict[str, Any]) -> SessionInfo:
         """Set the session's fields that callers may change.  Raises NotFound, InvalidRequest."""
         with self.database.write() as tx:
