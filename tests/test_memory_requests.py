@@ -269,6 +269,8 @@ def test_typographic_apostrophes_are_read_as_plain_ones(line, expected):
 
 def test_a_typographic_apostrophe_in_a_request_to_remember():
     assert requests_to_remember("Don’t forget that I work nights") == ["I work nights"]
+    for apostrophe in "'’ʼ":
+        assert requests_to_remember(f"Запам{apostrophe}ятай, що я працюю вночі") == ["я працюю вночі"]
 
 
 QUOTED = """

@@ -37,7 +37,7 @@ def alternatives(part: Callable[[Language], str], languages: Sequence[Language] 
 
 def plain_apostrophes(text: str) -> str:
     """Replace typographic apostrophes; the length stays."""
-    return text.replace("’", "'").replace("‘", "'")
+    return text.replace("’", "'").replace("‘", "'").replace("ʼ", "'")
 
 
 class TextPattern:
