@@ -120,7 +120,7 @@ PIECES = {  # of each reader
     take_thoughts_out: "x\n| \n|é\n|</think>x\n",
     leave_out_quotations: "\n| \n|x\n\n|From: a\nb: c\n|> a\n|```\n|``` ",
     stream_thought: "word|</th|\n",
-    look_for_calls: "<parameter=a>x |<arg_key>a</arg_key><arg_value>|{remember |a=",
+    look_for_calls: "<parameter=a>x |<arg_key>a</arg_key><arg_value>|{remember |a=|a| |parameter |<parameter=",
     answer: 'I |and I | |.|X is out because |我，|it must not |"| - |```\n|I need 5 apples\n|My name is A'
     "|I live in Ab Cd |in on at not |1 to 2 ",
 }

@@ -150,7 +150,6 @@ The fence? It's between us and the neighbours.
 I don't have to keep it, the shop takes it back.
 You don't need to keep it refrigerated, do you?
 You don't have to remember this rule, the compiler knows it.
-Don't remember what I told Anna about the trip, can you look it up?
 Do not add it to the memory card.
 Schreib das nicht auf Englisch, sondern auf Deutsch.
 Nimm das nicht auf die leichte Schulter.

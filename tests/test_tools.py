@@ -8,6 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from memory import tokens
+from memory.llm import TextDelta
+from memory.llm.text_calls import TextCalls
 from tests.http import append, ask, chat, failed, history, stream, streamed_text
 from tests.http import said as words
 from tests.model_server import Body, CutStream, ModelServer, Status, Text, ToolCalls, at, prompts
@@ -61,6 +63,16 @@ AS_TEXT = {
     '<parameter name="query">locker code</parameter>\n</invoke>',
     "harmony": f"<|channel|>commentary to=functions.conversation_search <|constrain|>json<|message|>{QUERY}<|call|>",
 }
+
+
+@pytest.mark.parametrize("form", ["<parameter=text>{}</parameter>", "<arg_key>text</arg_key><arg_value>{}</arg_value>"])
+def test_a_long_argument_in_a_call_that_is_written_as_text_stays_whole(form):
+    text = "x = 1;" * 20_000
+    calls = TextCalls({"write_file"})
+    told = f"<tool_call>write_file <parameter=path>a.py</parameter>{form.format(text)}</tool_call>"
+    assert list(calls.without_calls([TextDelta(told)])) == []
+    [(name, arguments)] = calls.end()[1]
+    assert (name, json.loads(arguments)) == ("write_file", {"path": "a.py", "text": text})
 
 
 # -- one look back

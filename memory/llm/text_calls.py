@@ -27,9 +27,10 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input")
 _CALL_KEYS = {*_NAMES, *_ARGUMENTS, "type", "id"}
 _BEFORE_NAME = rf"""\s*(?:```\w*\s*)?(?:[{{\[][^()]*"(?:{"|".join(_NAMES)})"\s*:\s*"|\[?\s*(?:print\()?(?:\w+\.)*)"""
 """How an answer that is a call and nothing else goes on to the name of its tool: as JSON, or as a call in Python."""
-_PAIR = re.compile(
-    r"""<[^<>]*?parameter(?:=|[^<>]*?\bname=")(\w+)"?[^<>]*>\s*(.{0,4000}?)\s*</"""
-    r"""|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>(.{0,4000}?)</arg_value>|(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
+_PAIR = re.compile(  # a value that does not end takes all the rest, so that no other one is looked for there
+    r"""<[^<>]{0,80}?parameter(?:=|[^<>]{0,80}?\bname=")(\w+)\b"?[^<>]*>(.*?)(</|\Z)"""
+    r"""|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>(.*?)(</arg_value>|\Z)"""
+    r"""|\b(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
     re.S,
 )
 _WRITTEN_NAME = re.compile(r"""(?:"name"\s*:\s*"|=\s*"?|sep｜>)([A-Za-z_][\w.-]{1,63})""")  # of no tool that is offered
@@ -108,9 +109,19 @@ class TextCalls:
             end = names[place + 1].start() if place + 1 < len(names) else len(text)
             rest = text[name.end() : end]
             arguments, _ = _object(rest, rest.find("{"))
-            arguments = arguments or {a or c or e: (b or d or f).strip('"') for a, b, c, d, e, f in _PAIR.findall(rest)}
+            arguments = arguments or _pairs(rest)
             if self._has_mark or (rest.startswith("(") and (arguments or rest.startswith("()"))):
                 yield name[0], json.dumps(arguments, ensure_ascii=False)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Return the arguments that stand one by one in a text."""
+    found = _PAIR.findall(text)
+    return {
+        a or c or e: (b.strip() or d or f).strip('"')
+        for a, b, a_ends, c, d, c_ends, e, f in found
+        if a_ends or c_ends or e
+    }
 
 
 def _object(text: str, start: int) -> tuple[dict[str, Any], int]:
