@@ -119,7 +119,7 @@ class Pattern(validate.Regexp):
 
     def __call__(self, value: Any) -> Any:
         if not self.regex.fullmatch(value):
-            raise ValidationError(self._format_error(value))
+            raise ValidationError(self.error)
         return value
 
 
