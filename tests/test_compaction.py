@@ -219,6 +219,13 @@ def test_a_message_that_was_not_stored_gives_no_title(make_app, model_server):
         assert good(client.get(f"/api/sessions/{session['id']}"))["title"] == title
 
 
+def test_a_message_that_was_not_stored_leaves_the_title_of_one_that_begins_alike(make_app, model_server):
+    client = make_app(**at(model_server, context_tokens=1000)).test_client()
+    session = ask(client, "Shorten this:\nIt rains.").json["session_id"]
+    failed(ask(client, "Shorten this:\n" + "z " * 4000, session_id=session), 413, "message_too_large")
+    assert good(client.get(f"/api/sessions/{session}"))["title"] == "Shorten this:"
+
+
 def test_work_done_stays_done_when_a_later_step_fails(talk):
     talk.say(*(f"m{n} " + "word " * 200 for n in range(60)))
     state = talk.digest(covering, Status(401))

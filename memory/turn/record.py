@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import String, bindparam, case, cast, delete, func, literal_column, select, update
+from sqlalchemy import String, and_, bindparam, case, cast, delete, func, literal_column, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import lock_session
@@ -134,8 +134,8 @@ def _withdraw(engine: Engine, turn: Turn) -> None:
             tx.execute(delete(_S).where(*holding))
             return
         counts = {"message_count": _S.c.message_count - 1, "tokens": _S.c.tokens - message.tokens}
-        own_title = _S.c.title == title_from(turn.request.message or message.content)
-        title = case((own_title, ""), else_=_S.c.title)
+        of_message = _S.c.message_count == 1, _S.c.title == title_from(turn.request.message or message.content)
+        title = case((and_(*of_message), ""), else_=_S.c.title)
         if tx.execute(update(_S).where(*holding).values(**counts, title=title)).rowcount:
             tx.execute(delete(_M).where(_M.c.id == message.id))
 
