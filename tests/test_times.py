@@ -128,6 +128,12 @@ def test_takes_no_half_for_a_whole(text):
     assert time_ranges(f"{text}.", FRIDAY.replace(tzinfo=TALLINN), TALLINN) == []
 
 
+@pytest.mark.parametrize("text", ["I paid half yesterday", "We did half two weeks ago", "Zapłaciłem pół wczoraj"])
+def test_takes_half_of_a_thing_for_no_half_of_a_time(text):
+    [said] = time_ranges(f"{text}.", FRIDAY.replace(tzinfo=TALLINN), TALLINN)
+    assert said.before <= FRIDAY.replace(tzinfo=TALLINN)
+
+
 @pytest.mark.parametrize(
     "text", [text.strip() for line in FALSE_FRIENDS.strip().splitlines() for text in line.split(";")]
 )
