@@ -7,7 +7,7 @@ Models may write prose instead of JSON, or other names.  Reading is tolerant of 
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, tzinfo
 from operator import attrgetter
@@ -193,12 +193,12 @@ def update_summary(
     """
     previous = source.previous
     has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
-    may_shrink = bool(source.beside_requests)  # that may be all that it has; earlier versions stay
-    may_be_empty = may_shrink or (previous.empty and not has_content)
+    to_forget = {fact.id for fact in source.known_facts} if source.beside_requests else None
+    may_be_empty = previous.empty and (to_forget is not None or not has_content)
     instruction = prompt.render(**source.variables)
 
     def usable(text: str) -> SummaryUpdate:
-        update = read(text, previous, source.messages, may_be_empty=may_be_empty, may_shrink=may_shrink)
+        update = read(text, previous, source.messages, may_be_empty=may_be_empty, to_forget=to_forget)
         return replace(update, sections=source.rules.kept_of(update.sections))
 
     answer = ask(source.request(instruction), read=usable, replacing="summary")
@@ -213,12 +213,14 @@ def read(
     messages: Sequence[Message] = (),
     *,
     may_be_empty: bool = False,
-    may_shrink: bool = False,
+    to_forget: Collection[int] | None = None,
 ) -> SummaryUpdate:
     """Read a model's answer that is fit to replace `previous`. Prose becomes `discussed`, without facts.
 
     messages: what it is about; facts without a quote get one from them.
-    may_be_empty: whether the person has said nothing yet. may_shrink: whether they ask to forget something.
+    may_be_empty: whether the person has said nothing yet.
+    to_forget: the ids of the known facts, if the person asks to forget something. The summary may shrink where the
+    answer forgets one of these, or there is none: that may be all that it has. "Forget it, let's go on" takes nothing.
     Raises InvalidAnswer.
     """
     if not without_thoughts(answer).strip():
@@ -230,7 +232,8 @@ def read(
     if update is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
         raise InvalidAnswer("It holds no complete JSON object with a `summary`.")
     update = update or SummaryUpdate(_from_text(without_thoughts(answer), previous))
-    if update.sections.empty and not may_be_empty:
+    may_shrink = to_forget is not None and (not to_forget or any(map(update.forget.__contains__, to_forget)))
+    if update.sections.empty and not (may_be_empty or may_shrink):
         raise InvalidAnswer("Its summary is empty.")
     before = tokens.estimate(str(previous))
     after = tokens.estimate(str(update.sections))
