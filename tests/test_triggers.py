@@ -195,6 +195,11 @@ KINDS = [
     ("Как дела?", (), "small_talk"),
     ("Wir haben beschlossen, den Zaun grün zu streichen.", (), "plain"),
     ("我们决定买房子。", (), "plain"),
+    ("我们该决定吃什么？", (), "plain"),
+    ("Hangi takım kazanmıştı?", (), "plain"),
+    ("I miei ricordi la tengono sveglia.", (), "plain"),
+    ("Saya ingat ibu saya", (), "plain"),
+    ("우리 아이가 무엇을 잘못했나요?", (), "plain"),
     ("จำได้ไหมว่าฉันเลือกสีอะไร", (), "reference"),
 ]
 
