@@ -77,6 +77,7 @@ const keyHolder = () => holder.tenant && JSON.stringify([holder.tenant, holder.u
 function beginAnew(key) {
   sessionStorage.clear();
   sessionStorage.setItem(KEY, key);
+  history.replaceState(null, "", location.pathname); // the address named a chat of the other's
   location.reload();
   return new Promise(() => {});
 }
