@@ -25,7 +25,7 @@ from memory import tokens
 from memory.errors import InvalidRequest
 from memory.llm import RawChunk, Thought, ToolCall
 from memory.llm.registry import MAIN
-from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of
+from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of, tool_tokens
 from memory.turn.request import TurnEvent, TurnFinished, TurnRequest, TurnStarted
 from schemas import fields
 from schemas.fields import ID, PARTS_MAX
@@ -123,10 +123,9 @@ def result_of(parts: Iterable[dict[str, Any]]) -> tuple[str, list[dict[str, Any]
 def estimate_tokens(parameters: Object) -> int:
     """Return the tokens of a chat completion's messages and tools."""
     messages = parameters["messages"]
-    tools = parameters.get("tools", ())
     calls = [message["tool_calls"] for message in messages if "tool_calls" in message]
     words = sum(tokens.estimate_message(text_of(message)) for message in messages)
-    return words + sum(tokens.estimate(json.dumps(part)) for part in (*calls, *tools))
+    return words + sum(tokens.estimate(json.dumps(part)) for part in calls) + tool_tokens(parameters)
 
 
 def json_format(schema: Object) -> dict[str, Any]:

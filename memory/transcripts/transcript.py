@@ -169,11 +169,6 @@ class TranscriptRequest:
         return free and "functions" not in self.parameters
 
     @property
-    def tool_tokens(self) -> int:
-        """Return the estimated tokens of the client's tools."""
-        return sum(tokens.estimate(json.dumps(tool)) for tool in dicts_in(self.parameters.get("tools")))
-
-    @property
     def keys(self) -> list[MessageKey]:
         """Return the messages that count, as they are compared."""
         return [message.key for message in self.conversation.messages]
@@ -204,6 +199,11 @@ def message_key(
     attachments = tuple(file if isinstance(file, str) else file["hash"] for file in extra.get("attachments") or ())
     compared = message.role, message.content, message.name, calls, attachments, answered(extra)
     return MessageKey(*compared, is_reply, cut, erased)
+
+
+def tool_tokens(parameters: Raw) -> int:
+    """Return the estimated tokens of a client's tools."""
+    return sum(tokens.estimate(json.dumps(tool)) for tool in dicts_in(parameters.get("tools")))
 
 
 def tool_names(parameters: Raw) -> set[str]:

@@ -22,7 +22,14 @@ from memory.llm import ChatMessage, ModelRequest
 from memory.quoting import block, example_lines, facts_block, fit_facts, format_time, tagged, to_prompt_message
 from memory.recall.excerpts import excerpt_blocks
 from memory.recall.recall import LATEST, MISSING, RecallResult
-from memory.transcripts.transcript import TranscriptMessage, client_messages, extended, passthrough_messages, text_of
+from memory.transcripts.transcript import (
+    TranscriptMessage,
+    client_messages,
+    extended,
+    passthrough_messages,
+    text_of,
+    tool_tokens,
+)
 from memory.turn.context import FRAME_TOKENS, Context
 from memory.turn.memory_report import MemoryReport
 from memory.turn.other_memories import quote_others
@@ -105,7 +112,7 @@ def build_prompt(engine: Engine, turn: Turn, context: Context) -> Prompt:
         now=now,
         tokens=context.tokens + tokens.estimate(quoted),
         full_history_tokens=context.full_history_tokens,
-        client_tool_tokens=transcript.tool_tokens if transcript is not None else 0,
+        client_tool_tokens=tool_tokens(transcript.parameters) if transcript is not None else 0,
         context=context,
         quoted=quoted,
         problem=problem,
@@ -136,7 +143,7 @@ def passthrough_prompt(engine: Engine, turn: Turn, problem: str | None, context:
         client=transcript.parameters,
         cancel=request.cancel,
     )
-    return Prompt(model_request, shown, engine.now(), size, size, transcript.tool_tokens, problem=problem)
+    return Prompt(model_request, shown, engine.now(), size, size, tool_tokens(transcript.parameters), problem=problem)
 
 
 def _quote(engine: Engine, turn: Turn, context: Context, now: datetime, *, always: bool) -> tuple[str, MemoryReport]:

@@ -33,8 +33,10 @@ export function signOut() {
   leave();
 }
 
-function leave() {
-  sessionStorage.clear(); // with what was typed and not sent
+/** Load the page again, without what was typed and not sent; for the holder of a key, if there is one. */
+function leave(key = "") {
+  sessionStorage.clear();
+  if (key) sessionStorage.setItem(KEY, key);
   location.reload();
 }
 
@@ -75,10 +77,8 @@ const keyHolder = () => holder.tenant && JSON.stringify([holder.tenant, holder.u
 
 /** Load the page again for somebody else: nothing stays that was shown or typed before, and what was about to be sent is not. */
 function beginAnew(key) {
-  sessionStorage.clear();
-  sessionStorage.setItem(KEY, key);
   history.replaceState(null, "", location.pathname); // the address named a chat of the other's
-  location.reload();
+  leave(key);
   return new Promise(() => {});
 }
 
