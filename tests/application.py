@@ -1,7 +1,9 @@
 """Applications of tests, and what their databases have."""
 
+import re
 import shutil
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -10,7 +12,7 @@ from typing import Any, ClassVar
 
 from click.testing import Result
 from flask import Flask
-from sqlalchemy import event, func, select
+from sqlalchemy import Connection, RootTransaction, event, func, select
 from werkzeug.routing import Rule
 
 from app import build_app, engine_of
@@ -93,14 +95,31 @@ def derived(engine: Engine, user_id: str, key: str, value: Any, sources: Sequenc
         return item_rows.write(tx, owner.id, put, engine.items.now(), author=author, sources=sources)
 
 
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """The SQL that is sent while the block runs, but for what begins and ends transactions."""
-    sent: list[str] = []
+REREAD = re.compile(r"\bFROM (keys|model_server)\b")  # by each process, after seconds
 
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if not statement.startswith(("BEGIN", "PRAGMA", "COMMIT", "ROLLBACK")):
+
+class Statements(list[str]):
+    """SQL that was sent, and the transactions that it was sent in."""
+
+    def __init__(self) -> None:
+        self.transactions: set[RootTransaction | None] = set()
+
+
+@contextmanager
+def statements(database: Database, *, every_thread: bool = False) -> Iterator[Statements]:
+    """The SQL that this thread sends while the block runs, but for what begins and ends transactions.
+
+    What a process reads again after some seconds, whoever asks, is left out.
+    """
+    sent = Statements()
+    thread = threading.get_ident()
+
+    def note(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        is_counted = every_thread or threading.get_ident() == thread
+        is_boundary = statement.startswith(("BEGIN", "PRAGMA", "COMMIT", "ROLLBACK"))
+        if is_counted and not is_boundary and REREAD.search(statement) is None:
             sent.append(statement)
+            sent.transactions.add(connection.get_transaction())
 
     event.listen(database.engine, "before_cursor_execute", note)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from app import engine_of
 from tests.application import statements
@@ -68,24 +68,14 @@ def _turn(app: Flask, sort: str, number: int) -> Callable[[], str]:
 
 def test_a_warm_turn_that_searches_sends_at_most_ten_statements_in_three_transactions(make_app, model_server):
     app = make_app(**at(model_server, summary_debounce=3.0))
-    client, database, ends = app.test_client(), engine_of(app).database, list[str]()
-
-    def note_end(_: Connection) -> None:
-        ends.append("")
-
+    client = app.test_client()
     chat(client, "My sister lives in Tartu and is a baker.", session_id="s", user_id="ana")
     for _ in range(8):
         chat(client, "The weather is fine.", session_id="s", user_id="ana")
     jobs_done(client)
     for _ in range(2):  # now the prompt shows a summary in the place of the first messages
         chat(client, "The weather is bad.", session_id="s", user_id="ana")
-    for end in ("commit", "rollback"):
-        event.listen(database.engine, end, note_end)
-    try:
-        with statements(database) as sent:
-            answer = chat(client, "What does my sister in Tartu do?", session_id="s", user_id="ana")
-    finally:
-        for end in ("commit", "rollback"):
-            event.remove(database.engine, end, note_end)
+    with statements(engine_of(app).database) as sent:
+        answer = chat(client, "What does my sister in Tartu do?", session_id="s", user_id="ana")
     assert answer["memory"]["excerpts"], "it searches"
-    assert (len(sent) <= 10, len(ends)) == (True, 3), "\n".join(sent)
+    assert (len(sent) <= 10, len(sent.transactions)) == (True, 3), "\n".join(sent)

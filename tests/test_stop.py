@@ -89,7 +89,7 @@ def test_stopped_before_the_first_word_the_message_is_kept_and_sent_again_answer
     with meanwhile(lambda: ask(first.test_client(), "Count.", session_id="s", stream=streaming)) as answers:
         model_server.wait_for_requests(1)
         assert stop(second.test_client())
-        with statements(engine_of(first).database) as sent:
+        with statements(engine_of(first).database, every_thread=True) as sent:
             # A process looks for stops that others noted; with its second look, it has acted on the first.
             assert eventually(lambda: answers if streaming else sum("stop_token" in one for one in sent) > 1)
         begin.set()
