@@ -34,9 +34,6 @@ bind = f"{_host}:{_settings.port}"
 workers = _settings.workers
 worker_class = "gunicorn_worker.Worker"  # gthread, with REQUEST_TIMEOUT as the limit for slow clients
 threads = _settings.threads
-# Several workers share the memory of what is loaded once.  One alone shares it with nobody: the first process, which
-# only watches over it, then loads no more than this file.
-preload_app = workers > 1
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer's threads do not survive the fork
 timeout = 0  # MODEL_TIMEOUT limits how long a thread waits
 # A worker touches a file of its own with every request.  On a disk, that waits for what the database writes.
@@ -62,12 +59,13 @@ def _load_vectors():
         WordLlamaEmbedder().embed(["word"])
 
 
-if preload_app:
-    _load_vectors()
-
-
 def on_starting(server):
-    """Refuse an address that is taken, once and in a sentence; delete the counts of an earlier run."""
+    """Refuse an address that is taken, once and in a sentence; delete the counts of an earlier run; load for several.
+
+    Several workers share the memory of what is loaded here.  One alone shares it with nobody: the first process, which
+    only watches over it, then loads no more than this file.  `preload_app` would have to be set before gunicorn reads
+    its own option `--workers`.
+    """
     inherited = "LISTEN_FDS" in os.environ or "GUNICORN_FD" in os.environ
     for host, port in (address for address in server.cfg.address if isinstance(address, tuple) and not inherited):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -84,15 +82,16 @@ def on_starting(server):
         with suppress(OSError), path.open("rb") as file:  # locked by a living process such as `recap jobs work`; or a
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # read-only disk, where nobody counts
             path.unlink()
-
-
-def when_ready(server):
-    """Prepare for the workers, and let Ctrl-C drain as SIGTERM does."""
-    if preload_app:
+    if server.cfg.workers > 1:
+        _load_vectors()
         try:
             _prepare(server.app.wsgi(), server.cfg.address)
         except SettingsError as error:
             sys.exit(str(error))
+
+
+def when_ready(server):
+    """Let Ctrl-C drain as SIGTERM does."""
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     gc.enable()
 
@@ -112,7 +111,7 @@ os.register_at_fork(after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UN
 def post_fork(server, worker):
     """Collect no garbage in a worker before it has loaded everything."""
     gc.disable()
-    if not preload_app:
+    if server.cfg.workers == 1:
         _load_vectors()
 
 
@@ -120,7 +119,7 @@ def post_worker_init(worker):
     """Start the background threads, which do not survive a fork.  Ctrl-C is handled by the master alone."""
     from app import engine_of
 
-    if not preload_app:
+    if worker.cfg.workers == 1:
         try:
             _prepare(worker.wsgi, worker.cfg.address)
         except SettingsError as error:
@@ -129,9 +128,8 @@ def post_worker_init(worker):
     gc.enable()
     engine_of(worker.wsgi).metrics.share(_figures)
     engine_of(worker.wsgi).start()
-    if (
-        worker.age == workers
-    ):  # the last of the first ones; what they shared to count themselves, a killed one could hold
+    # The last of the first workers says so: what they shared to count themselves, a killed one could hold.
+    if worker.age == worker.cfg.workers:
         address = str(worker.sockets[0]).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         if any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))):
             address += " (in this container; from outside, the port that it is published as)"

@@ -39,7 +39,8 @@ def test_what_was_said_is_remembered_after_a_restart(tmp_path, migrated):
         assert server.stop() == 0
         assert first["notice"] in server.log.read_text()
 
-        server.start()
+        server.start("gunicorn", "--workers", "1", "wsgi:app")  # which counts, and not WEB_WORKERS
+        assert eventually(lambda: server.log.read_text().count(opened) == 2, 10.0)
         with Api(server) as api:
             assert any("walnuts" in fact["text"] for fact in api.get("/api/facts", user_id="ada")["items"])
             assert "Marlow" in json.dumps(api.get("/api/sessions/s1/summary"))
