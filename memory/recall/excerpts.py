@@ -80,8 +80,8 @@ def load_windows(tx: Connection, owner_id: int, ids: Sequence[int], window_size:
     if not ids:
         return {}
     rows = tx.execute(_IN_WINDOWS, {"ids": ids, "owner": owner_id, "window_size": window_size}).all()
-    located = [LocatedMessage(Message._make(row[:-2]), row[-2], row[-1]) for row in rows]
-    return {near.message.id: near for near in located}
+    # The last two columns are those beside the message's own.
+    return {row.id: LocatedMessage(Message._make(row[:-2]), row[-2], row[-1]) for row in rows}
 
 
 def find_in_spans(
@@ -133,23 +133,24 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
     """
     best = {hit.message_id: hit for hit in hits if hit.message_id in loaded}
     most = _even_share([loaded[message_id] for message_id in best], budget) if evenly else None
+    hit_tokens = most or HIT_TOKENS
     located_by_session: dict[int, list[LocatedMessage]] = {}
     days: dict[int, set[date]] = {}  # on which those were said
     seen = set(exclude)
     starts: dict[int, int] = {}
 
     def worth(message_id: int) -> float:
-        size = AROUND_TEXT_TOKENS + min(loaded[message_id].message.tokens, most or HIT_TOKENS)
+        size = AROUND_TEXT_TOKENS + min(loaded[message_id].message.tokens, hit_tokens)
         return best[message_id].score / size**LENGTH_POWER
 
     for around in windows(loaded, sorted(best, key=worth, reverse=True), window_size).values():
         for near in around:
             if near.message.id in seen:
                 continue
-            if min(near.message.tokens, most or NEIGHBOUR_TOKENS, NEIGHBOUR_TOKENS) > budget:
+            if min(near.message.tokens, hit_tokens, NEIGHBOUR_TOKENS) > budget:
                 break  # a line has at least the tokens of its text: it need not be made
             is_found = near.message.id in best
-            start = _start_of(near.message.content, most or HIT_TOKENS, terms, analysis) if is_found and terms else 0
+            start = _start_of(near.message.content, hit_tokens, terms, analysis) if is_found and terms else 0
             message = truncate_message(near.message, found=is_found, most=most, start=start)
             line = message_line(message)
             day = message.created_at.date()
@@ -159,22 +160,22 @@ def make_excerpts(  # noqa: PLR0913 - what was found, by what, and how much of i
                 break
             budget -= cost
             seen.add(message.id)
-            starts |= {message.id: start} if start else {}
+            if start:
+                starts[message.id] = start
             located_by_session.setdefault(near.session_row_id, []).append(near._replace(message=message))
             on.add(day)
     excerpts = []
     for located in located_by_session.values():
         messages = sorted((near.message for near in located), key=lambda message: message.position)
         ids = {message.id for message in messages}
-        if shown_hits := [hit for message_id, hit in best.items() if message_id in ids]:
-            hit_ids = tuple(hit.message_id for hit in shown_hits)
+        if hit_ids := [message_id for message_id in best if message_id in ids]:
             excerpt = Excerpt(
                 session_id=messages[0].session_id,
                 title=located[0].title,
                 messages=tuple(messages),
-                hits=hit_ids,
-                score=shown_hits[0].score,
-                why=shown_hits[0].why,
+                hits=tuple(hit_ids),
+                score=best[hit_ids[0]].score,
+                why=best[hit_ids[0]].why,
                 message_tokens=most,
                 starts={id: starts[id] for id in ids & starts.keys()},
             )
@@ -285,7 +286,10 @@ def excerpt_block(excerpt: Excerpt, zone: tzinfo = UTC, page: str = "") -> str:
 def addresses(excerpt: Excerpt, page: str = "") -> dict[str, str]:
     """Return the attributes that say where an excerpt's best message stands: its URI and, with a `page`, its link."""
     session = quote(excerpt.session_id, safe="", errors="surrogatepass")
-    message_id = excerpt.hits[0] if excerpt.hits else excerpt.messages[-1].id if excerpt.messages else None
-    message = f"/messages/{message_id}" if message_id is not None else ""
-    uri = {"uri": f"recap://sessions/{session}{message}"}
-    return {**uri, "url": f"{page}/#/{session}{message.removeprefix('/messages')}"} if page else uri
+    uri = f"recap://sessions/{session}"
+    url = f"{page}/#/{session}"
+    if excerpt.hits or excerpt.messages:  # else it is a gist alone
+        message_id = excerpt.hits[0] if excerpt.hits else excerpt.messages[-1].id
+        uri += f"/messages/{message_id}"
+        url += f"/{message_id}"
+    return {"uri": uri, "url": url} if page else {"uri": uri}

@@ -95,7 +95,8 @@ def to_unindexed(tx: Connection, row: Any) -> UnindexedMessages:
         pieces = (ids[at : at + LOADED] for at in range(0, len(ids), LOADED))
         return [SearchableText(*row) for piece in pieces for row in tx.execute(_SEARCHABLE, {"ids": piece})]
 
-    ids, deleted_ids = (list(map(int, joined.split(","))) if joined else [] for joined in (row.unindexed, row.deleted))
+    ids = list(map(int, row.unindexed.split(","))) if row.unindexed else []
+    deleted_ids = list(map(int, row.deleted.split(","))) if row.deleted else []
     return UnindexedMessages(ids, deleted_ids, load, is_lost=bool(row.was_indexed and not row.has_index_job))
 
 

@@ -41,6 +41,7 @@ SUMMARIES_MAX = 100  # newest summaries that a turn searches
 LINE_TOKENS_MIN = 25  # tokens below which no line fits
 
 _TITLES = {section.name: section.title for section in SECTIONS}
+_AS_LATEST = {"latest": 1.0}  # why a session is shown: it is one of the latest
 _M, _S, _V = MessageRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
 _SPOKEN = *VISIBLE, *INDEXED, _M.role.in_(("user", "assistant")), _M.content != ""
 _NEWEST = SummaryRow.__table__, (_V.session_id == _S.id) & (_V.version == _S.summary_version)
@@ -86,7 +87,8 @@ class OtherSessions(NamedTuple):
 
 def latest_lines(tx: Connection, scope: SearchScope, budget: int, page: str) -> tuple[Excerpt, ...]:
     """Return a line for each of the owner's latest conversations but the scope's own, in at most `budget` tokens."""
-    return _within([_gist_alone(row, rank) for rank, row in enumerate(_ended(tx, scope, CONSIDERED), 1)], budget, page)
+    rows = _ended(tx, scope, CONSIDERED)
+    return _within([_gist_alone(row, 1 / rank, _AS_LATEST) for rank, row in enumerate(rows, 1)], budget, page)
 
 
 def latest_endings(tx: Connection, scope: SearchScope, budget: int, page: str, place: int) -> tuple[Excerpt, ...]:
@@ -95,7 +97,7 @@ def latest_endings(tx: Connection, scope: SearchScope, budget: int, page: str, p
     page: the address of Recap's page, see `excerpt_block`. place: of the first conversation, counted from the newest.
     """
     rows = _ended(tx, scope, SESSIONS, place - 1)
-    excerpts = [_gist_alone(row, rank, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
+    excerpts = [_gist_alone(row, 1 / rank, _AS_LATEST, in_full=rank == 1) for rank, row in enumerate(rows, 1)]
     if excerpts:
         excerpts[0] = replace(excerpts[0], messages=_last(tx, rows[0].id))
     return _within(excerpts, budget, page)
@@ -106,38 +108,30 @@ def _ended(tx: Connection, scope: SearchScope, sessions: int, skipped: int = 0) 
     return tx.execute(_ENDED, {**of_scope, "sessions": sessions, "skipped": skipped}).all()
 
 
-def _gist_alone(row: Any, rank: int, *, in_full: bool = False) -> Excerpt:
-    gist = gist_of(row, in_full=in_full)
-    return Excerpt(row.public_id, row.title, (), (), round(1 / rank, 4), {"latest": 1.0}, gist)
+def _gist_alone(row: Any, score: float, why: Mapping[str, float], *, in_full: bool = False) -> Excerpt:
+    """Return a session as its gist shows it, without messages."""
+    return Excerpt(row.public_id, row.title, (), (), round(score, 4), why, gist_of(row, in_full=in_full))
 
 
 def own_ending(tx: Connection, scope: SearchScope, budget: int, page: str) -> tuple[Excerpt, ...]:
     """Return the last messages of the scope's session that its prompt does not show, in at most `budget` tokens."""
     messages = _last(tx, scope.session_row_id or 0, scope.exclude)
-    excerpt = Excerpt(messages[0].session_id, "", messages, (), 1.0, {"latest": 1.0}) if messages else None
-    return _within([excerpt] if excerpt else [], budget, page)
+    return (
+        _within([Excerpt(messages[0].session_id, "", messages, (), 1.0, _AS_LATEST)], budget, page) if messages else ()
+    )
 
 
 def find_summaries(
     tx: Connection, index: SearchIndex, scope: SearchScope, prepared: PreparedQuery, limit: int
 ) -> list[Excerpt]:
     """Return lines of the summaries of other sessions that fit a query, best first."""
-    summaries = {
-        summary.id: summary
-        for summary in facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
-        if summary.session_row_id != scope.session_row_id
-    }
-    hits = index.rank_texts(prepared.with_fields(limit=limit), [summary.searchable for summary in summaries.values()])
+    summaries = facts_and_summaries(tx, "summary", scope.owner_id, None, SUMMARIES_MAX)
+    texts = [summary.searchable for summary in summaries if summary.session_row_id != scope.session_row_id]
+    hits = index.rank_texts(prepared.with_fields(limit=limit), texts)
     gate = FOREIGN_SUMMARY if prepared.is_foreign else OTHER
-    hits = [hit for hit in hits if gate.is_open([hit])]
-    rows = {row.id: row for row in tx.execute(_BY_ID, {"sessions": [hit.session_id for hit in hits]})} if hits else {}
-    lines = []
-    for hit in hits:
-        if row := rows.get(hit.session_id):
-            fit = round(hit.fit, 4)
-            gist = gist_of(row, in_full=False)
-            lines.append(Excerpt(row.public_id, row.title, (), (), fit, {"summary": fit}, gist))
-    return lines
+    fits = {hit.session_id: round(hit.fit, 4) for hit in hits if gate.is_open([hit])}
+    rows = {row.id: row for row in tx.execute(_BY_ID, {"sessions": list(fits)})} if fits else {}
+    return [_gist_alone(rows[id], fit, {"summary": fit}) for id, fit in fits.items() if id in rows]
 
 
 def nearest_summary(summaries: Sequence[Excerpt], excerpts: Sequence[Excerpt], budget: int) -> tuple[Excerpt, ...]:
@@ -153,10 +147,8 @@ def nearest_summary(summaries: Sequence[Excerpt], excerpts: Sequence[Excerpt], b
 def read_summaries(tx: Connection, sessions: Collection[int]) -> dict[int, Excerpt]:
     """Return the summaries in full of the sessions with these row ids, by these ids; none that is its topic alone."""
     rows = tx.execute(_BY_ID, {"sessions": list(sessions)})
-    gists = [(row, gist_of(row, in_full=True)) for row in rows]
-    return {
-        row.id: Excerpt(row.public_id, row.title, (), (), 0.0, {}, gist) for row, gist in gists if len(gist.lines) > 1
-    }
+    summaries = {row.id: _gist_alone(row, 0.0, {}, in_full=True) for row in rows}
+    return {id: summary for id, summary in summaries.items() if summary.gist and len(summary.gist.lines) > 1}
 
 
 def summaries_of_hits(summaries: Mapping[int, Excerpt], hits: Sequence[Hit], budget: int) -> tuple[list[Excerpt], int]:
@@ -180,8 +172,8 @@ def with_summaries(excerpts: Sequence[Excerpt], summaries: Sequence[Excerpt]) ->
     """Return the excerpts, with summaries before the messages of their sessions or, if these have none, at the end."""
     gists = {summary.session_id: summary.gist for summary in summaries}
     shown = {excerpt.session_id for excerpt in excerpts}
-    without = [summary for summary in summaries if summary.session_id not in shown]
-    return *(replace(excerpt, gist=gists.get(excerpt.session_id)) for excerpt in excerpts), *without
+    with_messages = [replace(excerpt, gist=gists.get(excerpt.session_id)) for excerpt in excerpts]
+    return *with_messages, *(summary for summary in summaries if summary.session_id not in shown)
 
 
 def _words_cost(excerpt: Excerpt) -> int:
@@ -193,29 +185,33 @@ def gist_of(row: Any, *, in_full: bool) -> Gist:
     """Return the gist of a session, from its columns `id`, `title`, `updated_at`, `summary_id` and `sections`."""
     sections = Sections.from_dict(row.sections) if row.sections else Sections()
     title, topic = one_line(row.title), one_line(sections.topic)
+    lines = {"Topic": [topic or title]}
     if in_full:
-        values = [("Topic", (topic or title,)), *((_TITLES[name], getattr(sections, name)) for name in IN_FULL)]
-        room = GIST_TOKENS
-    else:
-        values = [("Topic", (f"{title}: {topic}" if title and topic not in ("", title) else topic or title,))]
-        room = LINE_TOKENS
-    lines = {name: [*map(str, items)] for name, items in values if items}
+        for name in IN_FULL:
+            if items := getattr(sections, name):
+                lines[_TITLES[name]] = list(map(str, items))
+    elif title and topic not in ("", title):
+        lines["Topic"] = [f"{title}: {topic}"]
+    room = GIST_TOKENS if in_full else LINE_TOKENS
     fitting: dict[str, str] = {}
     for name in sorted(lines, key=lambda name: sum(map(len, lines[name]))):  # short lines leave longer ones their room
         fitting[name] = _fit_line(name, lines[name], room // (len(lines) - len(fitting)))
         room -= tokens.estimate(fitting[name])
-    return Gist(row.id, row.summary_id, row.updated_at, tuple(map(fitting.__getitem__, lines)), in_full)
+    return Gist(row.id, row.summary_id, row.updated_at, tuple(fitting[name] for name in lines), in_full)
 
 
 def _fit_line(name: str, items: Sequence[str], room: int) -> str:
     """Return a line of the items that fit `room` tokens whole; if none does, of the first one's beginning."""
-    shown: list[str] = []
+    line = ""
+    shown = 0
     for item in items:
-        line = f"{name}: {'; '.join([*shown, item])}"
-        if tokens.estimate(line if len(shown) + 1 == len(items) else f"{line}; …") <= room:
-            shown.append(item)
-    left_out = ["…"] if len(shown) < len(items) else []
-    return f"{name}: {'; '.join([*shown, *left_out])}" if shown else tokens.truncate(f"{name}: {items[0]}", room)
+        longer = f"{line}; {item}" if shown else f"{name}: {item}"
+        if tokens.estimate(longer if shown + 1 == len(items) else f"{longer}; …") <= room:
+            line = longer
+            shown += 1
+    if not shown:
+        return tokens.truncate(f"{name}: {items[0]}", room)
+    return line if shown == len(items) else f"{line}; …"
 
 
 def read_gists(tx: Connection, stored: Sequence[tuple[int, int | None, bool]]) -> dict[int, tuple[Gist, str, str]]:

@@ -128,9 +128,9 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     about = triggers.role_meant(plan.text)
     query = Query(plan.text, settings.recall_limit, about=about, nearest=prepared_recall.shows_nearest)
     # "I'm getting a new laptop. What should I know before buying one?"
-    is_part = plan.text == reading.search_text != reading.content and len(reading.content) <= AROUND_CHARS_MAX
-    prepared = engine.index.prepare(query, owner_key, around=reading.content if is_part else "")
-    return replace(prepared_recall, prepared_query=prepared)
+    is_part = plan.text == reading.search_text and plan.text != reading.content
+    around = reading.content if is_part and len(reading.content) <= AROUND_CHARS_MAX else ""
+    return replace(prepared_recall, prepared_query=engine.index.prepare(query, owner_key, around=around))
 
 
 def search_in_snapshot(
@@ -146,28 +146,29 @@ def search_in_snapshot(
     """
     if not prepared_recall.budget:
         return Findings(SearchPlan("off", "recall is off"), scope)
-    limit = engine.settings.recall_limit
     if scope.only_session and scope.session_row_id is None:
-        off = SearchPlan("session_only", "recall keeps to the session, and this turn is in none")
-        return Findings(off, scope)
+        return Findings(SearchPlan("session_only", "recall keeps to the session, and this turn is in none"), scope)
     plan = prepared_recall.reading.plan(visible_texts, always=prepared_recall.shows_nearest)
     if not plan.budget_share:
         return Findings(plan, scope)
-    gate_kind = None if prepared_recall.shows_nearest else relevance.VAGUE if plan.conversation_place else plan.kind
+    gate_kind: str | None = relevance.VAGUE if plan.conversation_place else plan.kind
+    if prepared_recall.shows_nearest:
+        gate_kind = None
     found = Findings(plan, scope, int(prepared_recall.budget * plan.budget_share), gate_kind)
     if plan.times_first and plan.times:
-        found = found._replace(matches=_load_in_spans(engine, tx, scope, plan.times, limit))
+        latest = _load_in_spans(engine, tx, scope, plan.times, engine.settings.recall_limit)
+        found = found._replace(matches=latest)
     if plan.text and prepared_recall.prepared_query is not None and not found.matches.hits:
         prepared = prepared_recall.prepared_query.with_fields(times=plan.times)
         matches, marks = _search(engine, tx, scope, prepared, gate_kind)
         found = found._replace(prepared_query=prepared, matches=matches, marks=marks)
-    sessions = _find_other_sessions(engine, tx, found)
-    corrections = Corrections()
+    found = found._replace(other_sessions=_find_other_sessions(engine, tx, found))
     loaded = found.matches.loaded
-    if scope.flags.corrected and (loaded or sessions.in_full):
-        messages = messages_of(loaded)
-        corrections = find_corrections(engine, tx, scope.owner_id, messages, sessions=sessions.in_full)
-    return found._replace(other_sessions=sessions, corrections=corrections)
+    in_full = found.other_sessions.in_full
+    if scope.flags.corrected and (loaded or in_full):
+        corrections = find_corrections(engine, tx, scope.owner_id, messages_of(loaded), sessions=in_full)
+        found = found._replace(corrections=corrections)
+    return found
 
 
 def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
@@ -176,8 +177,8 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
     Call it with no transaction open.
     """
     plan = findings.plan
-    reason = findings.plan.reason
-    kind = findings.plan.kind
+    reason = plan.reason
+    kind = plan.kind
     if not plan.budget_share:  # recall does not look back
         return RecallResult(reason=reason, kind=kind)
     if findings.matches.index_lost:
@@ -189,13 +190,13 @@ def choose_excerpts(engine: Engine, findings: Findings) -> RecallResult:
         excerpts += other_sessions.nearest_summary(findings.other_sessions.summaries, excerpts, findings.budget)
     if not excerpts and findings.other_sessions.endings:
         excerpts = findings.other_sessions.endings
-        reason = f"{reason}, so the latest conversations are shown"
+        reason += ", so the latest conversations are shown"
         kind = kind if plan.is_list_question else LATEST
-    elif not excerpts and plan.dangling:
-        reason = f"{reason}, but nothing earlier fits, so the model is told to ask"
-        kind = MISSING
     elif not excerpts:
-        reason = f"{reason}, but nothing earlier fits"
+        reason += ", but nothing earlier fits"
+        if plan.dangling:
+            reason += ", so the model is told to ask"
+            kind = MISSING
     if findings.prepared_query is not None and findings.prepared_query.failure is not None:
         reason += f"; {WORDS_ALONE}"
     if findings.matches.left_out:
@@ -229,14 +230,12 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
 
 def _corrections_of(excerpts: Sequence[Excerpt], corrections: Corrections) -> tuple[Fact, ...]:
     """Return the facts that hold in place of what these excerpts say."""
-    facts = {
-        fact.id: fact
-        for excerpt in excerpts
-        for fact in corrections.of(
-            (message.id for message in excerpt.messages),
-            excerpt.gist.session_row_id if excerpt.gist and excerpt.gist.in_full else None,
-        )
-    }
+    facts: dict[int, Fact] = {}
+    for excerpt in excerpts:
+        gist = excerpt.gist
+        session = gist.session_row_id if gist is not None and gist.in_full else None
+        found = corrections.of((message.id for message in excerpt.messages), session)
+        facts |= {fact.id: fact for fact in found}
     return tuple(facts.values())
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import select
@@ -53,13 +54,13 @@ def related_sessions(engine: Engine, caller: Caller, session_id: str, limit: int
         session = get_session(tx, caller, session_id)
         owner_id = session.owner_id
         shared = _shared(tx, owner_id, session.id)
-        summaries = {summary.id: summary for summary in facts_and_summaries(tx.connection(), "summary", owner_id, None)}
+        summaries = facts_and_summaries(tx.connection(), "summary", owner_id, None)
     near: dict[int, float] = {}
-    own = next((summary for summary in summaries.values() if summary.session_row_id == session.id), None)
+    own = next((summary for summary in summaries if summary.session_row_id == session.id), None)
     if own is not None and len(summaries) > 1:
         topic = own.text.partition("\n")[0].partition(": ")[2]
         prepared = engine.index.prepare(Query(topic, SUMMARIES, alone=True))
-        hits = engine.index.rank_texts(prepared, [summary.searchable for summary in summaries.values()])
+        hits = engine.index.rank_texts(prepared, [summary.searchable for summary in summaries])
         near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= SUMMARY_FIT_MIN}
         near.pop(session.id, None)
     with engine.database.read() as tx:
@@ -84,24 +85,23 @@ def _shared(tx: Transaction, owner_id: int, session_row_id: int) -> Mapping[int,
     """
     rows: Sequence[Any] = tx.execute(_LINKS, {"owner": owner_id}).all()
     links = [(session_id, link) for session_id, relations in rows for link in relations]
-    names = EntityResolver(link for _, link in links)
+    resolver = EntityResolver(link for _, link in links)
     called: dict[str, str] = {}
     entities: dict[int, set[str]] = {}
     for session_id, link in links:
         for name in (link.subject, link.object):
-            entity = names.entity_of(name)
+            entity = resolver.entity_of(name)
             if entity != SELF:
                 entities.setdefault(session_id, set()).add(entity)
                 if entity not in called or key(name) == entity:
                     called[entity] = name
     own = entities.pop(session_row_id, set())
-    count = Counter(entity for of_one in entities.values() for entity in of_one)
+    count = Counter(chain.from_iterable(entities.values()))
     rarity = {entity: math.log(1 + (len(entities) + 1) / (count[entity] + 1)) for entity in own}
-    return {
-        session_id: (
-            sum(rarity[entity] for entity in both) / sum(rarity.values()),
-            tuple(called[entity] for entity in sorted(both, key=lambda entity: (-rarity[entity], entity))[:NAMED_MAX]),
-        )
-        for session_id, of_one in entities.items()
-        if (both := own & of_one)
-    }
+    shared = {}
+    for session_id, others in entities.items():
+        rarest_first = sorted(own & others, key=lambda entity: (-rarity[entity], entity))
+        if rarest_first:
+            share = sum(rarity[entity] for entity in rarest_first) / sum(rarity.values())
+            shared[session_id] = share, tuple(called[entity] for entity in rarest_first[:NAMED_MAX])
+    return shared

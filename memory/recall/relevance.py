@@ -130,15 +130,10 @@ def widest_gate(gate_kind: str, *, is_foreign: bool) -> Gate:
 
 def relevant(hits: Sequence[Hit], *, is_foreign: bool = False) -> list[Hit]:
     """Return the best hit, and the other hits that are relevant beside it: of a foreign message by words alone."""
-    return [
-        *hits[:1],
-        *(
-            hit
-            for hit in hits[1:]
-            if hit.score >= RELEVANT_SHARE * hits[0].score
-            and ((hit.near >= NEAR_ENOUGH and not is_foreign) or any(map(hit.why.get, SIGNS)))
-        ),
-    ]
+    least = RELEVANT_SHARE * hits[0].score if hits else 0.0
+    clear = [hit for hit in hits[1:] if hit.score >= least]
+    near = NEAR_ENOUGH if not is_foreign else math.inf
+    return [*hits[:1], *(hit for hit in clear if hit.near >= near or any(map(hit.why.get, SIGNS)))]
 
 
 # -- past questions

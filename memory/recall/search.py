@@ -8,12 +8,13 @@ Invariants:
 """
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, null, select
+from sqlalchemy import Connection, bindparam, null, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.access.owners import get_session, owner_and_session
@@ -51,13 +52,13 @@ SUMMARY_RANKED_MAX = 500  # best messages of the owner, from which those are tak
 
 _F, _S, _V = FactRow.__table__.c, SessionRow.__table__.c, SummaryRow.__table__.c
 _SESSION = _S.id.label("session"), _S.public_id, _S.title
-_KINDS = {
-    "fact": select(_F.id, _F.text, _F.valid_from, _F.source_message_id, *_SESSION, _F.owner_id)
+_KINDS = {  # the columns are the fields of a `FactOrSummary`; a summary's text is made of its sections
+    "fact": select(_F.id, _F.text, _F.valid_from, _F.source_message_id, *_SESSION)
     .outerjoin(SessionRow, _S.id == _F.session_id)
-    .where(valid_at(None)),
-    "summary": select(_V.id, _V.sections, _V.created_at, null(), *_SESSION, _S.owner_id).join(
-        SessionRow, (_S.id == _V.session_id) & (_S.summary_version == _V.version)
-    ),
+    .where(_F.owner_id == bindparam("owner"), valid_at(None)),
+    "summary": select(_V.id, _V.sections.label("text"), _V.created_at, null(), *_SESSION)
+    .join(SessionRow, (_S.id == _V.session_id) & (_S.summary_version == _V.version))
+    .where(_S.owner_id == bindparam("owner")),
 }
 
 
@@ -172,14 +173,13 @@ def facts_and_summaries(
     kind: "fact" or "summary".
     """
     query = _KINDS[kind]
-    query = query.where(query.selected_columns.owner_id == owner_id)
     if session_row_id is not None:
         query = query.where(_S.id == session_row_id)
-    rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(limit), {NOW.key: now} if now else None)
-    return [
-        FactOrSummary(id, text if kind == "fact" else str(Sections.from_dict(text)), *more)
-        for id, text, *more, _ in rows
-    ]
+    params = {"owner": owner_id, **({NOW.key: now} if now else {})}
+    rows = tx.execute(query.order_by(query.selected_columns.id.desc()).limit(limit), params)
+    if kind == "fact":
+        return [FactOrSummary(*row) for row in rows]
+    return [FactOrSummary(*row)._replace(text=str(Sections.from_dict(row.text))) for row in rows]
 
 
 def find_matches(
@@ -205,15 +205,14 @@ def find_matches(
         linked = sources_about(tx, owner_id, prepared.text)
         prepared = prepared.with_fields(linked=linked)
 
-    def search(generation: str, unindexed: UnindexedMessages) -> tuple[list[Hit], int]:
-        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
-        return index.search(owner_key, prepared, generation, unindexed, connection=tx), left_out
-
     try:
-        hits, left_out = search(generation, unindexed)
+        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
+        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
     except IndexLost:
         index_lost = True
-        hits, left_out = search(NO_INDEX, find_unindexed(tx, owner_id, NO_INDEX))
+        unindexed = find_unindexed(tx, owner_id, NO_INDEX)
+        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
+        hits = index.search(owner_key, prepared, NO_INDEX, unindexed, connection=tx)
     if may_fit is not None and not may_fit(hits):
         return Matches((), {}, index_lost, left_out)
     loaded = load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size)
@@ -260,7 +259,7 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     prepared = engine.index.prepare(replace(query, **filters), owner.index_key)
     scope = SearchScope(owner.id, owner.index_key, engine.index.generation(owner.index_key))
     if kind in _KINDS:
-        return _find_derived(engine, scope, prepared, kind, now)
+        return _find_facts_or_summaries(engine, scope, prepared, kind, now)
     with engine.database.connect() as tx:
         matches = find_matches(tx, engine.index, scope, prepared, window_size)
         corrections = find_corrections(engine, tx, owner.id, messages_of(matches.loaded))
@@ -296,45 +295,44 @@ def corrections_beside(engine: Engine, caller: Caller, session_id: str, messages
     return corrections.of(message.id for message in messages)
 
 
-def _find_derived(
+def _find_facts_or_summaries(
     engine: Engine, scope: SearchScope, prepared: PreparedQuery, kind: str, now: datetime
 ) -> list[SearchResult]:
     """Return the best matching facts or summaries, each with the messages that it comes from."""
     of_any_role = prepared.with_fields(role=None, about=None)
     with engine.database.connect() as tx:
-        found = facts_and_summaries(tx, kind, scope.owner_id, prepared.query.session_id, now=now)
-        texts = {derived.id: derived for derived in found}
-        searchable = [derived.searchable for derived in found]
-        hits = engine.index.rank_texts(of_any_role, searchable)
-        best_texts = [texts[hit.message_id] for hit in hits]
+        texts = facts_and_summaries(tx, kind, scope.owner_id, prepared.query.session_id, now=now)
+        hits = engine.index.rank_texts(of_any_role, [text.searchable for text in texts])
+        by_id = {text.id: text for text in texts}
+        best = [by_id[hit.message_id] for hit in hits]
         if kind == "summary":
-            ranked = of_any_role.with_fields(limit=SUMMARY_RANKED_MAX)
-            matches = find_matches(tx, engine.index, scope, ranked, 0)
+            matches = find_matches(tx, engine.index, scope, of_any_role.with_fields(limit=SUMMARY_RANKED_MAX), 0)
             loaded = matches.loaded
-            source_ids = [
-                [hit.message_id for hit in matches.hits if hit.session_id == derived.session_row_id]
-                for derived in best_texts
-            ]
+            sources: dict[int | None, list[int]] = defaultdict(list)
+            for hit in matches.hits:
+                sources[hit.session_id].append(hit.message_id)
+            source_ids = [sources[text.session_row_id] for text in best]
+            summarised = [text.session_row_id for text in best if text.session_row_id]
         else:
-            source_ids = [[derived.source] if derived.source is not None else [] for derived in best_texts]
-            loaded = load_windows(tx, scope.owner_id, [id for ids in source_ids for id in ids], 0)
-        summarised = [derived.session_row_id for derived in best_texts if kind == "summary" and derived.session_row_id]
+            source_ids = [[text.source] if text.source is not None else [] for text in best]
+            loaded = load_windows(tx, scope.owner_id, [text.source for text in best if text.source is not None], 0)
+            summarised = []
         corrections = find_corrections(engine, tx, scope.owner_id, messages_of(loaded), sessions=summarised)
     results = []
-    for derived, hit, ids in zip(best_texts, hits, source_ids, strict=True):
+    for text, hit, ids in zip(best, hits, source_ids, strict=True):
         messages = [loaded[id].message for id in ids[:SUMMARY_MESSAGES_MAX] if id in loaded]
         result = SearchResult(
             message=messages[0] if messages else None,
             score=hit.score,  # of a text that stands alone: how well it fits
             why=hit.why,
-            highlights=engine.index.highlights(prepared, derived.text),
+            highlights=engine.index.highlights(prepared, text.text),
             window=messages,
-            session_id=derived.session_id,
-            title=derived.title,
+            session_id=text.session_id,
+            title=text.title,
             kind=kind,
-            text=derived.text,
-            corrections=corrections.of((message.id for message in messages), derived.session_row_id),
-            fact_id=derived.id if kind == "fact" else None,
+            text=text.text,
+            corrections=corrections.of((message.id for message in messages), text.session_row_id),
+            fact_id=text.id if kind == "fact" else None,
         )
         results.append(result)
     return results

@@ -252,7 +252,8 @@ class _Grammar:
             return calendar.period(*times.named[groups["named"]])
         if "unit" in groups:
             unit = times.units[groups["unit"]]
-            least, most = times.numbers.get(groups.get("count", "")) or (int(groups.get("count", 1)),) * 2
+            count = groups.get("count", "1")
+            least, most = times.numbers[count] if count in times.numbers else (int(count), int(count))
             if "ago" in groups:
                 return calendar.ago(least, most, unit)
             return calendar.lately(most, unit) if "past" in groups else calendar.period(unit, shift)

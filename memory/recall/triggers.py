@@ -175,10 +175,11 @@ class MessageReading:
         # "What's the weather today?" asks about the world.
         is_own = self.names_oneself or self.trigger_alone.points_back
         self.times = [time for time in time_ranges(message, now, zone) if time.before <= now or is_own]
-        asked = asking(content)
-        self.asking = asking(message) if fixed else asked
+        in_content = asking(content)
+        self.asking = asking(message) if fixed else in_content
         self.asks_of_change = _CHANGES.search(self.asking) is not None
-        self.search_text = asked if len(asked) < len(content) and stands_alone(asked, analysis) else content
+        is_part = len(in_content) < len(content) and stands_alone(in_content, analysis)
+        self.search_text = in_content if is_part else content
 
     def _plain_trigger(self, text: str) -> Trigger:
         """Return the trigger of a message that points at nothing: by whether it has words to look for."""
@@ -204,36 +205,34 @@ class MessageReading:
         trigger = self.trigger(visible_texts)
         looks_back = always or trigger.looks_back
         times = self.times if always or trigger.kind != "small_talk" else []
-        reasons = [trigger.reason] if looks_back or not times else []
-        reason = ", ".join([*reasons, *(f'speaks of "{time.phrase}"' for time in times)])
         if not (looks_back or times):
-            return SearchPlan(trigger.kind, reason)
-        kind = trigger.kind if trigger.looks_back else "time" if times else "always"
+            return SearchPlan(trigger.kind, trigger.reason)
+        reasons = [trigger.reason] if looks_back else []
+        reasons += [f'speaks of "{time.phrase}"' for time in times]
+        kind: Kind = trigger.kind
+        if not trigger.looks_back:
+            kind = "time" if times else "always"
         spans = [(time.after, time.before) for time in times if time.after <= self.now]
         empty = not times and self._has_no_content(points_back=trigger.points_back)
         dangling = (empty or trigger.points_back) and (
             self.is_elsewhere or not _shows_a_topic(visible_texts, self.analysis)
         )
+        plan = SearchPlan(kind, ", ".join(reasons), ALL, self.search_text, spans, dangling)
+        plan = plan._replace(is_list_question=self.is_list_question)
         if empty and dangling:
             place = 1 if self._place is None else _PLACES[self._place[0].lower()]
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
-            text = self.search_text if trigger.kind == "implicit" and self.is_personal else ""
-            return SearchPlan(kind, reason, ALL, text, spans, dangling, place, is_list_question=self.is_list_question)
+            text = plan.text if trigger.kind == "implicit" and self.is_personal else ""
+            return plan._replace(text=text, conversation_place=place)
         if times and self._is_vague_without_times:  # "what did we do yesterday?"
             # "Where are we going in April?" may have been said long before.
             phrases = [time.phrase for time in times if trigger.kind != "reference"]
             named = [phrase for phrase in phrases if any(word.strip(".,") in MONTHS for word in phrase.lower().split())]
-            is_list = self.is_list_question
-            of_months = " ".join(named)
-            return SearchPlan(kind, reason, ALL, of_months, spans, dangling, times_first=True, is_list_question=is_list)
-        asked, message = self.asking, self.message
-        of_past = trigger.kind == "reference" or any(time.phrase in asked for time in times)
-        if always or of_past or 2 * len(asked) >= len(message):
-            share = ALL
-        else:
-            share = ALSO_ASKED if asked else UNASKED
-        text = self.search_text
-        return SearchPlan(kind, reason, share, text, spans, dangling, is_list_question=self.is_list_question)
+            return plan._replace(text=" ".join(named), times_first=True)
+        of_past = trigger.kind == "reference" or any(time.phrase in self.asking for time in times)
+        if always or of_past or 2 * len(self.asking) >= len(self.message):
+            return plan
+        return plan._replace(budget_share=ALSO_ASKED if self.asking else UNASKED)
 
     def _has_no_content(self, *, points_back: bool) -> bool:
         """Return whether the message refers to something that none of its words names: "What did we decide?"

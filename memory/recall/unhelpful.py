@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, select
@@ -31,7 +32,7 @@ _OF_KIND = _I.namespace == item_rows.join_namespace(NAMESPACE)
 OF_OWNER = select(_I.id).where(_I.owner_id == bindparam("owner"), _OF_KIND)
 """Selects the ids of an `owner`'s marks."""
 _MARKS = (
-    MESSAGES.add_columns(_I.id, _I.created_at)
+    MESSAGES.add_columns(_I.id.label("mark_id"), _I.created_at.label("marked_at"))
     .join(ItemSourceRow.__table__, _R.message_id == _M.id)
     .join(ItemRow.__table__, _I.id == _R.item_id)
     .where(_OF_KIND)
@@ -97,9 +98,10 @@ def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
     """Return the marks whose items are these, newest first."""
     excerpts = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
-    for (item_id, created_at), of in groupby(rows, key=lambda row: tuple(row[-2:])):
-        *messages, question = (Message._make(columns) for *columns, _, _ in of)
-        excerpts.append(UnhelpfulExcerpt(item_id, created_at, question, messages))
+    for mark_id, of_mark in groupby(rows, key=attrgetter("mark_id")):
+        stored = list(of_mark)
+        *messages, question = [Message._make(row[: len(Message._fields)]) for row in stored]
+        excerpts.append(UnhelpfulExcerpt(mark_id, stored[0].marked_at, question, messages))
     return excerpts
 
 
