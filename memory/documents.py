@@ -12,6 +12,7 @@ Invariants:
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import PurePath
 
 from memory.access.owners import find_or_make_owner, get_session, owner_and_session, visible_to
@@ -20,7 +21,7 @@ from memory.erasing import erasing
 from memory.events import tell
 from memory.paging import Page, read_page
 from memory.passages import passages
-from memory.passages.extraction import extract, media_type_of, problem
+from memory.passages.extraction import PASSAGES_MAX, extract, media_type_of, problem
 from memory.quoting import one_line
 from models import DocumentRow, OwnerRow, SessionRow, Transaction, as_value, retry_on_conflict
 from models.documents import Document, DocumentRecord
@@ -62,9 +63,10 @@ def add_document(engine: Engine, caller: Caller, upload: Upload, session_id: str
         if known is not None and known[1].digest == digest:
             return _as_document(*known, state="unchanged")
     text = extract(upload.data, media_type, upload.charset)
-    parts = passages.split(text.pages, markdown=media_type not in (PDF, PLAIN), numbered=media_type == PDF)
-    if not parts:
-        raise problem("empty")
+    cut = passages.split(text.pages, markdown=media_type not in (PDF, PLAIN), numbered=media_type == PDF)
+    parts = list(islice(cut, PASSAGES_MAX + 1))
+    if not parts or len(parts) > PASSAGES_MAX:
+        raise problem("too_long" if parts else "empty")
     now = engine.now()
     record = DocumentRecord(
         title=_title(upload, text.title, parts[0].text),

@@ -14,6 +14,7 @@ from werkzeug.datastructures import FileStorage
 
 from app import engine_of
 from memory.passages import extraction
+from tests.application import soon_over
 from tests.http import Body, chat, error, find, good, read_all
 from tests.pdf import pdf
 
@@ -145,6 +146,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str, str]] = {  # made when needed
     "no words": (lambda: b" \n \n", "a.md", "document_empty"),
     "nothing but scripts": (lambda: b"<script>alert(1)</script><style>p {}</style>", "a.html", "document_empty"),
     "too many words": (lambda: b"word " * 500_000, "a.txt", "document_too_long"),
+    "too many headings": (lambda: b"# a\n" * 11_000, "a.md", "document_too_long"),
     "too many words on a page": (lambda: b"<p>" + b"word " * 500_000, "a.html", "document_too_long"),
     "brackets": (lambda: b"<div>" * 400_000, "a.html", "document_"),
     "comments": (lambda: b"<!--" * 500_000, "a.html", "document_"),
@@ -181,11 +183,27 @@ def test_menus_and_front_matter_are_no_text(client):
         (PAGE % b"<main></main><p>70 degrees.</p>", "a.html", "Tea", ["70 degrees."]),
         (FRONT.replace(b"\n", b"\r\n"), "a.md", "Leave: a guide", ["Days\nEverybody has 28 days."]),
         (b"+++\ndraft = true\n+++\nSencha.", "a.md", "a", ["Sencha."]),
+        (b"---\ndate created: Monday\ntitle: >-\n  Tea\n---\nSencha.", "a.md", "a", ["Sencha."]),
         (b"---\n\nSencha: green.\n\n---\n\nMatcha.", "a.md", "a", ["Sencha: green.\nMatcha."]),
     ):
         document = good(send(client, data, name))
         assert document["title"] == title
         assert [one["text"] for one in passages(client, document)] == texts, data
+
+
+def test_headings_and_fences_are_those_of_markdown(client):
+    text = (
+        "# C#\n\nSharp.\n\n## Leave ##\n````md\n```\n# no heading\n````\n\n## Days\n\n```code```\n\n## Parking\nSeven."
+    )
+    texts = [one["text"].replace("\n", "|") for one in passages(client, add(client, text))]
+    fenced = "C# > Leave|````md|```|# no heading|````"
+    assert texts == ["C#|Sharp.", fenced, "C# > Days|```code```", "C# > Parking|Seven."]
+
+
+def test_a_long_line_of_a_text_is_read_in_linear_time(client):
+    for text in (f"# x{' ' * 30_000}y", f"---\ntitle: x{' ' * 30_000}y\n---\nText"):
+        with soon_over():
+            add(client, text)
 
 
 def test_encodings_are_told_apart(client):

@@ -22,6 +22,7 @@ SECONDS = {"pdf": 20, "html": 10}  # for one file: some 1,000 pages, or 3 MB of 
 BYTES_MAX = 1 << 30  # of memory for one file
 CHARS_MAX = 2_000_000  # of text: a book of 700 pages; 3,000 passages, which are ranked with each search
 PAGES_MAX = 2_000
+PASSAGES_MAX = 10_000  # of many short sections, or of 2,000,000 Chinese characters: a minute of indexing
 CONTROLS_MAX = 0.02  # of the characters of a text; a program or a picture has more
 AT_ONCE = 2  # files that a process has read at a time; others wait
 WAIT_SECONDS = 20.0  # for them
@@ -29,17 +30,15 @@ PYTHON = sys.executable
 
 _ROOM = BoundedSemaphore(AT_ONCE)
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
-_FRONT_MATTER = re.compile(
-    r"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:\w[\w.-]*[ \t]*[:=].*|[ \t#\-\]}].*|)\n){1,200}?)\1[ \t]*\n"
-)
-_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*([\"']?)(.+?)\1[ \t]*$", re.MULTILINE)
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:\w[\w. \t-]*[:=].*|[ \t#\-\]}].*|)\n){1,200}?)\1[ \t]*\n")
+_TITLE = re.compile(r"^title[ \t]*[:=][ \t]*+([\"']?)(?![>|])(.+)\1[ \t]*$", re.MULTILINE)
 # Of names of hosts and of source code, not of texts: to read some takes the square of their length.
 _NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape"}
 _BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _PROBLEMS = {
     "encrypted": "The PDF is protected by a password, so its text can't be read. Nothing was stored. Send one without.",
-    "too_long": f"The document has more than {CHARS_MAX:,} characters or {PAGES_MAX:,} pages. Nothing was stored. Send "
-    "it in parts.",
+    "too_long": f"The document has more than {CHARS_MAX:,} characters, {PAGES_MAX:,} pages or {PASSAGES_MAX:,} "
+    "passages. Nothing was stored. Send it in parts.",
     "unreadable": "No text could be read in this file: it is damaged, or reading it took too much time or memory. "
     "Nothing was stored. Save it again with another program, or send its text.",
     "empty": "There is no text in this document; a scan has to go through text recognition first. Nothing was stored.",

@@ -25,8 +25,8 @@ from models.owners import Caller
 PASSAGE_BYTES = 680  # about 170 tokens; an excerpt shows up to 200 of a hit
 HEADINGS_CHARS = 120  # of the headings before a passage
 
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*")
-_FENCE = re.compile(r" {0,3}(```|~~~)")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
+_FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)(.*)")
 _RULE = re.compile(r"[\s|:=-]*")  # between the head and the body of a table, and under a heading
 _ENDS = re.compile(r"[.!?;。！？；…]['\"”»)\]]*\s|[。！？；]|\n")
 
@@ -40,17 +40,15 @@ DOCUMENTS = (
 Stored = tuple[SessionRow, DocumentRow]
 
 
-def split(pages: Sequence[str], *, markdown: bool, numbered: bool) -> list[Passage]:
-    """Return the passages of a text, in their order. numbered: of a PDF, whose pages count."""
-    passages = []
+def split(pages: Sequence[str], *, markdown: bool, numbered: bool) -> Iterator[Passage]:
+    """Yield the passages of a text, in their order. numbered: of a PDF, whose pages count."""
     for number, page in enumerate(pages, 1):
         for headings, body, is_last in _sections(page) if markdown else [((), page, True)]:
             above = " > ".join(headings)[-HEADINGS_CHARS:]
             pieces = list(_pieces(body, PASSAGE_BYTES - len(above.encode("utf-8", "surrogatepass"))))
             for text in pieces or ([""] if above and is_last else []):
                 whole = f"{above}\n{text}" if above and text else above or text
-                passages.append(Passage(whole, number if numbered else None))
-    return passages
+                yield Passage(whole, number if numbered else None)
 
 
 def _sections(text: str) -> Iterator[tuple[Sequence[str], str, bool]]:
@@ -59,8 +57,10 @@ def _sections(text: str) -> Iterator[tuple[Sequence[str], str, bool]]:
     lines: list[str] = []
     fence = ""
     for line in text.split("\n"):
-        if mark := _FENCE.match(line):
-            fence = "" if fence == mark[1] else fence or mark[1]
+        if (mark := _FENCE.match(line)) and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence) and not mark[2].strip():
+            fence = ""
         heading = None if fence else _HEADING.fullmatch(line)
         if heading is None:
             lines.append(line)
@@ -68,7 +68,11 @@ def _sections(text: str) -> Iterator[tuple[Sequence[str], str, bool]]:
         level = len(heading[1])
         yield tuple(headings.values()), "\n".join(lines), level <= max(headings, default=0)
         lines = []
-        headings = {**{above: title for above, title in headings.items() if above < level}, level: heading[2]}
+        title = heading[2].rstrip()
+        words, _, closing = title.rpartition(" ")
+        if not closing.strip("#"):
+            title = words.rstrip() or title
+        headings = {**{above: title for above, title in headings.items() if above < level}, level: title}
     yield tuple(headings.values()), "\n".join(lines), True
 
 
