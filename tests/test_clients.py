@@ -32,7 +32,7 @@ FACT = "The blue kettle is in the attic."
 COUNT = "One two three four five."
 PIECES = ["One", " two", " three", " four", " five."]
 WEATHER: Any = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
-SECONDS = 60.0
+SECONDS = 240.0
 REPLIES = ("Noted.", COUNT, ToolCalls((("weather", {"city": "Lyon"}),)), "It is 21 degrees.")
 STORED = [
     ("user", FACT),

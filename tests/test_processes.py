@@ -125,7 +125,7 @@ def post_fork(server, worker):
     ):
         try:
             # Each worker of this server ends so, and others follow.
-            assert eventually(lambda: log.read_text().count("Worker exiting") >= 3, 30.0)
+            assert eventually(lambda: log.read_text().count("Worker exiting") >= 3, 120.0)
         finally:
             server.terminate()
         assert server.wait(60) == 0
