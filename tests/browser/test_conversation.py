@@ -127,15 +127,21 @@ def test_words_are_shown_as_they_were_typed_and_too_many_stay_in_the_box(page, l
     expect(alert).to_be_hidden()
 
 
-def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page, live):
+def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page, live, tmp_path):
+    """So do its files outlive the look; a reload takes them away."""
+    (tmp_path / "notes.txt").write_text("The kiln is cold.")
     talk(live.client, "garden", "The roses need water", "Noted.")
     page.goto("/")
     box(page).fill("Half a thought")
+    attach(page, tmp_path / "notes.txt")
+    expect(page.locator(".composer .attachments")).to_contain_text("notes.txt")
     open_chat(page, "The roses")
     expect(messages(page)).to_have_count(2)
     expect(box(page)).to_have_value("")
+    expect(page.locator(".composer .attachments")).to_have_count(0)
     page.get_by_role("button", name="New chat", exact=True).click()
     expect(box(page)).to_have_value("Half a thought")
+    expect(page.locator(".composer .attachments")).to_contain_text("notes.txt")
     page.reload()
     expect(box(page)).to_have_value("Half a thought")
 

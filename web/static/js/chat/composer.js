@@ -38,6 +38,7 @@ export class Composer extends Component {
   state = { problem: "" };
   box = createRef();
   files = []; // that go along with the next message
+  elsewhere = new Map(); // files beside the drafts of other chats, by the drafts' names
   reading = Promise.resolve(); // until these are read
   place = null; // the name of the draft in the box; null until the page has opened a chat
 
@@ -72,9 +73,14 @@ export class Composer extends Component {
     if (this.place !== null) sessionStorage.setItem(slot(this.place), value);
   };
 
-  /** Show the draft of a session.  The first opened session takes over text that was typed before. */
+  /** Show the draft of a session.  The first opened session takes over what was typed or attached before. */
   openDraft(name) {
     const typedBefore = this.place === null ? this.box.current.value : "";
+    if (this.place !== null && this.place !== name) {
+      this.elsewhere.set(this.place, this.files);
+      this.files = this.elsewhere.get(name) ?? [];
+    }
+    this.elsewhere.delete(name);
     this.place = name;
     this.fill([draftOf(name), typedBefore].filter(Boolean).join("\n"));
     if (typedBefore) this.edited();
@@ -98,9 +104,14 @@ export class Composer extends Component {
     this.focus();
   }
 
-  /** Have these go along with the next message, which waits for them. */
+  /** Have these go along with the next message of this chat, which waits for them. */
   attach = (list) => {
-    const attached = this.reading.then(async () => this.keepFiles([...this.files, ...(await readFiles(list))]));
+    const { place } = this;
+    const attached = this.reading.then(async () => {
+      const read = await readFiles(list);
+      if (place === this.place || place === null) this.keepFiles([...this.files, ...read]);
+      else this.elsewhere.set(place, [...(this.elsewhere.get(place) ?? []), ...read]);
+    });
     this.reading = attached.catch(({ message }) => this.complain(message));
     return this.reading;
   };
