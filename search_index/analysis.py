@@ -235,10 +235,12 @@ class Analysis:
             if _PAIRED.match(word):
                 plain = characters(word.translate(SIMPLIFIED))
                 written = characters(word)
-                spans = [(at, at + size) for at in range(len(plain)) for size in (1, 2)]
-                marked = {at for start, end in spans if "".join(plain[start:end]) in terms for at in range(start, end)}
-                for looked_for, run in groupby(range(len(written)), key=marked.__contains__):
-                    if looked_for:
+                marked: set[int] = set()
+                for start in range(len(plain)):
+                    for end in (start + 1, start + 2):
+                        marked.update(range(start, end) if "".join(plain[start:end]) in terms else ())
+                for is_marked, run in groupby(range(len(written)), key=marked.__contains__):
+                    if is_marked:
                         words["".join(written[at] for at in run)] = None
             elif any(form in terms or form.startswith(prefixes) for form in forms):
                 words[word] = None
@@ -284,7 +286,7 @@ class Analysis:
             return [self.language]
         return [code for code, count in counts.items() if count == most]
 
-    def asked(self, text: str) -> str:
+    def without_function_words(self, text: str) -> str:
         """Return a query without the function words of its language, if it is in another one than the analysis.
 
         Every message in that language has them, so they would find any.
@@ -308,15 +310,15 @@ class Analysis:
         languages = self.likely_languages(text)
         return () if languages == [self.language] else languages
 
-    def forms(self, text: str, asked: str) -> dict[str, list[str]]:
+    def forms(self, text: str, bare: str) -> dict[str, list[str]]:
         """Return the terms to look for in a text of another language, one for each word, with its other forms.
 
-        asked: the text without its function words.  A message has the word's stem as well if its language was seen.
+        bare: the text without its function words.  A message has the word's stem as well if its language was seen.
         """
         languages = self._foreign_languages(text)
         is_joining = not JOINING.isdisjoint(languages or [self.language])
         found: dict[str, list[str]] = {}
-        for word in _WRITTEN.findall(asked if asked.isascii() else _normalised(asked)):
+        for word in _WRITTEN.findall(bare if bare.isascii() else _normalised(bare)):
             own = self.terms(word)
             if _PAIRED.match(word):
                 found |= {term: [] for term in own}

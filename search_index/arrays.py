@@ -149,6 +149,7 @@ class Segment(Columns):
     def of(cls, rows: Sequence[bytes], postings: Sequence[bytes], vectors: Sequence[bytes]) -> Self:
         """Return the messages with these columns."""
         packed = rows_of(vectors)
+        lengths = norms(packed)
         joined = np.frombuffer(b"".join(postings), POSTING)
         sizes = [len(column) // POSTING.itemsize for column in postings]
         order = joined["code"].argsort(kind="stable")
@@ -156,7 +157,7 @@ class Segment(Columns):
         return cls(
             rows=np.frombuffer(b"".join(rows), ROW),
             vectors=packed,
-            norms=(lengths := norms(packed)),
+            norms=lengths,
             unit_sum=unit_sum(packed, lengths),
             vector_count=int(np.count_nonzero(lengths)),
             vocabulary=vocabulary,

@@ -179,8 +179,9 @@ class Nearness:
         """Return the vectors of texts with their norms, and their sum and number if they are `of_one` person."""
         rows = rows_of(list(map(self._vector_of, texts)))
         lengths = norms(rows)
-        counted = slice(None if of_one else 0)
-        return rows, lengths, unit_sum(rows[counted], lengths[counted]), int((lengths[counted] > 0).sum())
+        if not of_one:
+            return rows, lengths, np.zeros(rows.shape[1], np.int64), 0
+        return rows, lengths, unit_sum(rows, lengths), int((lengths > 0).sum())
 
     def similar(self, text: str, others: Sequence[str]) -> list[bool]:
         """Return which of the other texts ask for much the same: half of their words are the same, or their meaning.

@@ -30,12 +30,13 @@ log = logging.getLogger(__name__)
 
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
 ARRANGED_BYTES = 14 << 20  # of them as they are ranked: one arrangement for each owner, or one of 20,000
-TAILS_BYTES = 12 << 20  # of messages that are not indexed yet: some 20,000
-TAIL_SEGMENTS_MAX = 64  # of an owner's messages that are not indexed yet
+UNINDEXED_BYTES = 12 << 20  # of messages that are not indexed yet: some 20,000
+UNINDEXED_SEGMENTS_MAX = 64  # of an owner's messages that are not indexed yet
 ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
 VECTORS_BYTES = 1 << 20  # of queries, which a service made
-RANKED_WHOLE = 20_000  # messages of an owner that are all ranked; of more, the store chooses CANDIDATES
-# Of more unindexed ones the newest are ranked: all would not stay in TAILS_BYTES, and each search would analyse them.
+# Messages of an owner that are all ranked.  Of more, the store chooses CANDIDATES.  Of more unindexed ones the newest
+# are ranked: all would not stay in UNINDEXED_BYTES, and each search would analyse them.
+RANKED_WHOLE = 20_000
 CANDIDATES = 2_000
 EMBEDDING_WAIT_SECONDS = 0.5  # for a service that makes the vector of a query
 ALL_INDEXED = UnindexedMessages()
@@ -94,8 +95,10 @@ class SearchIndex:
         self._waiting_embedder = None if is_service else self._embedder
         self._text_embedder = CalibratedEmbedder(WordLlamaEmbedder()) if is_service else self._embedder
         self.nearness = Nearness(analysis, self._text_embedder)
-        self._snapshots, self._arranged = ByteLRU(ARRAYS_BYTES), ByteLRU(ARRANGED_BYTES)
-        self._tails, self._entries = ByteLRU(TAILS_BYTES), ByteLRU(ENTRIES_BYTES)
+        self._snapshots = ByteLRU(ARRAYS_BYTES)
+        self._arranged = ByteLRU(ARRANGED_BYTES)
+        self._unindexed = ByteLRU(UNINDEXED_BYTES)
+        self._entries = ByteLRU(ENTRIES_BYTES)
         self._vectors = ByteLRU(VECTORS_BYTES)
         self._notice = ""  # when all processes last had to clear their caches
 
@@ -161,15 +164,15 @@ class SearchIndex:
     def _read(self, query: Query) -> tuple[PreparedQuery, str]:
         """Return the query with its terms, and its plain text."""
         text, typed = parsed(query.text, self._analysis) if query.operators else (query.text, NONE)
-        asked = self._analysis.asked(text)
-        terms = self._analysis.query_terms(asked)
+        bare = self._analysis.without_function_words(text)
+        terms = self._analysis.query_terms(bare)
         forms = {}
-        foreign = asked != text or self._analysis.likely_languages(text) != [self._analysis.language]
-        if foreign or self._analysis.joins:
-            found = self._analysis.forms(text, asked)
+        is_foreign = bare != text or self._analysis.likely_languages(text) != [self._analysis.language]
+        if is_foreign or self._analysis.joins:
+            found = self._analysis.forms(text, bare)
             terms = list(found)
             forms = {form: term for term, others in found.items() for form in others}
-        return PreparedQuery(query, asked if terms else text, terms, typed, is_foreign=foreign, forms=forms), text
+        return PreparedQuery(query, bare if terms else text, terms, typed, is_foreign=is_foreign, forms=forms), text
 
     def search(
         self,
@@ -205,11 +208,11 @@ class SearchIndex:
         candidates = self._candidates(owner, (generation, commit), segments, waiting, gone, unindexed)
         if candidates is None:
             return []
-        if accepted is not None:
-            match, terms_of = prepared.operators.match, self._analysis.terms
+        if accepted is not None and len(waiting):
             accepted.difference_update(waiting.tolist())
-            texts = unindexed.load(waiting.tolist()) if len(waiting) else ()
-            accepted.update(it.message_id for it in texts if match(terms_of(it.content, it.name, singles=True)))
+            for text in unindexed.load(waiting.tolist()):
+                if prepared.operators.match(self._analysis.terms(text.content, text.name, singles=True)):
+                    accepted.add(text.message_id)
         return self._best(prepared, candidates, accepted)
 
     def rank_texts(self, prepared: PreparedQuery, texts: Sequence[SearchableText]) -> list[Hit]:
@@ -225,24 +228,25 @@ class SearchIndex:
             accepted = {entry.text.message_id for entry in analysed if alone.operators.match(entry.terms)}
         return self._best(alone, candidates, accepted)
 
-    def _tail(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
+    def _unindexed_segments(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
         """Return the analysed messages that the index lacks, among others maybe.
 
         Messages that came since the last search make one more segment, and segments whose messages are indexed by now
         go. Of many segments all are made anew.
         """
-        tail: Sequence[Segment] = self._tails.get(owner) or ()
-        if len(new := np.setdiff1d(waiting, _ids(tail), assume_unique=True)):
+        segments: Sequence[Segment] = self._unindexed.get(owner) or ()
+        new = np.setdiff1d(waiting, _ids(segments), assume_unique=True)
+        if len(new):
             lacking = {*waiting.tolist()}
-            tail = [segment for segment in tail if not lacking.isdisjoint(segment.rows["id"].tolist())]
-            if len(tail) >= TAIL_SEGMENTS_MAX:
-                tail = []
+            segments = [segment for segment in segments if not lacking.isdisjoint(segment.rows["id"].tolist())]
+            if len(segments) >= UNINDEXED_SEGMENTS_MAX:
+                segments = []
                 new = waiting
             # A message that was erased or replaced a moment ago is not loaded any more.
             if entries := self.analysed(unindexed.load(new.tolist()), self._waiting_embedder):
-                tail = [*tail, Segment.of_messages(entries)]
-            self._tails.put(owner, tail, sum(segment.nbytes for segment in tail))
-        return tail
+                segments = [*segments, Segment.of_messages(entries)]
+            self._unindexed.put(owner, segments, sum(segment.nbytes for segment in segments))
+        return segments
 
     def analysable(self, owner: str, unindexed: UnindexedMessages, most: int | None) -> tuple[UnindexedMessages, int]:
         """Return `unindexed` without all but the newest `most` (None: all) that no search has analysed yet.
@@ -251,7 +255,7 @@ class SearchIndex:
         """
         if most is None or len(unindexed.ids) <= most:
             return unindexed, 0
-        analysed = {*_ids(self._tails.get(owner) or ()).tolist()}
+        analysed = {*_ids(self._unindexed.get(owner) or ()).tolist()}
         left_out = {*sorted(message_id for message_id in unindexed.ids if message_id not in analysed)[:-most]}
         ids = [message_id for message_id in unindexed.ids if message_id not in left_out]
         return unindexed._replace(ids=ids), len(left_out)
@@ -265,7 +269,7 @@ class SearchIndex:
         gone: frozenset[int],
         unindexed: UnindexedMessages,
     ) -> Candidates | None:
-        """Return the messages of the index and the tail but those that are `gone`; what is in both counts once.
+        """Return indexed and unindexed messages but those that are `gone`; what is in both counts once.
 
         commit: of the index, with its generation. None: there are none.
         """
@@ -276,11 +280,11 @@ class SearchIndex:
         last_version, candidates = self._arranged.get((owner, gone)) or (None, None)
         if last_version == version:
             return candidates
-        tail = self._tail(owner, waiting, unindexed) if len(waiting) else ()
-        if not (segments or tail):
+        more = self._unindexed_segments(owner, waiting, unindexed) if len(waiting) else ()
+        if not (segments or more):
             return None
         hidden = np.isin(indexed_ids, [*waiting.tolist(), *gone])
-        candidates = Candidates.of([*segments, *tail], np.append(hidden, ~np.isin(_ids(tail), waiting)))
+        candidates = Candidates.of([*segments, *more], np.append(hidden, ~np.isin(_ids(more), waiting)))
         self._arranged.put((owner, gone), (version, candidates), candidates.nbytes)
         return candidates
 
@@ -315,18 +319,13 @@ class SearchIndex:
             near = np.maximum(near, around.near(at))
         fits = np.maximum.accumulate(ranking.fit(own, near)[::-1])[::-1]
         near = near - nearness_by_chance(candidates.vector_count)
-        columns = candidates.ids[at], candidates.session[at], total[at], fits, own, near
-        measures = zip(*(column.tolist() for column in columns), strict=True)
-        hits = [
-            Hit(message_id, session_id, score, why, *measured)
-            for (message_id, session_id, score, *measured), why in zip(measures, scores.why(at), strict=True)
-        ]
-        if prepared.failure is None:
-            return hits
-        return [
-            hit._replace(why={name: value for name, value in hit.why.items() if name not in ranking.BY_MEANING})
-            for hit in hits
-        ]
+        parts = scores.why(at)
+        if prepared.failure is not None:  # nothing was compared by meaning
+            parts = [{name: part[name] for name in part if name not in ranking.BY_MEANING} for part in parts]
+        ids = candidates.ids[at].tolist()
+        sessions = candidates.session[at].tolist()
+        rows = zip(ids, sessions, total[at].tolist(), parts, fits.tolist(), own.tolist(), near.tolist(), strict=True)
+        return [Hit(*row) for row in rows]  # in the order of its fields
 
     def _embedder_for(self, prepared: PreparedQuery) -> CalibratedEmbedder | None:
         """Return what compares the meaning of a query; None: nothing does, or its service gave no vector."""
@@ -391,10 +390,9 @@ class SearchIndex:
             return (), None, set() if operators != NONE else None
         snapshot = self._snapshot(owner, generation, connection)
         if snapshot.segments is None:
-            vector = prepared.vector
             if self._waiting_embedder is not None:
-                (vector,) = quantize(self._waiting_embedder.embedder, [prepared.text])
-            segment, ids = self._store.best(owner, generation, prepared, vector, CANDIDATES, connection)
+                prepared = prepared._replace(vector=quantize(self._waiting_embedder.embedder, [prepared.text])[0])
+            segment, ids = self._store.best(owner, generation, prepared, CANDIDATES, connection)
             # Another query has other ones, so they are cached under no commit.
             return [segment], object(), ids if operators != NONE else None
         accepted = self._store.matching(owner, generation, operators, connection) if operators != NONE else None

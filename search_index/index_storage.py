@@ -121,15 +121,9 @@ class IndexStore(Protocol):
         """Return the ids of the messages that pass the operators."""
 
     def best(
-        self,
-        owner: str,
-        generation: str,
-        prepared: PreparedQuery,
-        vector: bytes,
-        limit: int,
-        connection: Connection | None,
+        self, owner: str, generation: str, prepared: PreparedQuery, limit: int, connection: Connection | None
     ) -> Best:
-        """Return about `limit` messages, chosen by words and, if the store can, by the packed `vector`.
+        """Return about `limit` messages, chosen by words and, if the store can, by the query's vector.
 
         The likeliest pass the filters of the query; their neighbours need not.
         """

@@ -173,13 +173,7 @@ class PostgresStore(IndexStore):
             return set(reading.scalars(select(_M.id).where(_M.index == index.id, found)))
 
     def best(
-        self,
-        owner: str,
-        generation: str,
-        prepared: PreparedQuery,
-        vector: bytes,
-        limit: int,
-        connection: Connection | None,
+        self, owner: str, generation: str, prepared: PreparedQuery, limit: int, connection: Connection | None
     ) -> Best:
         """Return the messages with the rarest terms of the query, the nearest by cosine, and the neighbours of both.
 
@@ -187,6 +181,7 @@ class PostgresStore(IndexStore):
         """
         filters = prepared.query.filters
         typed = prepared.operators
+        vector = prepared.vector
         most = limit // (2 * REACH + 1)
         with self._snapshot_of(connection) as reading:
             index = self._current(reading, owner, generation)

@@ -187,9 +187,9 @@ def _speaker(context: ScoringContext) -> Floats:
     preferences = context.preferences
     if preferences.speaker:
         return (context.candidates.speaker == preferences.speaker).astype(float)
-    return (
-        (context.candidates.role == preferences.role).astype(float) if preferences.role else np.zeros(len(context.own))
-    )
+    if preferences.role:
+        return (context.candidates.role == preferences.role).astype(float)
+    return np.zeros(len(context.own))
 
 
 def _linked(context: ScoringContext) -> Floats:
@@ -215,9 +215,8 @@ def _jaccard(context: ScoringContext) -> Floats:
 
 def _cosine(context: ScoringContext) -> Floats:
     together = _sums(context.postings.rows, context.postings.counts, len(context.own))
-    squares = _sums(
-        context.candidates.posting_rows, np.square(context.candidates.counts, dtype=float), len(context.own)
-    )
+    candidates = context.candidates
+    squares = _sums(candidates.posting_rows, np.square(candidates.counts, dtype=float), len(context.own))
     return together / np.sqrt(np.maximum(squares, 1) * context.term_count)
 
 

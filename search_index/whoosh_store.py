@@ -118,13 +118,7 @@ class WhooshStore(IndexStore):
         return self._read(owner, generation, lambda: _matching(self._index(owner), query_of(operators)))
 
     def best(
-        self,
-        owner: str,
-        generation: str,
-        prepared: PreparedQuery,
-        vector: bytes,
-        limit: int,
-        connection: Connection | None,
+        self, owner: str, generation: str, prepared: PreparedQuery, limit: int, connection: Connection | None
     ) -> Best:
         """Return the best by BM25, and those stored beside them.  Raises OSError as well."""
         query = likely(prepared.operators, [*prepared.terms, *prepared.forms])
@@ -305,11 +299,11 @@ def _segments_of(
         return None
     for written in every:
         key = written.segment_id(), written.doc_count()
-        if (segment := (known or {}).get(key)) is None and written.doc_count():
+        if known is not None and key in known:
+            segments[key] = known[key]
+        elif written.doc_count():
             with closing(SegmentReader(index.storage, SCHEMA, written)) as reader:
-                segment = _segment(reader, reader.all_doc_ids())
-        if segment is not None:
-            segments[key] = segment
+                segments[key] = _segment(reader, reader.all_doc_ids())
     return segments
 
 

@@ -159,7 +159,7 @@ class MessageReading:
         self.asks_how_things_stand = how_things_stand is not None
         self.is_list_question = bool(of_lists)
         self.content = content = _without(text, fixed) if fixed else message
-        self.keywords = list(each_keyword(analysis.asked(content), analysis))
+        self.keywords = list(each_keyword(analysis.without_function_words(content), analysis))
         self.names_oneself = _OWN.search(message) is not None
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
         self.pronouns: Sequence[tuple[str, Callable[[str], bool]]] = ()
@@ -261,7 +261,7 @@ class MessageReading:
         text = self.message
         for time in reversed(self.times):
             text = f"{text[: time.start]} {_POSSESSIVE.sub('', text[time.end :])}"
-        words = each_keyword(self.analysis.asked(text), self.analysis)
+        words = each_keyword(self.analysis.without_function_words(text), self.analysis)
         return _VAGUE.issuperset(map(str.casefold, words))
 
 

@@ -90,7 +90,8 @@ def is_question(sentence: str) -> bool:
 
 def is_small_talk(text: str) -> bool:
     """Return whether a text greets, thanks or nods, and says nothing else."""
-    content = ENGLISH.asked(plain_apostrophes(text[:300]))  # of the whole text: a part may not tell its language
+    # Of the whole text: a part may not tell its language.
+    content = ENGLISH.without_function_words(plain_apostrophes(text[:300]))
     content = _PADDING.sub(" ", _SMALL_TALK.sub(" ", _ASKS["bye"].sub(" ", content)))
     words = set(re.findall(r"[^\W\d_]+(?:'\w+)?|\d+", content.lower()))
     return words <= _IDLE and not (is_question(text) and (asks("self", text) or terms(content)))
@@ -100,7 +101,7 @@ def terms(text: str) -> list[str]:
     """Return the words of a text as the search index compares them, words of one meaning as one."""
     for word in _UNSPACED_ASKING:
         text = text.replace(word, " ")
-    of_text = DEFAULT_ANALYSIS.terms(ENGLISH.asked(plain_apostrophes(text)))
+    of_text = DEFAULT_ANALYSIS.terms(ENGLISH.without_function_words(plain_apostrophes(text)))
     return [_MEANING.get(term, term) for term in of_text if term not in _ASKING]
 
 
