@@ -24,7 +24,7 @@ from memory.errors import NotFound
 from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.forgetting import forget_messages
 from memory.knowledge.summaries import summarised_without
-from memory.sessions.memory_requests import exchanges, keep_out
+from memory.sessions.memory_requests import keep_out, with_replies
 from memory.sessions.messages import ERASED, tombstone
 from memory.users import count_of
 from models import (
@@ -77,7 +77,7 @@ def _erase(engine: Engine, tx: Transaction, row: SessionRow, message: MessageRow
     indexed = int(message.branch == 0 and message.indexed_in is not None)
     erased = Counter(messages=1, index_documents=indexed, facts=len(facts), fact_revisions=revisions)
     delete_with_history(tx, facts, now)
-    exchange = exchanges(tx, [message.id]) if message.role == "user" else [message]
+    exchange = with_replies(tx, [message.id]) if message.role == "user" else [message]
     ids = [each.id for each in exchange]
     erased += forget_messages(tx, select(MessageRow.id).where(MessageRow.id.in_(ids)), now)
     erased["turns"] = _empty_turn(tx, message)

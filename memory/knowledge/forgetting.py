@@ -31,7 +31,7 @@ from memory.knowledge.fact_writes import delete_with_history
 from memory.knowledge.profile import NAMESPACE as PROFILE
 from memory.knowledge.profile_patch import Profile
 from memory.knowledge.summaries import summarised_without
-from memory.sessions.memory_requests import MessageWords, exchanges, find_repeating, find_saying, keep_out
+from memory.sessions.memory_requests import MessageWords, find_repeating, find_saying, keep_out, with_replies
 from memory.sessions.refused_messages import mark_refused
 from memory.store import item_rows
 from models import FactRow, ItemRow, MessageRow, Transaction
@@ -132,7 +132,7 @@ def _refuse_waiting(tx: Transaction, owner_id: int, forgotten: Iterable[Sequence
 def _forget_exchanges(engine: Engine, tx: Transaction, message_ids: Collection[int]) -> None:
     """Keep messages and the replies to them out of memory, with what was made of them."""
     by_session: dict[int, list[MessageRow]] = defaultdict(list)
-    for message in exchanges(tx, message_ids):
+    for message in with_replies(tx, message_ids):
         by_session[message.session_id].append(message)
     locked = ((lock_session(tx, session_id), messages) for session_id, messages in sorted(by_session.items()))
     sessions = [(row, messages) for row, messages in locked if row is not None]

@@ -125,22 +125,26 @@ def summary_request(
     if session.summary_through > session.head_through:  # the next compaction makes room already
         full = waiting + TURN > settings.tail_messages_max
     else:
-        messages, size = session.message_count - session.head_through, session.tokens - session.head_tokens
+        messages = session.message_count - session.head_through
+        size = session.tokens - session.head_tokens
         another = size * TURN / max(messages, TURN)
         full = messages + TURN > settings.tail_messages_max or size + another > settings.tail_tokens_max
     is_urgent = full and tx.scalar(_BEING_MADE, {"session": str(session.id)}) is None
     if not is_urgent and waiting < 2 * settings.summary_every - 1:
         return None
-    debounce = 0.0 if is_urgent else settings.summary_debounce
+    delay = 0.0 if is_urgent else settings.summary_debounce
     payload = {"prompt": prompt} if prompt else None
-    of_session = session.id, session.tenant, session.owner_id, session.id
-    return JobRequest("summary", *of_session, debounce, debounce=True, payload=payload)
+    return JobRequest(
+        "summary", session.id, session.tenant, session.owner_id, session.id, delay, debounce=True, payload=payload
+    )
 
 
 def summary_state(row: SessionRow | SessionState, job_state: str | None) -> str:
     """Return the state of the newest summary while its job has this state (None: there is no job)."""
-    if job_state in ("failed", "running"):
-        return "failed" if job_state == "failed" else "updating"
+    if job_state == "failed":
+        return "failed"
+    if job_state == "running":
+        return "updating"
     if row.summary_through < row.message_count:
         return "pending"
     return "current" if row.summary_version else "none"

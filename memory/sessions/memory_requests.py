@@ -47,7 +47,7 @@ def asks_to_forget(text: str) -> bool:
 def requests_to_forget(text: str) -> list[str]:
     """Return the words that a message asks to forget: outside of quotations, parts of each sentence that asks."""
     parts = []
-    for sentence in SENTENCE_END.split(_ends(own_words(text))):
+    for sentence in _own_sentences(text):
         if match := _FORGET.search(sentence):
             before = sentence[: match.start()]
             rest = sentence[match.end() :]
@@ -57,23 +57,23 @@ def requests_to_forget(text: str) -> list[str]:
 
 def unknown_to_forget(text: str, known: Iterable[str]) -> str:
     """Return the words of a message for the one thing that it asks to forget; "" if a known text says that."""
-    asked = [(words, terms) for words in requests_to_forget(text) if (terms := content_terms(words))]
-    if len(asked) != 1 or any(states(content_terms(fact), asked[0][1]) for fact in known):
+    asked = [words for words in requests_to_forget(text) if content_terms(words)]
+    if len(asked) != 1 or any(states(content_terms(fact), content_terms(asked[0])) for fact in known):
         return ""
-    return asked[0][0]
+    return asked[0]
 
 
 def named_to_forget(text: str, known: Iterable[Fact]) -> list[int]:
     """Return the ids of the known facts that say all words and figures of something that a message asks to forget."""
-    parts = [(part, terms) for part in requests_to_forget(text) if (terms := content_terms(part))]
+    parts = {part: terms for part in requests_to_forget(text) if (terms := content_terms(part))}
     said = ((fact.id, MessageWords("user", f"{fact.text} {fact.quote}")) for fact in known)
-    return [fact_id for fact_id, words in said if any(words.has_all(*part) for part in parts)]
+    return [fact_id for fact_id, words in said if any(words.has_all(part, parts[part]) for part in parts)]
 
 
 def words_beside_requests(text: str) -> str:
     """Return the words beside a request to forget: of later clauses, and of other sentences."""
     others = []
-    for sentence in SENTENCE_END.split(_ends(own_words(text))):
+    for sentence in _own_sentences(text):
         if match := _FORGET.search(sentence):
             rest = sentence[match.end() :].lstrip(" ,:，：")
             end = CLAUSE_END.search(rest)
@@ -85,9 +85,9 @@ def words_beside_requests(text: str) -> str:
 def requests_to_remember(text: str) -> list[str]:
     """Return the words that a message asks to remember: outside of quotations, the rest of each sentence that asks."""
     parts = []
-    for sentence in filter(None, SENTENCE_END.split(_ends(own_words(text)))):
-        match = _REMEMBER.search(sentence) if sentence.rstrip()[-1:] not in "?？" else None
-        if match and any(map(str.isalnum, sentence[match.end() :])):
+    for sentence in _own_sentences(text):
+        match = _REMEMBER.search(sentence)
+        if match and sentence.rstrip()[-1:] not in "?？" and any(map(str.isalnum, sentence[match.end() :])):
             parts.append(sentence[match.end() :].strip(" ,:，：\n"))
     return parts
 
@@ -114,7 +114,7 @@ def without_kept_out(messages: Iterable[Message]) -> list[Message]:
     ]
 
 
-def exchanges(tx: Transaction, message_ids: Collection[int]) -> Sequence[MessageRow]:
+def with_replies(tx: Transaction, message_ids: Collection[int]) -> Sequence[MessageRow]:
     """Return messages of a person with the replies to them, in order."""
     asked, other = aliased(MessageRow), aliased(MessageRow)
     of_session = asked.session_id == MessageRow.session_id, asked.branch == MessageRow.branch
@@ -158,17 +158,17 @@ class MessageWords:
         What the person says again has the figures of the quote, too, and so has what repeats but two words.
         """
         with_figures = self.has_figures(quote)
-        near = [
-            (words, least)
-            for part in (text, quote)
-            if (words := _whole_words(part))
-            and (len(words) > 1 or self.has_figures(part))
-            and (with_figures or (self.role != "user" and len(words) >= REPEATED_WORDS_MIN))
-            and (least := min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[self.role] * len(words)) + 1)))
+        for part in (text, quote):
+            words = _whole_words(part)
+            if not words or (len(words) == 1 and not self.has_figures(part)):
+                continue
+            if not with_figures and (self.role == "user" or len(words) < REPEATED_WORDS_MIN):
+                continue
+            least = min(len(words), max(REPEATED_WORDS_MIN, int(REPEATED[self.role] * len(words)) + 1))
             # The beginnings of words first: to take a message's terms is slow.
-            and sum(word[:4] in self._folded for word in words) >= least
-        ]
-        return any(shared(words, self._terms) >= least for words, least in near)
+            if sum(word[:4] in self._folded for word in words) >= least and shared(words, self._terms) >= least:
+                return True
+        return False
 
 
 def find_repeating(tx: Transaction, owner_id: int, facts: Iterable[tuple[int, str, str]]) -> list[int]:
@@ -236,6 +236,11 @@ def keep_out(row: SessionRow, messages: Sequence[MessageRow], now: datetime) -> 
 def _asks(request: TextPattern, text: str) -> bool:
     """Return whether a text has a request, and not only where it quotes: code and mails of others ask for much."""
     return request.search(_ends(text)) is not None and request.search(_ends(own_words(text))) is not None
+
+
+def _own_sentences(text: str) -> list[str]:
+    """Return the sentences of a message outside of quotations, those at its ends if it is long."""
+    return SENTENCE_END.split(_ends(own_words(text)))
 
 
 def _ends(text: str) -> str:

@@ -118,13 +118,11 @@ class Sessions:
         text: of the message.
         """
         only = MessageRow.position == 1, MessageRow.branch == 0, MessageRow.role == "user", MessageRow.content == text
-        query = visible_to(select(SessionRow.public_id).join(OwnerRow), caller).join(
-            MessageRow, MessageRow.session_id == SessionRow.id
-        )
-        query = query.where(
-            SessionRow.message_count == 1, SessionRow.public_id.startswith(prefix, autoescape=True), *only
-        )
-        query = query.where(SessionRow.updated_at > self.now() - timedelta(seconds=WAITING_SECONDS))
+        since = self.now() - timedelta(seconds=WAITING_SECONDS)
+        query = visible_to(select(SessionRow.public_id).join(OwnerRow), caller)
+        query = query.join(MessageRow, MessageRow.session_id == SessionRow.id).where(*only)
+        query = query.where(SessionRow.message_count == 1, SessionRow.updated_at > since)
+        query = query.where(SessionRow.public_id.startswith(prefix, autoescape=True))
         with self.database.read() as tx:
             return tx.scalar(query.order_by(SessionRow.id.desc()).limit(1))
 
@@ -230,22 +228,21 @@ class Sessions:
             return self._append(tx, row, [draft.said_by(caller) for draft in drafts])
 
     def _append(self, tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft]) -> Appended:
-        ids = [draft.external_id for draft in drafts if draft.external_id]
-        names = {form: name for name in ids for form in (name, tombstone(name))}  # erased messages are known, too
+        keys = [draft.external_id or place for place, draft in enumerate(drafts)]  # a message without an id is new
+        names = {name: name for name in keys if isinstance(name, str)}
+        names |= {tombstone(name): name for name in names}  # erased messages are known, too
         query = select(MessageRow.external_id, MessageRow.id).where(MessageRow.session_id == row.id)
         rows = tx.execute(query.where(MessageRow.external_id.in_(names)))
-        existing: dict[str | int | None, int] = {names[key]: message_id for key, message_id in rows if key}
+        ids: dict[str | int, int] = {names[name]: message_id for name, message_id in rows if name}
         new: dict[str | int, MessageDraft] = {}
-        for place, draft in enumerate(drafts):
-            if draft.external_id not in existing:
-                new.setdefault(draft.external_id or place, draft)
-        fresh = list(new.values()) if row.is_remembered else [draft.unremembered() for draft in new.values()]
-        stored = append(tx, row, fresh, self.now())
+        for key, draft in zip(keys, drafts, strict=True):
+            if key not in ids:
+                new.setdefault(key, draft if row.is_remembered else draft.unremembered())
+        stored = append(tx, row, list(new.values()), self.now())
         if new:
             self.enqueue_follow_ups(tx, row, index_delay=0.0)
-        by_key = existing | {key: message.id for key, message in zip(new, stored, strict=True)}
-        message_ids = tuple(by_key[draft.external_id or place] for place, draft in enumerate(drafts))
-        return Appended(self.info(row), message_ids, created=len(new))
+        ids |= {key: message.id for key, message in zip(new, stored, strict=True)}
+        return Appended(self.info(row), tuple(ids[key] for key in keys), created=len(new))
 
     def info(self, row: SessionRow) -> SessionInfo:
         owner = row.owner

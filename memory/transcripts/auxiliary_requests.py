@@ -120,7 +120,7 @@ AUXILIARY = (  # how the instruction or the last message of other auxiliary requ
 def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, client: TranscriptRequest) -> bool:
     """Return whether a request uses no memory: it is auxiliary, or has nothing that may be stored."""
     conversation = client.conversation
-    messages = client.conversation.messages
+    messages = conversation.messages
     if client.bypass or not messages:
         return True
     if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
@@ -135,9 +135,8 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
         return False
     asked = messages[0].key.words
     instruction = " ".join("".join(map(text_of, conversation.instructions[:1])).split())[:SUMMARY_CHARS]
-    is_to_be_summed_up = all(
-        [*(words.search(instruction) for words in _SUMMARIZE[:2]), *(label.search(asked) for label in _QUOTED)]
-    )
+    asks_for_summary = all(words.search(instruction) for words in _SUMMARIZE[:2])
+    is_to_be_summed_up = asks_for_summary and all(label.search(asked) for label in _QUOTED)
     if is_to_be_summed_up or len(_LABELS.findall(asked)) < 2:  # a question's and its answer's
         return is_to_be_summed_up
     if session_id is not None:

@@ -54,8 +54,10 @@ def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey], *, answ
     if asked == len(sent) or (answer is None and answered):
         return None
     parts: list[Any] = [caller.tenant, caller.user_id, sent[asked].words]
-    parts += [] if answer is None else [answer.words, answer.calls]
-    parts += [] if caller.space is None else [caller.space]  # stored fingerprints stay as they are
+    if answer is not None:
+        parts += [answer.words, answer.calls]
+    if caller.space is not None:  # else stored fingerprints stay as they are
+        parts.append(caller.space)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -96,8 +98,7 @@ def find_session_of(
         elif all_sent:
             fits = opening is not None or shared < len(sent) or client.is_declared_retry
         else:
-            versions = next(zip(line[shared:], sent[shared:], strict=False), None)
-            is_version = versions is not None and is_same_utterance(*versions)
+            is_version = shared < min(len(line), len(sent)) and is_same_utterance(line[shared], sent[shared])
             fits = is_version and opening is not None and caller.owner is not None
         if fits and (all_sent, shared) > best:
             best = (all_sent, shared)
@@ -120,8 +121,8 @@ def _find_begun(tx: Transaction, caller: Caller, client: TranscriptRequest, arri
     rows = []
     for row, turn in tx.execute(for_update(tx, query, OwnerRow, SessionRow, TurnRow)).unique():
         is_answer_all = row.message_count == len(client.keys) + 1  # then another answer may be asked for
-        seconds = REGENERATED_SECONDS if is_answer_all else AGAIN_SECONDS
-        rows += [row] if _is_again(turn, client, arrived_at, seconds) else []
+        if _is_again(turn, client, arrived_at, REGENERATED_SECONDS if is_answer_all else AGAIN_SECONDS):
+            rows.append(row)
     if not rows and caller.owner is not None and client.conversation.is_filled_in:
         since = arrived_at - timedelta(seconds=REGENERATED_SECONDS)
         again = sessions.join(MessageRow).where(
@@ -280,7 +281,9 @@ def sync_transcript(
     new = sent[plan.new :]
     is_replaced = plan.keep < len(line)
     drafts = [message.draft.said_by(caller) for message in new]
+    position = before + plan.keep + 1
     if is_replaced and not new:  # for another answer the question is stored again in the place of its first copy
+        position -= 1
         new = sent[-1:]
         asked = sent[-1].draft
         drafts = [replace(asked, name=asked.name or line[ids[plan.keep - 1]].name)]
@@ -288,7 +291,6 @@ def sync_transcript(
         drafts = [draft.unremembered() for draft in drafts]
     stored: list[Message] = []
     if is_replaced:
-        position = before + plan.keep + 1 - (plan.new == len(sent))
         stored = [replace_messages(engine, tx, row, position, drafts[0])]
     stored += append(tx, row, drafts[len(stored) :], engine.now())
     as_sent |= {message.id: as_new for message, as_new in zip(stored, new, strict=True)}
@@ -306,7 +308,8 @@ def new_drafts(
     """
     sent = Transcript.read(raw)
     drafts = [message.draft for message in sent.messages]
-    drafts += [MessageDraft("assistant", sent.prefill)] if sent.prefill else []
+    if sent.prefill:
+        drafts.append(MessageDraft("assistant", sent.prefill))
     keys = list(map(message_key, drafts))
     line = list(map(message_key, stored))
     answers = (place for place, key in enumerate(keys, 1) if key.role == "assistant")

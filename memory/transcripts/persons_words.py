@@ -97,7 +97,8 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
     for begins, ends in _ADDED:
         words, _, added = text.partition(begins) if begins else ("", "", text)
         _, end, rest = added.rpartition(ends)
-        text = (words + rest).strip() or text if end else text
+        if end:
+            text = (words + rest).strip() or text
     while block := _BLOCK.match(text) or (is_one_of_several and _COMPOUND.match(text)):
         _, end, rest = text.partition(f"</{block[1]}>")
         if not end:
@@ -140,18 +141,18 @@ def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mappi
     them from it.
     """
     begin = next((place for place, message in enumerate(raw) if _begins(message, "user", _EXAMPLE_ENDS)), None)
+    persons: list[Mapping[str, Any] | None] = []
     if begin is None:
-        pairs = zip((None, *raw), raw, strict=False)
-        return [
-            None
-            if place < summary
-            or _begins(message, "assistant", _ANSWERS)
-            or _begins(message, message.get("role"), _CONTEXT)
-            or (place == summary and _is_labelled(message))
-            else _by_role(before, message)
-            for place, (before, message) in enumerate(pairs)
-        ]
-    persons: list[Mapping[str, Any] | None] = [None] * (begin + 1)
+        for place, message in enumerate(raw):
+            is_agents = (
+                place < summary
+                or _begins(message, "assistant", _ANSWERS)
+                or _begins(message, message.get("role"), _CONTEXT)
+                or (place == summary and _is_labelled(message))
+            )
+            persons.append(None if is_agents else _by_role(raw[place - 1] if place else None, message))
+        return persons
+    persons += [None] * (begin + 1)
     for before, message in zip(raw[begin:], raw[begin + 1 :], strict=False):
         is_reply = _begins(message, "assistant", "Ok") and _begins(before, "user", (_EXAMPLE_ENDS, *_FILES))
         is_aiders = is_reply or _begins(message, "user", _FILES)

@@ -117,8 +117,8 @@ class MessageKey:
             return False
         if self._is_another_persons(stored) or self.attachments != stored.attachments:
             return False
-        spoken = [[word.strip(_PUNCTUATION) for word in _WORD.findall(key.text.casefold())] for key in (self, stored)]
-        mine, theirs = (list(filter(None, words)) for words in spoken)
+        mine = _spoken(self.text)
+        theirs = _spoken(stored.text)
         return theirs != [] and mine[: len(theirs)] == theirs and self.words != stored.words
 
     def _is_another_persons(self, stored: "MessageKey") -> bool:
@@ -162,7 +162,7 @@ def reconcile(
 def _plan(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool, is_complete: bool) -> MergePlan:
     shared = common_prefix(line, sent)
     if shared < len(line):
-        called = next((place for place in range(len(sent), 0, -1) if sent[place - 1].role == "assistant"), 0)
+        called = max((place for place, key in enumerate(sent, 1) if key.role == "assistant"), default=0)
         if called and any(key.role == "tool" for key in sent[called:]) and ends_with(line, len(line), sent[:called]):
             return replace(_once_more(len(line), sent[:called]), new=called)
         if ends_with(line, len(line), sent):
@@ -179,18 +179,20 @@ def _plan(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: b
     places: dict[int, int] = {}
     while True:
         places |= {at + step: new + step for step in range(alike)}
-        at, new = at + alike, new + alike
-        abridged = [
-            (common_run(line, sent, there, here), -here, there)
+        at += alike
+        new += alike
+        runs = [
+            (common_run(line, sent, there, here), there, here)
             for here in range(new, min(new + NOTES_MAX, len(sent)))
             for there in beginnings.get(_beginning(sent[here]), ())[-PLACES_MAX:]
             if there - at > here - new
         ]
-        length, here, there = max(abridged, default=(0, 0, 0))
+        # The longest run; of some as long the first in the list, and of these the last in the line.
+        length, there, here = max(runs, key=lambda run: (run[0], -run[2], run[1]), default=(0, 0, 0))
         if not length:
             return MergePlan(at, new, places) if places or is_complete else MergePlan(len(line), 0)
         at = there
-        new = -here
+        new = here
         alike = common_prefix(line, sent, at, new)
 
 
@@ -236,7 +238,7 @@ def goes_on(rest: Sequence[MessageKey], sent: Sequence[MessageKey]) -> bool:
 
 
 def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool) -> MergePlan:
-    asked = next((place for place in range(len(line), 0, -1) if line[place - 1].role != "assistant"), 0)
+    asked = max((place for place, key in enumerate(line, 1) if key.role != "assistant"), default=0)
     if asked and goes_on(line[asked - 1 :], sent):
         return MergePlan(asked - 1, 0)
     is_stored = ends_with(line, asked, sent) and all(
@@ -257,6 +259,11 @@ def ends_with(line: Sequence[MessageKey], end: int, sent: Sequence[MessageKey]) 
 
 def _once_more(end: int, sent: Sequence[MessageKey]) -> MergePlan:
     return MergePlan(end, len(sent), {end - len(sent) + place: place for place in range(len(sent))})
+
+
+def _spoken(text: str) -> list[str]:
+    """Return the words of a text without case and punctuation."""
+    return [word for written in _WORD.findall(text.casefold()) if (word := written.strip(_PUNCTUATION))]
 
 
 def _beginning(key: MessageKey) -> str:

@@ -296,9 +296,10 @@ def _content(content: Any) -> tuple[str, list[dict[str, Any]]]:
     words: list[str] = []
     attachments: list[dict[str, Any]] = []
     for part in content:
-        kind = str(part.get("type", "text")) if isinstance(part, Mapping) else "text"
+        part = part if isinstance(part, Mapping) else {"text": part}
+        kind = str(part.get("type", "text"))
         if kind in _TEXTS:
-            words.append(text_in((part.get("text") or part.get("refusal")) if isinstance(part, Mapping) else part))
+            words.append(text_in(part.get("text") or part.get("refusal")))
             continue
         attachment = _attachment(part, kind.removeprefix("input_").removesuffix("_url"))
         words.append(_placeholder(attachment))
@@ -456,7 +457,8 @@ def extended(message: ChatMessage, *, before: str = "", after: str = "") -> Chat
 
     def extended_content(sent: Any) -> Any:
         if isinstance(sent, list):
-            start, end = ([{"type": "text", "text": text}] if text else [] for text in (before, after))
+            start = [{"type": "text", "text": before}] if before else []
+            end = [{"type": "text", "text": after}] if after else []
             return [*start, *sent, *end]
         return "\n\n".join(text for text in (before, sent, after) if text and isinstance(text, str))
 
