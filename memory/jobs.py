@@ -33,12 +33,11 @@ from memory.ops import logs
 from memory.ops.metrics import Metrics
 from models import Database, JobRow, OwnerRow, Transaction, retry_on_conflict
 from models.database_faults import DatabaseFault, fault_of
-from models.jobs import Job, JobRequest
+from models.jobs import ATTEMPTS, Job, JobRequest
 from search_index import EmbeddingUnavailable, IndexBusy
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between they outlast eight minutes
 DISK_ATTEMPTS = 292  # at a disk or a folder that fails: a day
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # between looks at the table for the jobs of other processes

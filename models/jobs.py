@@ -10,6 +10,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import NEVER_REUSED, Base, BigId
 
+ATTEMPTS = 6  # of a job before it counts as failed; with the pauses between they outlast eight minutes
+
 
 class JobRow(Base):
     """Job: background work, one row for each `kind` and `key`. The row of a finished job is deleted.
@@ -79,6 +81,11 @@ class Job(NamedTuple):
     owner_kind: str | None = None
     owner_name: str | None = None
     session_name: str | None = None
+
+    @property
+    def is_last_try(self) -> bool:
+        """Return whether the job counts as failed if it fails now."""
+        return self.attempts >= ATTEMPTS
 
 
 @dataclass(frozen=True)

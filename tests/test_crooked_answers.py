@@ -4,7 +4,11 @@ import json
 import re
 from typing import Any
 
-from tests.http import good, said
+import pytest
+
+from models.jobs import ATTEMPTS
+from tests.http import find, good, said
+from tests.jobs import try_jobs
 from tests.knowledge import Talk, digest_of, fact
 from tests.model_server import Status, Text
 
@@ -149,6 +153,10 @@ def test_facts_without_a_quote_rest_on_the_persons_own_words_or_are_dropped(talk
     }
 
 
+def messages_of(body: Any) -> str:
+    return str(body["messages"][1]["content"].split("<messages>")[1])
+
+
 def numbered(prompt: Any) -> list[int]:
     return [int(number) for number in re.findall(r"^\[(\d+)\] ", prompt[1]["content"].split("<messages>")[1], re.M)]
 
@@ -196,6 +204,74 @@ def test_a_complete_answer_is_kept_although_the_server_calls_it_cut(talk):
         done = talk.digest(Text(json.dumps({"summary": summary, "facts": []}), finish="length"))
         assert (done["state"], done["latest"]["version"]) == ("current", number)
     assert read_by(talk) == [[1, 2], [3, 4]]
+
+
+def all_tries(talk: Talk, parts: int = 1) -> dict[str, Any]:
+    """Let the job try each of its parts to the last."""
+    for _ in range(parts * ATTEMPTS):
+        try_jobs(talk.client, "summary")
+    return talk.summary()
+
+
+@pytest.mark.parametrize(
+    "bad", [Text("{}"), Text("I'm sorry, but I can't help with that."), Text(TEXT[:80], finish="length")]
+)
+def test_a_message_that_is_always_answered_badly_does_not_block_the_others(talk, bad):
+    talk.hear("I like tea.", reply=digest_of(topic="Tea", constraints=["No milk"]))
+    talk.say("I own 2 books.", "I am allergic to ODD peanuts.", "ODD: {}", "I own 3 books.", "I own 4 books.")
+    talk.server.mini.default = lambda body: (
+        bad if "ODD" in messages_of(body) else digest_of(topic="Books", constraints=["No milk"])
+    )
+    assert all_tries(talk, parts=3)["state"] == "current"
+    versions = good(talk.client.get(f"{talk.address}/versions"))["items"]
+    assert [(one["through"], one["model"]) for one in versions] == [
+        (6, "mini-model"),
+        (4, "recap-extractive"),
+        (3, "recap-extractive"),
+        (2, "mini-model"),
+        (1, "mini-model"),
+    ]
+    sections = versions[2]["sections"]
+    assert (sections["topic"], sections["constraints"]) == ("Books", ["No milk", "Allergic to ODD peanuts"])
+    assert "Allergic to ODD peanuts" in talk.texts()
+    assert find(talk.client, "ODD peanuts", session_id="s")
+
+
+def test_a_model_that_answers_nothing_well_covers_nothing(talk):
+    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+    talk.say(*(f"I own {number} books." for number in range(2, 40)))
+    talk.server.mini.default = lambda _: Text("{}")
+    failed = all_tries(talk)
+    assert (failed["state"], failed["latest"]["through"]) == ("failed", 1)
+    assert "OPENAI_SUMMARY_MODEL" in failed["error"]
+    assert len(talk.digests()) < 50
+    talk.server.mini.default = lambda _: digest_of(topic="Books")
+    talk.say("And I sold them all.")
+    assert talk.digest()["latest"]["through"] == 40
+
+
+def test_the_last_message_waits_for_the_next_where_it_is_answered_badly(talk):
+    talk.say("I like tea.", "ODD: {}")
+    talk.server.mini.default = lambda body: Text("{}") if "ODD" in messages_of(body) else digest_of(topic="Tea")
+    waiting = all_tries(talk, parts=2)
+    assert (waiting["state"], waiting["latest"]["through"]) == ("failed", 1)
+    talk.say("I like coffee.")
+    done = all_tries(talk, parts=2)
+    assert (done["state"], done["latest"]["through"]) == ("current", 3)
+
+
+def test_a_summary_that_keeps_too_little_is_added_to_the_one_before(talk):
+    """Small models write only what is new."""
+    books = [f"The book number {number} of Ada costs {number} euros at the shop" for number in range(2, 12)]
+    before = {"constraints": ["Budget: 90 euros"], "excluded": [{"option": "E-books", "reason": "screens"}]}
+    talk.hear("I own books.", reply=digest_of(topic="Books", data=books, open_questions=["Which next?"], **before))
+    talk.say("I also want a lamp for 30 euros.", "Which one?")
+    new = digest_of(fact("Wants a lamp", 2, "want a lamp"), topic="Shopping", requirements=["A lamp"], data=books[:1])
+    done = talk.digest(new, new)
+    sections = done["latest"]["sections"]
+    assert (done["state"], done["latest"]["usage"]["calls"], talk.texts()) == ("current", 2, ["Wants a lamp"])
+    assert (sections["topic"], sections["requirements"], sections["data"]) == ("Shopping", ["A lamp"], books)
+    assert {name: sections[name] for name in before} == before and sections["open_questions"] == ["Which next?"]
 
 
 FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})

@@ -12,7 +12,8 @@ Invariants:
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -22,7 +23,7 @@ from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column,
 from memory import conversation_types, tokens
 from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
 from memory.engine import Engine
-from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, InvalidRequest, ModelError
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, AnswerRefused, InvalidRequest, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, NOW, current_facts, in_scope
@@ -61,6 +62,7 @@ log = logging.getLogger(__name__)
 KNOWN_FACTS_TOKENS = 600  # of known facts that the mini model sees, so that it can say which of them changed
 BATCH_MESSAGES = BATCH_TOKENS // tokens.MESSAGE_OVERHEAD
 SHORTEST_CHARS = 400  # to which a message is cut that a model can't read whole
+LATER_MAX = 4  # later messages that are tried after one that the mini model always answers badly
 TOO_MUCH = frozenset({"summary_cut_off", CONTENT_REFUSED, CONTEXT_EXCEEDED})
 """The codes of errors that fewer messages may avoid."""
 _MOST = "messages_max"  # in a job's payload: how many messages the mini model could read in one call
@@ -116,6 +118,8 @@ def run(engine: Engine, job: Job) -> bool:
 
     If the model fails on so many, it reads half of them, down to one. A single message that the server refuses is left
     out; one that is too long is shortened. The job's next parts have no more messages than the one that worked.
+    The job's last try does so as well if the model answers badly, and the built-in model reads a message of which the
+    mini model makes no summary, while it makes one of a later message: else it is the model's fault, and all wait.
     Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
     Idempotent. Raises ModelError.
     """
@@ -134,7 +138,7 @@ def run(engine: Engine, job: Job) -> bool:
         return False
     spent: list[Usage] = []
     try:
-        batch, answer = _update_fewer(engine, batch, spent)
+        batch, answer = _update_fewer(engine, batch, spent, is_last_try=job.is_last_try)
         stored = _store(engine, job, batch, answer, spent)
     finally:
         engine.budgets.add_usage_now(session.owner_id, spent)  # none left if `_store` has charged it
@@ -244,7 +248,9 @@ def _make_batch(
 # -- the model
 
 
-def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
+def _update_fewer(
+    engine: Engine, batch: Batch, spent: list[Usage], *, is_last_try: bool
+) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
     """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
 
     The unchanged summary covers messages that are all kept out of memory, and a single one that the server refuses.
@@ -258,7 +264,8 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
             return batch, update_summary(ask, batch.prompt, batch.source)
         except ModelError as error:
             messages = batch.source.messages
-            if error.code not in TOO_MUCH:
+            is_bad = is_last_try and isinstance(error, AnswerRefused)
+            if error.code not in TOO_MUCH and not is_bad:
                 raise
             if len(messages) > 1:
                 batch = batch.of(messages[: len(messages) // 2])
@@ -268,8 +275,26 @@ def _update_fewer(engine: Engine, batch: Batch, spent: list[Usage]) -> tuple[Bat
                 return replace(batch, most=BATCH_MESSAGES, refused=error), unchanged
             elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
                 batch = replace(batch.of([shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
+            elif is_bad and _reads_later(engine, ask, batch):
+                log.warning("the built-in model reads a message that the mini model always answers badly")
+                read_by_rules = update_summary(engine.mini.ask_builtin, batch.prompt, batch.source)
+                return replace(batch, most=BATCH_MESSAGES), read_by_rules
             else:
                 raise
+
+
+def _reads_later(engine: Engine, ask: Callable[..., ParsedAnswer[SummaryUpdate]], batch: Batch) -> bool:
+    """Return whether the mini model makes a summary of one of the next messages after a batch."""
+    through = batch.through
+    for _ in range(LATER_MAX):
+        with engine.database.read() as tx:
+            later = _make_batch(engine, tx, batch.session, batch.prompt, (batch.session.sections, through), 1)
+        if later is None:
+            return False
+        with suppress(AnswerRefused):
+            return bool(update_summary(ask, later.prompt, later.source))
+        through = later.through
+    return False
 
 
 # -- storing

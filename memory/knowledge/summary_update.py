@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, tzinfo
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -197,8 +198,13 @@ def update_summary(
     may_be_empty = previous.empty and (to_forget is not None or not has_content)
     instruction = prompt.render(**source.variables)
 
+    is_repair = False
+
     def usable(text: str) -> SummaryUpdate:
-        update = read(text, previous, source.messages, may_be_empty=may_be_empty, to_forget=to_forget)
+        nonlocal is_repair
+        read_next = partial(read, is_repair=is_repair)
+        is_repair = True
+        update = read_next(text, previous, source.messages, may_be_empty=may_be_empty, to_forget=to_forget)
         return replace(update, sections=source.rules.kept_of(update.sections))
 
     answer = ask(source.request(instruction), read=usable, replacing="summary")
@@ -214,6 +220,7 @@ def read(
     *,
     may_be_empty: bool = False,
     to_forget: Collection[int] | None = None,
+    is_repair: bool = False,
 ) -> SummaryUpdate:
     """Read a model's answer that is fit to replace `previous`. Prose becomes `discussed`, without facts.
 
@@ -221,6 +228,7 @@ def read(
     may_be_empty: whether the person has said nothing yet.
     to_forget: the ids of the known facts, if the person asks to forget something. The summary may shrink where the
     answer forgets one of these, or there is none: that may be all that it has. "Forget it, let's go on" takes nothing.
+    is_repair: the model was asked for a better answer. If the summary shrinks again, the previous one stays in it.
     Raises InvalidAnswer.
     """
     if not without_thoughts(answer).strip():
@@ -238,10 +246,22 @@ def read(
     before = tokens.estimate(str(previous))
     after = tokens.estimate(str(update.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO and not may_shrink:
+        if is_repair:
+            return replace(update, sections=limit_size(_joined(previous, update.sections)))
         raise InvalidAnswer(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
         )
     return update
+
+
+def _joined(previous: Sections, new: Sections) -> Sections:
+    """Return all that two summaries say: the new items last, and the new topic if there is one."""
+    joined: dict[str, Any] = {"topic": new.topic or previous.topic}
+    for section in SECTIONS:
+        if section.kind != "line":
+            items = (*getattr(previous, section.name), *getattr(new, section.name))
+            joined[section.name] = tuple(dict.fromkeys(items))[-ITEMS_MAX:]
+    return Sections(**joined)
 
 
 def _in_json(answer: str, previous: Sections, messages: Sequence[Message]) -> SummaryUpdate | None:

@@ -143,6 +143,14 @@ class MiniModel:
             schema = request.schema if _has_words(text) else None
             request = replace(request, schema=schema, messages=(*request.messages, *again))
 
+    def ask_builtin(self, request: ModelRequest, read: Callable[[str], T], replacing: Replaced) -> ParsedAnswer[T]:
+        """Return the value that `read` makes of the built-in model's answer. Raises AnswerRefused."""
+        text, end = complete(self.model_server.models.extractive, request)
+        try:
+            return ParsedAnswer(read(text), end.model, ())
+        except InvalidAnswer as error:
+            raise error.to_error(replacing) from None
+
     def _answer(self, owner_id: int, request: ModelRequest) -> tuple[str, StreamEnd]:
         """Return the whole text of an answer, and its end. Raises ModelError."""
         if self.turns_first and self.model_server.models.share_own_server:

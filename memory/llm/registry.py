@@ -124,6 +124,13 @@ class ModelRegistry:
                 provider.close()
 
     @property
+    def extractive(self) -> LanguageModel:
+        """Return the built-in model, which reads what the mini model answers badly."""
+        from memory.llm.builtin import BuiltinModel  # here, since most processes never need it
+
+        return BuiltinModel()
+
+    @property
     def share_own_server(self) -> bool:
         """Return whether the main and the mini model are at one server of the operator's own."""
         main, mini = self.provider, self.mini_provider
