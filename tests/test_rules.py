@@ -208,6 +208,25 @@ def test_a_topic_is_known_by_its_words_in_any_form(topic, inside, outside):
     assert rules.keeps_out(inside) and not rules.keeps_out(outside)
 
 
+@pytest.mark.parametrize(
+    ("topic", "inside", "outside"),
+    [
+        ("health", "My back is in constant pain", "J'aime le pain"),
+        ("santé", "Elle a mal et prend un cachet", "She works on operating systems"),
+        ("money", "Il me doit cent euros", "Marche deux cents pas, c'est lent"),
+        ("money", "Ha perso molto denaro", "I read Reddit and the inverse of a matrix"),
+        ("politics", "Wir wählen die Grünen bei der Wahl", "The manifest names a disk partition"),
+        ("religion", "Wir beten jeden Abend", "I bet it rains at Christmas dinner"),
+        ("health", "Ich hatte gestern eine surgery und mein ADHD", "Wir kaufen das Haus in Leipzig"),
+        ("health", "Asthma", "Bread"),
+    ],
+)
+def test_a_topic_is_known_by_words_of_the_texts_own_languages(topic, inside, outside):
+    """Of English also by long words, which others borrow."""
+    rules = RuleSet(topics=(topic,))
+    assert rules.keeps_out(inside) and not rules.keeps_out(outside)
+
+
 # -- words
 
 

@@ -1,9 +1,10 @@
 """Rules of what is kept: which categories and topics, for how long, and what waits for review. A turn reads none.
 
 The mini model is told of a topic in the words of the rules. Code looks for these words in any form, as a search does,
-and for those that the files of languages have for known topics (health, money, religion, politics, sexuality). A word
-that is no topic is looked for as it is written: it may begin or end with `*` for any letters, and `#` stands for a
-digit. Nothing else has a meaning, so the time of a search grows with the text's length alone [test_rules].
+and for those that the files of the text's languages have for known topics (health, money, religion, politics,
+sexuality). A word that is no topic is looked for as it is written: it may begin or end with `*` for any letters, and
+`#` stands for a digit. Nothing else has a meaning, so the time of a search grows with the text's length alone
+[test_rules].
 
 Invariants [test_rules]:
 - `decide` is what becomes of every fact, whoever writes it.
@@ -16,13 +17,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.errors import InvalidRequest
-from memory.languages import ENGLISH, LANGUAGES, analysis_in
+from memory.languages import ENGLISH, LANGUAGES, analysis_in, languages_in
 from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
@@ -33,6 +33,7 @@ from models.store import OWN
 from search_index.analysis import PAIRED
 
 OTHER = "other"  # the category of facts that have none of their own
+LOANED, LOAN_LETTERS_MIN = "loaned", 6
 READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
 _UNSPACED = re.compile(f"[{PAIRED}]")
 
@@ -89,15 +90,24 @@ class RuleSet:
 
     @cached_property
     def _kept_out(self) -> re.Pattern[str] | None:
-        """Return the pattern of the words, and of those that tell a topic; None without any."""
-        all_words = {*map(fold, self.words), *map(fold, self.topics)}
-        topic_words = {word for topic in self.topics for word in re.findall(r"\w+", fold(topic))}
-        all_words.update(*(known for names, known in _KNOWN.values() if topic_words & names))
-        inside = {word for word in all_words if _UNSPACED.search(word) or re.fullmatch(r"\*[^\s#]+\*", word)}
-        sources = [re.escape(word.strip("*")) for word in inside]
-        if others := "|".join(map(_pattern, sorted(filter(None, all_words - inside)))):
-            sources.append(rf"(?<!\w)(?:{others})")
-        return re.compile("|".join(sources)) if sources else None
+        """Return the pattern of the words and topics as they are written; None without any."""
+        return _any_of({*map(fold, self.words), *map(fold, self.topics)})
+
+    @cached_property
+    def _telling(self) -> Mapping[str, re.Pattern[str] | None]:
+        """Return the pattern of the words that tell a known topic, by the code of their language.
+
+        LOANED stands for the English words that other languages may borrow: short ones are other words there.
+        """
+        named = {word for topic in self.topics for word in re.findall(r"\w+", fold(topic))}
+        topics = [topic for topic, names in _NAMES.items() if named & names]
+        words = {
+            language.code: {fold(word) for topic in topics for word in language.topics[topic]}
+            for language in LANGUAGES
+            if language.topics
+        }
+        words[LOANED] = {word for word in words["en"] if len(word.strip("*")) >= LOAN_LETTERS_MIN}
+        return {code: _any_of(of_language) for code, of_language in words.items()}
 
     @cached_property
     def by_category(self) -> Mapping[str, Category]:
@@ -149,10 +159,17 @@ class RuleSet:
 
     def keeps_out(self, *texts: str) -> bool:
         """Return whether one of the texts has a word that is kept out."""
-        pattern = self._kept_out
         read = [text[:READ_CHARS_MAX] for text in texts]
-        has_words = pattern is not None and any(pattern.search(fold(text)) for text in read)
-        return has_words or (bool(self.topics) and any(map(self._names_topic, read)))
+        if self._kept_out is not None and any(self._kept_out.search(fold(text)) for text in read):
+            return True
+        return bool(self.topics) and any(self._tells_topic(text) or self._names_topic(text) for text in read)
+
+    def _tells_topic(self, text: str) -> bool:
+        """Return whether a text has a word that tells a known topic: of its languages, or of any if none is known."""
+        codes = languages_in(text) & self._telling.keys() or self._telling.keys()
+        patterns = filter(None, (self._telling[code] for code in {*codes, LOANED}))
+        folded = fold(text)
+        return any(pattern.search(folded) for pattern in patterns)
 
     def _names_topic(self, text: str) -> bool:
         """Return whether a text has all content words of a topic, in any form or as the ends of compounds."""
@@ -251,14 +268,20 @@ def _pattern(words: str) -> str:
     return r"\W{1,3}+".join(parts)
 
 
-_KNOWN = {
-    topic: tuple(
-        {fold(word) for language in LANGUAGES for word in table(language).get(topic, ())}
-        for table in (attrgetter("topic_names"), attrgetter("topics"))
-    )
+def _any_of(words: set[str]) -> re.Pattern[str] | None:
+    """Return the pattern of folded words; None without any."""
+    inside = {word for word in words if _UNSPACED.search(word) or re.fullmatch(r"\*[^\s#]+\*", word)}
+    sources = [re.escape(word.strip("*")) for word in inside]
+    if others := "|".join(map(_pattern, sorted(filter(None, words - inside)))):
+        sources.append(rf"(?<!\w)(?:{others})")
+    return re.compile("|".join(sources)) if sources else None
+
+
+_NAMES = {
+    topic: {fold(word) for language in LANGUAGES for word in language.topic_names.get(topic, ())}
     for topic in ("health", "money", "religion", "politics", "sexuality")
 }
-"""What known topics are called, and the words that tell them, in all languages."""
+"""What known topics are called, in all languages."""
 
 EVERYTHING = RuleSet()
 """Rules that keep everything for ever."""

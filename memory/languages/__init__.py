@@ -110,6 +110,17 @@ def analysis_in(code: str) -> Analysis:
     return Analysis(code, stop_words, _FUNCTION_WORDS, _PARTICLES)
 
 
+def languages_in(text: str) -> frozenset[str]:
+    """Return the codes of the languages that words of a text may be of.
+
+    These are the text's own, and each of which it has a function word that its own lack: people mix languages.
+    """
+    own = frozenset(ENGLISH.likely_languages(text, 1))
+    known = frozenset[str]().union(*(words for code, words in _STOP_WORDS.items() if code in own))
+    others = set(re.findall(r"[^\W\d_]{2,}", text.casefold())) - known
+    return own | {code for code, words in _STOP_WORDS.items() if not words.isdisjoint(others)}
+
+
 def content_terms(text: str) -> frozenset[str]:
     """Return the terms of the words in a text that no language here leaves out of searches."""
     words = set(re.findall(r"[^\W_]+(?:['’][^\W_]+)?", text))
@@ -159,6 +170,7 @@ def split_question(sentence: str) -> list[str]:
     return [sentence[: asking.start()], sentence[asking.end() :]] if asking else [sentence]
 
 
+_STOP_WORDS = {language.code: language.listed_words for language in LANGUAGES}
 _FUNCTION_WORDS = {language.code: language.function_words for language in LANGUAGES}
 _PARTICLES = alternatives(lambda language: language.particles).translate(SIMPLIFIED)
 _ANALYSES = [analysis_in(language.code) for language in LANGUAGES if language.spaced]

@@ -149,10 +149,15 @@ class Language(_Data):
     times: Times | None = None
 
     @cached_property
+    def listed_words(self) -> frozenset[str]:
+        """Return the stop words, by the search library's own list where the file has none."""
+        listed = stopwords_for_language(self.code) if self.spaced and self.stop_words is None else ()
+        return frozenset(self.stop_words or listed)
+
+    @cached_property
     def function_words(self) -> frozenset[str]:
         """Return the words that stand in texts about anything: stop words and idle ones."""
-        listed = stopwords_for_language(self.code) if self.spaced and self.stop_words is None else ()
-        return self.idle_words.union(self.stop_words or listed)
+        return self.idle_words | self.listed_words
 
     @property
     def months(self) -> Mapping[str, int]:
