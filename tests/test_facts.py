@@ -201,10 +201,21 @@ def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
         ("Der Termin ist jetzt Freitag", "Der Termin ist Montag", "Der Termin ist Freitag", True),
         ("The kayak is blue, not red", "The kayak is red", "The kayak is blue", True),
         ("Wifi password: kiwi, not mango", "Wifi password: mango", "Wifi password: kiwi", True),
+        ("I've now paid invoice 17", "Paid invoice 16", "Paid invoice 17", False),
+        ("Jetzt ist Rechnung 17 bezahlt", "Rechnung 16 bezahlt", "Rechnung 17 bezahlt", False),
+        ("I paid invoice 17, not invoice 16", "Paid invoice 16", "Paid invoice 17", True),
+        ("The meeting moved to 15:00", "Meeting at 14:00", "Meeting at 15:00", True),
+        ("I moved to Team Blue", "Lives in York", "Moved to Team Blue", False),
     ],
 )
 def test_a_fact_ends_no_other_that_may_be_true_beside_it(talk, message, old, new, is_corrected):
     test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected)
+
+
+def test_who_moved_to_a_company_lives_where_they_did(talk):
+    talk.hear("I live in York.", reply=digest_of(fact("Lives in York", 1, "I live in York")))
+    talk.hear("I moved to Acme.", reply=digest_of(fact("Moved to Acme", 2, "I moved to Acme", category="work")))
+    assert talk.texts() == ["Moved to Acme", "Lives in York"]
 
 
 def test_the_mini_model_sees_which_facts_were_said_elsewhere(model_app, model_server):

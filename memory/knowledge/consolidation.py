@@ -120,7 +120,7 @@ class _Statement:
 
     @cached_property
     def sole(self) -> Sole:
-        return sole_value(self.fact.text)
+        return sole_value(self.fact.text, self.fact.category)
 
     @cached_property
     def particulars(self) -> tuple[object, ...]:

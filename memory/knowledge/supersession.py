@@ -40,6 +40,7 @@ _SOLE = {  # what a person has one of at a time
 }
 _AMBIGUOUS = ("home", "name")  # of which others may be true as well: a country, what friends say
 Sole = tuple[str, frozenset[str]] | None
+_NUMBERED = vocabulary(lambda language: language.numbered)
 _STATES = vocabulary(lambda language: language.copulas) | {":", "："}
 
 
@@ -48,12 +49,13 @@ def find_superseded(tx: Transaction, draft: FactDraft, source: Message, known: I
     older = [fact for fact in known if fact.valid_from <= source.created_at and fact.source_message_id != source.id]
     said = source.content[:CORRECTION_CHARS_MAX]
     corrects = CORRECTS.search(said) is not None
-    sole = sole_value(draft.text)
+    sole = sole_value(draft.text, draft.category)
     sole = sole if corrects or (sole and sole[0] not in _AMBIGUOUS) else None
     contradicted = [
         fact
         for fact in older
-        if excludes(sole, sole_value(fact.text)) or (corrects and may_correct(draft.text, fact.text, said))
+        if excludes(sole, sole_value(fact.text, fact.category))
+        or (corrects and may_correct(draft.text, fact.text, said))
     ]
     if not contradicted and not draft.supersedes:
         return []
@@ -67,8 +69,8 @@ def find_successor(tx: Transaction, draft: FactDraft, source: Message, known: It
     The draft names it, or it is one of the same speaker that the draft plainly contradicts.
     """
     later = [fact for fact in known if fact.valid_from > source.created_at]
-    sole = sole_value(draft.text)
-    contradicted = [fact for fact in later if excludes(sole_value(fact.text), sole)]
+    sole = sole_value(draft.text, draft.category)
+    contradicted = [fact for fact in later if excludes(sole_value(fact.text, fact.category), sole)]
     successors = _of_speaker(tx, contradicted, source).union(draft.supersedes)
     return min((fact for fact in later if fact.id in successors), key=lambda fact: fact.valid_from, default=None)
 
@@ -98,14 +100,19 @@ def may_correct(text: str, other: str, said: str | None = None) -> bool:
     return _another_value(_words(text), _words(other), said, set(map(str.casefold, capitals)))
 
 
-def sole_value(text: str) -> Sole:
+def sole_value(text: str, category: str) -> Sole:
     """Return the thing that a text states and a person has one of at a time, and the words of its value.
 
-    A home and a name begin with a proper name: who "lives in a shared flat" lives in Leeds as before.
+    A home and a name begin with a proper name: who "lives in a shared flat" lives in Leeds as before, and so does who
+    "moved to Acme", which is a fact about work.
     """
     for thing, stating in _SOLE.items():
         match = stating.match(plain_apostrophes(text).strip())
-        if match and not (thing in _AMBIGUOUS and match["value"][:1].islower()):
+        if (
+            match
+            and (thing, category) != ("home", "work")
+            and not (thing in _AMBIGUOUS and match["value"][:1].islower())
+        ):
             return thing, frozenset(word.casefold() for word in words_as_written(match["value"] or match.group()))
     return None
 
@@ -125,10 +132,12 @@ def _another_value(mine: list[str], theirs: list[str], said: str | None, names: 
         return False  # a figure of another day
     if figures and after and mine[len(mine) - after] in _STATES:
         return False  # another thing: "Room 3 is free"
-    if figures or not (before > 1 and after == 0 and mine[before - 1] in _STATES):
-        return figures
     spoken, old = set(stems(said or "")), set(stems(" ".join(of_theirs)))
     is_old_said = bool(old) and old <= spoken
+    if figures and before and mine[before - 1] in _NUMBERED:
+        return said is None or is_old_said
+    if figures or not (before > 1 and after == 0 and mine[before - 1] in _STATES):
+        return figures
     is_named = all(any(word in names or DATE.fullmatch(word) for word in value) for value in (of_mine, of_theirs))
     return said is None or is_old_said or (is_named and not spoken.isdisjoint(stems(" ".join(mine[:before]))))
 
@@ -141,7 +150,7 @@ def _common(mine: Sequence[str], theirs: Sequence[str]) -> int:
 def _words(text: str) -> list[str]:
     return [
         word.casefold()
-        for part in re.sub(r"([:：])", r" \1 ", text).split()
+        for part in re.sub(r"((?<!\d)[:：]|[:：](?!\d))", r" \1 ", text).split()
         for word in words_as_written(part) or [part]
     ]
 
