@@ -142,6 +142,8 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str, str]] = {  # made when needed
     "not a PDF": (lambda: b"%PDF-1.7\n" + bytes(range(256)) * 100, "a.pdf", "document_unreadable"),
     "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(100), "a.png", "document_type_unknown"),
     "a picture as text": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(range(1, 256)) * 9, "a.txt", "document_not_text"),
+    "Russian of Windows": (lambda: "Ключ от гаража висит за котлом.".encode("cp1251"), "a.txt", "document_not_text"),
+    "Chinese of Windows": (lambda: "会议在3点, 地点A座".encode("gbk"), "a.md", "document_not_text"),
     "UTF-16 without a mark": (lambda: "Hello there".encode("utf-16-le"), "a.txt", "document_not_text"),
     "no words": (lambda: b" \n \n", "a.md", "document_empty"),
     "nothing but scripts": (lambda: b"<script>alert(1)</script><style>p {}</style>", "a.html", "document_empty"),
@@ -172,6 +174,7 @@ def test_a_hostile_file_is_refused_in_bounded_time(shared, name, monkeypatch):
 PAGE = (
     b"""<title>Tea</title><nav>Shop</nav><header>Sign in</header>%s<aside>Newsletter</aside><footer>Imprint</footer>"""
 )
+ASIDE = ["Boil no milk.", "How hot?\n70."]
 FRONT = b"""---\ntitle: "Leave: a guide"\ntags:\n  - work\n---\n\n# Days\n\nEverybody has 28 days.\n"""
 
 
@@ -180,6 +183,12 @@ def test_menus_and_front_matter_are_no_text(client):
     for data, name, title, texts in (
         (heading, "a.html", "Tea", ["Sencha\n70 degrees."]),
         (PAGE % b"<header><h1>Sencha</h1></header><p>70 degrees.</p>", "a.html", "Tea", ["Sencha\n70 degrees."]),
+        (
+            PAGE % b"<main><aside>Boil no milk.</aside><h2><button>How hot?</button></h2>70.</main>",
+            "a.html",
+            "Tea",
+            ASIDE,
+        ),
         (PAGE % b"<main></main><p>70 degrees.</p>", "a.html", "Tea", ["70 degrees."]),
         (FRONT.replace(b"\n", b"\r\n"), "a.md", "Leave: a guide", ["Days\nEverybody has 28 days."]),
         (b"+++\ndraft = true\n+++\nSencha.", "a.md", "a", ["Sencha."]),
@@ -189,6 +198,19 @@ def test_menus_and_front_matter_are_no_text(client):
         document = good(send(client, data, name))
         assert document["title"] == title
         assert [one["text"] for one in passages(client, document)] == texts, data
+
+
+def test_a_page_loses_no_power_and_has_no_words_of_its_makers(client):
+    word = "<![if !supportLists]><p>Within 10<sup>3</sup> m<sup>2</sup>, the 1<sup>st</sup> of May.<![endif]>"
+    more = "<details><summary>Can I cancel?</summary>Yes.</details>"
+    document = add(client, f"<?xml version='1.0'?>{word}{more}", media_type="text/html")
+    (told,) = passages(client, document)
+    assert told["text"] == "Within 10^3 m^2, the 1st of May.\nCan I cancel?\nYes."
+
+
+def test_a_word_that_a_printed_line_cut_is_whole_again(client):
+    (told,) = passages(client, good(send(client, pdf(["Tell the admin-\nistrator by E-\nMail."]), "a.pdf")))
+    assert told["text"] == "Tell the administrator by E-Mail."
 
 
 def test_headings_and_fences_are_those_of_markdown(client):
@@ -206,10 +228,28 @@ def test_a_long_line_of_a_text_is_read_in_linear_time(client):
             add(client, text)
 
 
+FORM = "multipart/form-data; boundary=B"
+
+
 def test_encodings_are_told_apart(client):
     for encoding in ("utf-8-sig", "utf-16", "cp1252"):
         document = good(send(client, "Größe: fünf Meter".encode(encoding), "a.txt"))
         assert [one["text"] for one in passages(client, document)] == ["Größe: fünf Meter"]
+    document = good(send(client, "Größe: fünf Met\xff".encode()[:-1], "a.txt"))
+    assert [one["text"] for one in passages(client, document)] == ["Größe: fünf Met\ufffd"], "cut within a letter"
+
+
+def test_a_page_is_in_the_encoding_that_browsers_read_it_in(client):
+    page = '<meta charset="{}"><p>{}</p>'
+    for charset, encoding, text in (
+        ("iso-8859-1", "cp1252", "“5 €”"),
+        ("gb2312", "gb18030", "价格 镕"),
+        ("utf-8", "cp1252", "Größe"),
+    ):
+        document = good(send(client, page.format(charset, text).encode(encoding), "a.html"))
+        assert [one["text"] for one in passages(client, document)] == [text]
+        document = add(client, page.format(charset, text), media_type="text/html")
+        assert [one["text"] for one in passages(client, document)] == [text], "whatever it was before"
 
 
 def test_what_is_no_encoding_of_texts_is_none_of_a_files(client):
@@ -220,6 +260,14 @@ def test_what_is_no_encoding_of_texts_is_none_of_a_files(client):
         form = {"user_id": "ada", "file": file}
         document = good(client.post("/api/documents", data=form, content_type="multipart/form-data"))
         assert [one["text"] for one in passages(client, document)] == [data.decode("cp1252")]
+
+
+def test_a_charset_that_is_no_name_is_ignored(client):
+    head = 'name="user_id"\r\n\r\nada\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="a.txt"'
+    for charset in ("\0", "hex", "é"):
+        form = f'--B\r\nContent-Disposition: form-data; {head}\r\nContent-Type: text/plain; charset="{charset}"'
+        answer = client.post("/api/documents", data=f"{form}\r\n\r\nTea\r\n--B--", content_type=FORM)
+        assert good(answer)["passages"] == 1
 
 
 def test_a_file_that_is_too_large_is_refused(make_app):

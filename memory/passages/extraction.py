@@ -4,17 +4,16 @@ Invariant: whatever a file holds, its text is read within SECONDS and BYTES_MAX,
 requests go on meanwhile (test_documents).
 """
 
-import codecs
 import json
 import re
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 from memory.errors import InvalidRequest, RecapError, TooLarge
+from memory.passages.reader import codec_of, decode
 from memory.quoting import normalize, one_line
 from schemas.documents import MARKDOWN, PDF, PLAIN, SUFFIXES
 
@@ -32,9 +31,6 @@ _ROOM = BoundedSemaphore(AT_ONCE)
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:\w[\w. \t-]*[:=].*|[ \t#\-\]}].*|)\n){1,200}?)\1[ \t]*\n")
 _TITLE = re.compile(r"^title[ \t]*[:=][ \t]*+([\"']?)(?![>|])(.+)\1[ \t]*$", re.MULTILINE)
-# Of names of hosts and of source code, not of texts: to read some takes the square of their length.
-_NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape"}
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _PROBLEMS = {
     "encrypted": "The PDF is protected by a password, so its text can't be read. Nothing was stored. Send one without.",
     "too_long": f"The document has more than {CHARS_MAX:,} characters, {PAGES_MAX:,} pages or {PASSAGES_MAX:,} "
@@ -77,10 +73,14 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
 
     charset: as the request names it. May wait for other documents, and takes up to SECONDS; no transaction is open.
     """
+    charset = codec_of(charset)
     if media_type in (PLAIN, MARKDOWN):
-        extracted = Extracted("", [_decode(data, charset)])
+        text = decode(data, charset)
+        if text is None or "\x00" in text or (not charset and CONTROLS_MAX * len(text) < len(_CONTROLS.findall(text))):
+            raise problem("not_text")
+        extracted = Extracted("", [text])
     else:
-        result = _read_apart(data, "pdf" if media_type == PDF else "html")
+        result = _read_apart(data, "pdf" if media_type == PDF else "html", charset)
         if "error" in result:
             raise problem(result["error"])
         extracted = Extracted(one_line(result["title"] or ""), result["pages"])
@@ -96,30 +96,14 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
     return extracted._replace(pages=pages)
 
 
-def _decode(data: bytes, charset: str) -> str:
-    """Return text in the encoding that it says, in UTF-8, or in that of western Windows."""
-    with suppress(LookupError):
-        charset = "" if codecs.lookup(charset).name in _NO_CHARSETS else charset
-    marked = next((name for mark, name in _BOMS.items() if data.startswith(mark)), None)
-    for name in filter(None, (marked, charset, "utf-8", "cp1252")):
-        try:
-            text = data.decode(name)
-        except (LookupError, UnicodeError):
-            continue
-        if "\x00" in text or (not charset and CONTROLS_MAX * len(text) < len(_CONTROLS.findall(text))):
-            break
-        return text
-    raise problem("not_text")
-
-
-def _read_apart(data: bytes, kind: str) -> dict[str, Any]:
+def _read_apart(data: bytes, kind: str, charset: str) -> dict[str, Any]:
     """Return what `reader.py` prints of a file."""
     reader = Path(__file__).with_name("reader.py")
     limits = (SECONDS[kind], BYTES_MAX, CHARS_MAX, PAGES_MAX)
     if not _ROOM.acquire(timeout=WAIT_SECONDS):
         raise problem("busy")
     try:
-        command = [PYTHON, "-I", str(reader), kind, *map(str, limits)]
+        command = [PYTHON, "-I", str(reader), kind, charset, *map(str, limits)]
         done = subprocess.run(command, input=data, capture_output=True, timeout=SECONDS[kind] + 5, env={}, check=False)  # nosec B603
     except subprocess.TimeoutExpired:
         raise problem("unreadable") from None

@@ -1,28 +1,69 @@
 """Read a PDF or an HTML page: a program of its own, which gets the file on stdin and prints JSON.
 
-    python reader.py pdf|html SECONDS BYTES CHARACTERS PAGES
+    python reader.py pdf|html CHARSET SECONDS BYTES CHARACTERS PAGES
 
-It knows nothing of Recap.  Files come from strangers: what takes too long or too much memory ends this process alone,
-by the limits that it sets itself before it reads a byte.  Prints `{"title", "pages"}`, or `{"error": code}`.
+It knows nothing of Recap, which reads plain text by its `decode`.  Files come from strangers: what takes too long or
+too much memory ends this process alone, by the limits that it sets itself before it reads a byte.  Prints
+`{"title", "pages"}`, or `{"error": code}`.
 """
 
+import codecs
 import json
 import re
 import sys
+from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
 UNSEEN = (
-    "script, style, template, noscript, svg, math, iframe, object, button, select, textarea, [hidden], "
+    "script, style, template, noscript, svg, math, iframe, object, select, textarea, [hidden], "
     '[style*="display:none" i], [style*="display: none" i], [style*="visibility:hidden" i], '
-    "nav, aside, footer, header:not(:has(h1)), [role=navigation], [role=banner], [role=contentinfo], [role=search]"
+    "nav, [role=navigation], [role=banner], [role=contentinfo], [role=search], "
+    "button:not(:is(h1, h2, h3, h4, h5, h6) *), "  # a heading's opens what stands below it
+    ":is(aside, footer, header:not(:has(h1))):not(:is(main, article, section) *)"
 )
 MAIN = "main, [role=main]"
 MARKUP = ["a", "img", "b", "strong", "i", "em", "span", "font"]  # of which only the text stays
-HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")  # at the end of a printed line
+LINES = ["summary", "legend", "address", "label", "center"]  # which the converter would join with what is beside them
+POWER = re.compile(r"[-+−]?\d+")
+HYPHEN = re.compile(r"(?<=[^\W\d_])[-\xad‐]\n(?=([^\W\d_]))")  # at the end of a printed line
+BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# Of names of hosts and of source code, not of texts: to read some takes the square of their length.
+NO_CHARSETS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape"}
+# What texts have under these names, as browsers read them: more signs than the standards know, such as the euro's.
+IN_PRACTICE = {"iso8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949"}
+FOREIGN = re.compile(r"(?!(.)\1{3})[\xa0-\xff]{4,}")  # a word of another alphabet; western ones mix in ASCII
 
 
-def read_pdf(data: bytes, characters: int, pages_max: int) -> dict[str, Any]:
+def codec_of(charset: str) -> str:
+    """Return the codec of a text's charset; none for an unknown name."""
+    with suppress(LookupError, ValueError):
+        name = codecs.lookup(charset).name
+        return "" if name in NO_CHARSETS else IN_PRACTICE.get(name, name)
+    return ""
+
+
+def decode(data: bytes, *charsets: str) -> str | None:
+    """Return text in the encoding that its mark or these say, in UTF-8, or in that of western Windows; else None."""
+    marked = next((name for mark, name in BOMS.items() if data.startswith(mark)), "")
+    for name in filter(None, (marked, *map(codec_of, charsets), "utf-8")):
+        with suppress(LookupError, UnicodeError):
+            return data.decode(name)
+    damaged = data.decode("utf-8", "replace")
+    if damaged.count("\ufffd") < _count_beyond_ascii(damaged) / 2:
+        return damaged
+    with suppress(UnicodeError):
+        western = data.decode("cp1252")
+        if sum(len(word[0]) for word in FOREIGN.finditer(western)) <= _count_beyond_ascii(western) / 2:
+            return western
+    return None
+
+
+def _count_beyond_ascii(text: str) -> int:
+    return len(text) - len(text.encode("ascii", "ignore"))
+
+
+def read_pdf(data: bytes, _: str, characters: int, pages_max: int) -> dict[str, Any]:
     """Return the title and the text of each page."""
     from pypdf import PdfReader
 
@@ -33,7 +74,7 @@ def read_pdf(data: bytes, characters: int, pages_max: int) -> dict[str, Any]:
         return {"error": "too_long"}
     pages: list[str] = []
     for page in reader.pages:
-        pages.append(HYPHEN.sub("", page.extract_text()))
+        pages.append(HYPHEN.sub(lambda end: "" if end[1].islower() else "-", page.extract_text()))
         characters -= len(pages[-1])
         if characters < 0:
             return {"error": "too_long"}
@@ -41,15 +82,26 @@ def read_pdf(data: bytes, characters: int, pages_max: int) -> dict[str, Any]:
     return {"title": title, "pages": pages}
 
 
-def read_html(data: bytes, characters: int, _: int) -> dict[str, Any]:
+def read_html(data: bytes, charset: str, characters: int, _: int) -> dict[str, Any]:
     """Return the title, and the text as Markdown."""
-    from bs4 import BeautifulSoup
+    from bs4 import BeautifulSoup, Comment, Declaration, ProcessingInstruction
+    from bs4.dammit import EncodingDetector
+    from bs4.element import PageElement
     from markdownify import MarkdownConverter
 
-    page = BeautifulSoup(data, "html.parser")
+    text = decode(data, charset, EncodingDetector.find_declared_encoding(data, is_html=True) or "")
+    # Word writes conditions, XHTML its version.
+    unseen: dict[type[PageElement], type[PageElement]] = {Declaration: Comment, ProcessingInstruction: Comment}
+    page = BeautifulSoup(text or data, "html.parser", element_classes=unseen)
     title = page.title.get_text() if page.title else None
     for element in [*page.select(UNSEEN), *page.find_all(["head", "title"])]:
         element.decompose()
+    for element in page.find_all([*LINES, "sup"]):
+        if element.name in LINES:
+            element.insert_before("\n")
+            element.insert_after("\n")
+        elif POWER.fullmatch(element.get_text(strip=True)):  # 10³ is not 103
+            element.insert_before("^")
     main = page.select_one(MAIN)
     converter = MarkdownConverter(
         heading_style="ATX", bullets="-", strip=MARKUP, escape_asterisks=False, escape_underscores=False
@@ -68,12 +120,12 @@ def limit(seconds: int, size: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def main(kind: str, seconds: int, size: int, characters: int, pages: int) -> None:
+def main(kind: str, charset: str, seconds: int, size: int, characters: int, pages: int) -> None:
     limit(seconds, size)
     sys.setrecursionlimit(5_000)
-    result = (read_pdf if kind == "pdf" else read_html)(sys.stdin.buffer.read(), characters, pages)
+    result = (read_pdf if kind == "pdf" else read_html)(sys.stdin.buffer.read(), charset, characters, pages)
     sys.stdout.buffer.write(json.dumps(result).encode())  # ASCII: a PDF may have unpaired surrogates
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
