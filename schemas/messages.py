@@ -1,7 +1,5 @@
 """Messages of a session: their shapes, and how long they may be."""
 
-import json
-import sys
 from typing import Any
 
 from marshmallow import EXCLUDE, INCLUDE, Schema, ValidationError, validates_schema
@@ -10,7 +8,7 @@ from models import Refusal
 from models.messages import MessageDraft
 from schemas import fields
 from schemas.attachments import StoredAttachment
-from schemas.fields import EXTERNAL_ID_CHARS, INT32_MAX, MESSAGE_CHARS_MAX, OPTIONAL, PARTS_MAX
+from schemas.fields import EXTERNAL_ID_CHARS, INT32_MAX, OPTIONAL, PARTS_MAX
 from schemas.sessions import Session
 from schemas.shapes import CallerQuery, PageQuery, ValueSchema, page_of
 
@@ -141,19 +139,12 @@ _EXTRA = Schema.from_dict(  # the fields of `extra` that Recap reads
 
 
 class Extra(fields.Dict):
-    """Fields of a message besides its text: checked, and kept as they are. most: characters as JSON."""
-
-    def __init__(self, most: int = sys.maxsize, **options: Any) -> None:
-        self.most = most
-        super().__init__(**options)
+    """Fields of a message besides its text: checked, and kept as they are."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         extra = super()._deserialize(value, attr, data, **kwargs)
         _EXTRA.load(extra)
         fields.check_json(extra)
-        whole = json.dumps(extra, ensure_ascii=False)
-        if len(whole) > self.most:
-            raise ValidationError(f"Has {len(whole):,} characters as JSON, but at most {self.most:,} are allowed.")
         return extra
 
 
@@ -167,7 +158,7 @@ class MessageToAppend(ValueSchema):
     external_id = fields.text(
         1, EXTERNAL_ID_CHARS, **OPTIONAL, about="The application's own id: a session stores one message for each."
     )
-    extra = Extra(MESSAGE_CHARS_MAX, **OPTIONAL, about=_EXTRA_KEPT)
+    extra = Extra(**OPTIONAL, about=_EXTRA_KEPT)
 
 
 class Append(CallerQuery):

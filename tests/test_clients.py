@@ -219,7 +219,7 @@ def test_a_package_of_npm_asks_streams_and_calls_tools(run, base_url, model, nam
 
 
 def test_recaps_own_client_makes_every_call(run, base_url, model):
-    model.main.queue("Noted.", COUNT, "Hello.", Text(COUNT, seconds_each=0.2))
+    model.main.queue("Noted.", COUNT, "Hello.", COUNT, Text(COUNT, seconds_each=0.2))
     got = json.loads(run("recap_client.mjs", base_url, KEY))
     assert got == {
         "plain": "Noted.",
@@ -243,6 +243,8 @@ def test_recaps_own_client_makes_every_call(run, base_url, model):
         "imported": 1,
         "exported": "js/ada",
         "foreign": True,
+        "nobody": "TypeError",
+        "twice": [True, 2],
         "completed": 1,
         "events": True,
         "aborted": ["One", "Error: enough"],

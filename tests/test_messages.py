@@ -116,9 +116,7 @@ def test_the_order_is_the_one_sent_whatever_the_times_say(client):
 def test_one_bad_message_refuses_the_call(shared):
     bad: dict[str, list[Any]] = {
         "messages.1": ["y"],
-        "messages.1.extra": [
-            said("x", extra=wrong) for wrong in ([], {"a": "nul\0"}, {"a": float("inf")}, {"a": "x" * 100_000})
-        ],
+        "messages.1.extra": [said("x", extra=wrong) for wrong in ([], {"a": "nul\0"}, {"a": float("inf")})],
         "messages.1.created_at": [
             said("y", created_at=wrong)
             for wrong in ("0001-01-01T00:00:00+14:00", "2023-02-29T00:00:00Z", "", 1_700_000_000)

@@ -397,6 +397,17 @@ def test_both_packages_have_one_version_a_licence_and_links_that_lead_somewhere(
         assert not re.search(r"\]\((?!https?:|#)", readme), "a package index has none of the other files"
 
 
+def test_half_a_surrogate_pair_and_a_key_with_its_line_end_are_sent(live, name, tmp_path):
+    recap = Recap(live.url, f"{KEY}\n", name)
+    with pytest.raises(errors.InvalidRequest) as refused:
+        recap.chat("half \ud83d")
+    assert refused.value.fields.keys() == {"message"}, "the server says what is wrong"
+    assert recap.chat("a smile: \ud83d\ude00")["reply"]
+    path = tmp_path / "caf\udce9.txt"  # a name in Latin-1, as Python reads it
+    path.write_text("Tea is green.")
+    assert recap.upload_document(path)["title"] == "caf\ufffd"
+
+
 def test_an_address_without_http_says_that_nothing_was_sent():
     with Recap("localhost:8000", retries=0) as recap, pytest.raises(NoAnswer, match="was not carried out"):
         recap.add_messages("s", [said("Hello")])

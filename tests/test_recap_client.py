@@ -194,13 +194,36 @@ def test_the_latest_items_come_in_their_order_and_a_corrupt_one_hides_no_other(l
 def test_a_batch_is_stored_whole_or_not_at_all_and_a_session_can_be_cleared(live, name):
     session = RecapSession(name, live.url, user_id=name)
     with pytest.raises(RecapError) as refused:
-        asyncio.run(session.add_items([{"role": "user", "content": "fine"}, {"role": "user", "content": "nul\0"}]))
+        asyncio.run(session.add_items([{"role": "user", "content": "fine"}] * 1001))
     assert refused.value.status == 422 and asyncio.run(session.get_items()) == []
     asyncio.run(session.add_items([]))
     asyncio.run(session.add_items([{"role": "user", "content": "fine"}]))
     for _ in range(2):
         asyncio.run(session.clear_session())
         assert asyncio.run(session.get_items()) == [] and asyncio.run(session.pop_item()) is None
+
+
+HARD = "half \ud83d, nul \0, a smile \ud83d\ude00"  # a smile in two halves, as a careless decoder leaves it
+MENDED = "half \ufffd, nul , a smile 😀"
+
+
+def test_frameworks_texts_that_no_database_takes_break_no_run_and_large_items_stay_whole(live, name):
+    session = RecapSession(name, live.url, user_id=name)
+    large: Any = [
+        {"type": "function_call_output", "call_id": "c1", "output": "page " * 50_000},
+        {"role": "user", "content": [{"type": "input_image", "image_url": f"data:image/png;base64,{'A' * 300_000}"}]},
+    ]
+    asyncio.run(session.add_items([*large, {"role": "user", "content": HARD}]))
+    assert asyncio.run(session.get_items()) == [*large, {"role": "user", "content": MENDED}]
+    assert len(good(live.client.get(f"/api/sessions/{name}/messages"))["items"][0]["content"]) == 100_000
+    history = RecapChatMessageHistory(f"{name}-h", live.url, user_id=name)
+    history.add_messages([ToolMessage("page " * 50_000, tool_call_id="c1"), HumanMessage(HARD)])
+    assert history.messages == [ToolMessage("page " * 50_000, tool_call_id="c1"), HumanMessage(MENDED)]
+    assert len(RecapRetriever(base_url=live.url, user_id=name, k=1).invoke(HARD)) == 1
+    store = RecapStore(live.url, user_id=name)
+    store.put(("docs",), "k", {"text": HARD})
+    assert [item.value for item in store.search((), query=f"{HARD} {'tea ' * 1000}")] == [{"text": MENDED}]
+    assert store.search((), filter={"text": "half \ud83d"}) == []
 
 
 # -- LangChain: its own tests of a retriever, as they are, and a history

@@ -69,7 +69,8 @@ export class Recap extends Operations {
 
   _send(call) { return this.#sent(call, answerOf); }
   _open(call) {
-    return new Stream(() => this.#sent({ ...call, body: { ...call.body, stream: true } }, opened), this.#options.signal);
+    const body = { ...call.body, stream: true, idempotency_key: call.body.idempotency_key ?? randomKey() }; // one turn, read twice
+    return new Stream(() => this.#sent({ ...call, body }, opened), this.#options.signal);
   }
   _listen(call) { return new EventStream(() => this.#sent(call, opened), this.#options.signal); }
   _each(call) {
@@ -112,8 +113,8 @@ export class Recap extends Operations {
   #request({ method, path, ids = {}, query, body, document, form, person }, key) {
     const { apiKey, userId, headers: own } = this.#options;
     const { user_id, idempotency_key: _, ...values } = body ?? query ?? {};
-    const who = user_id ?? userId;
-    if (userId !== undefined && who !== userId) {
+    const who = user_id ?? userId ?? undefined;
+    if (userId != null && who !== userId) {
       throw new TypeError(`This client is for ${userId}. Use forUser(${JSON.stringify(who)}) to call for another person.`);
     }
     if (person === "path" && who === undefined) {

@@ -1,7 +1,8 @@
 """RecapSession: the history of an agent of the OpenAI Agents SDK, kept as a session of a Recap server.
 
 Each item of the SDK is a message: its words are summarised, recalled and searched like those of any conversation, and
-the item itself is kept beside them as it was, so that the agent gets back exactly what it had.
+the item itself is kept beside them, so that the agent gets back exactly what it had, but for characters that no
+database takes.  Words beyond MESSAGE_CHARS are in the item alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Literal, cast
 from agents.items import TResponseInputItem
 from agents.memory import SessionSettings
 
+from recap_client.calls import MESSAGE_CHARS, storable
 from recap_client.client import Recap
 from recap_client.errors import NotFound
 from recap_client.types import Message, MessageToAppend
@@ -97,9 +99,10 @@ class RecapSession:
 
 def _message(item: dict[str, Any]) -> MessageToAppend:
     """Return an item as a message to store."""
+    item = storable(item)
     kind = str(item.get("type", "message"))
     role: Role = "tool" if kind.endswith("_output") else _ROLES.get(str(item.get("role", "assistant")), "assistant")
-    return {"role": role, "content": _words(item) or f"[{kind}]", "extra": {ITEM: item}}
+    return {"role": role, "content": _words(item)[:MESSAGE_CHARS] or f"[{kind}]", "extra": {ITEM: item}}
 
 
 def _words(item: dict[str, Any]) -> str:

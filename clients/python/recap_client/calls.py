@@ -11,6 +11,8 @@ from typing import Any
 Values = Mapping[str, Any]
 File = str | os.PathLike[str] | tuple[str, bytes]
 """A path, or the name of a file and what is in it."""
+MESSAGE_CHARS = 100_000  # of the words of a message
+QUERY_CHARS = 2000  # that a search takes
 
 
 class Unset:
@@ -28,6 +30,15 @@ def given(**values: Any) -> dict[str, Any]:
 def changed(**values: Any) -> dict[str, Any]:
     """Return the values that are not UNSET, None among them."""
     return {name: value for name, value in values.items() if value is not UNSET}
+
+
+def storable(value: Any) -> Any:
+    """Return JSON as Recap stores it: texts have no NUL character, and U+FFFD for half a surrogate pair."""
+    if isinstance(value, str):
+        return value.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, Mapping):
+        return {storable(name): storable(inner) for name, inner in value.items()}
+    return list(map(storable, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)

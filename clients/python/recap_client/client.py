@@ -50,7 +50,7 @@ class _Client(Generic[Http]):
         self._base_url = base_url.rstrip("/")
         self._user_id = user_id
         self._timeout, self._reply_timeout, self._retries = timeout, reply_timeout, retries
-        key = {"Authorization": f"Bearer {api_key}"} if api_key is not None else {}
+        key = {"Authorization": f"Bearer {api_key.strip()}"} if api_key is not None else {}
         self._headers = {**key, **(headers or {})}
         self._owns_http = http_client is None
         self._http: Http = http_client if http_client is not None else self._make()

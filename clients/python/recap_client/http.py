@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from recap_client.calls import Call
+from recap_client.calls import Call, storable
 from recap_client.errors import NoAnswer, error_of
 
 PAUSE = 0.5  # seconds before a call is sent again, doubled each time
@@ -45,14 +45,15 @@ def request_parts(call: Call, user_id: str | None) -> dict[str, Any]:
     headers = {"Idempotency-Key": call.key} if call.key is not None else {}
     sent: dict[str, Any] = {}
     if call.file is not None:
-        file = call.file if isinstance(call.file, tuple) else (Path(call.file).name, Path(call.file).read_bytes())
-        sent = {"data": body, "files": {"file": file}}
+        name, data = call.file if isinstance(call.file, tuple) else (Path(call.file).name, Path(call.file).read_bytes())
+        sent = {"data": storable(body), "files": {"file": (storable(name), data)}}
     elif isinstance(body, bytes):
         headers["Content-Type"] = "application/octet-stream"
         sent = {"content": body}
     elif body is not None:
         headers["Content-Type"] = "application/json"
-        sent = {"content": json.dumps(body, ensure_ascii=False, allow_nan=False, default=_plain)}
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, default=_plain)
+        sent = {"content": text.encode("utf-8", "backslashreplace")}  # JSON escapes half a surrogate pair in this form
     return {"method": call.method, "url": path, "params": query, **sent, "headers": headers}
 
 

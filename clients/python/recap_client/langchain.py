@@ -13,12 +13,12 @@ from langchain_core.messages import BaseMessage, convert_to_messages, message_to
 from langchain_core.retrievers import BaseRetriever
 from pydantic import PrivateAttr, SecretStr
 
+from recap_client.calls import MESSAGE_CHARS, QUERY_CHARS, storable
 from recap_client.client import Recap
 from recap_client.errors import NotFound
 from recap_client.types import Message, MessageToAppend, SearchResult
 
 EXTRA = "langchain_message"  # the key of the whole message beside its words
-QUERY_CHARS = 2000  # that a search takes
 Role = Literal["user", "assistant", "system", "tool"]
 _ROLES: dict[str, Role] = {
     "human": "user",
@@ -84,7 +84,8 @@ class RecapRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
         limit = self.k if k is None else k
-        found = self._recap.search(query[:QUERY_CHARS], session_id=self.session_id, kind=self.kind, limit=limit)
+        words = storable(query)[:QUERY_CHARS]
+        found = self._recap.search(words, session_id=self.session_id, kind=self.kind, limit=limit)
         return [_document(result) for result in found["results"]]
 
 
@@ -99,7 +100,8 @@ def _new_message(message: BaseMessage) -> MessageToAppend:
     role: Role = _ROLES.get(message.type, "assistant")
     calls = getattr(message, "tool_calls", [])
     words = str(message.text) or ", ".join(f"{call['name']}({call['args']})" for call in calls) or f"[{message.type}]"
-    new: MessageToAppend = {"role": role, "content": words, "extra": {EXTRA: message_to_dict(message)}}
+    whole = {EXTRA: storable(message_to_dict(message))}
+    new: MessageToAppend = {"role": role, "content": storable(words)[:MESSAGE_CHARS], "extra": whole}
     return {**new, "external_id": message.id} if message.id is not None else new
 
 

@@ -28,6 +28,7 @@ from langgraph.store.base import (
 from langgraph.store.base import validate_op_namespace as validate
 
 from recap_client import types
+from recap_client.calls import QUERY_CHARS, storable
 from recap_client.client import Recap
 
 Body = dict[str, Any]
@@ -93,7 +94,7 @@ class RecapStore(BaseStore):
                 "op": "search",
                 "namespace_prefix": op.namespace_prefix,
                 "filter": _sendable(op.filter or {}),
-                "query": op.query or None,
+                "query": storable(op.query or "")[:QUERY_CHARS] or None,
                 "fields": self._fields,
                 "limit": op.limit,
                 "offset": op.offset,
@@ -106,14 +107,14 @@ class RecapStore(BaseStore):
             return {"op": "delete", **name}
         expiry = {} if op.ttl is None else {"ttl": op.ttl, "refresh_on_read": True}
         paths = {} if op.index is None else {"index": [_WHOLE.get(path, path) for path in op.index or ()]}
-        return {"op": "put", **name, "value": dict(op.value), **expiry, **paths}
+        return {"op": "put", **name, "value": storable(op.value), **expiry, **paths}
 
 
 def _sendable(wanted: Any) -> Any:
     """Return a filter, or a part of it, as JSON that the server takes, with the same meaning.
 
-    A number that JSON or 64 bits cannot hold becomes the nearest float: values are finite.  No value equals NaN or a
-    text with a NUL character.
+    A number that JSON or 64 bits cannot hold becomes the nearest float: values are finite.  No value equals NaN, or a
+    text with a NUL character or half a surrogate pair.
     """
     if isinstance(wanted, Mapping):
         if _is_in_no_value(wanted.get("$eq")):
@@ -129,7 +130,9 @@ def _sendable(wanted: Any) -> Any:
 
 
 def _is_in_no_value(operand: Any) -> bool:
-    return math.isnan(operand) if isinstance(operand, float) else isinstance(operand, str) and "\0" in operand
+    return (
+        math.isnan(operand) if isinstance(operand, float) else isinstance(operand, str) and storable(operand) != operand
+    )
 
 
 def _narrowed(op: ListNamespacesOp) -> Body:
