@@ -18,6 +18,7 @@ import api
 import web
 from api.current_request import AT_END, EXTENSION
 from config import Settings, SettingsError
+from config.environment import KEY_FILES
 from memory.engine import Engine, Model
 from memory.errors import RecapError
 from memory.job_kinds import register_jobs
@@ -129,8 +130,12 @@ def on_database(settings: Settings, database_url: str) -> Iterator[Engine]:
 def _read(settings: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
     """Return Recap's settings and Flask's. Raises SettingsError, also for a name that neither has."""
     flask = {name: value for name, value in settings.items() if name in Flask.default_config}
-    variables = {name: str(value) for name, value in settings.items() if name not in flask and value is not None}
-    if unknown := ", ".join(sorted(variables.keys() - Settings.variables())):
+    variables = {
+        name: ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+        for name, value in settings.items()
+        if name not in flask and value is not None
+    }
+    if unknown := ", ".join(sorted(variables.keys() - {*Settings.variables(), *KEY_FILES.values()})):
         raise SettingsError(f"{unknown}: neither Recap nor Flask has a setting of this name.")
     if flask.get("TESTING"):
         variables.setdefault("SUMMARY_DEBOUNCE", "0")

@@ -35,7 +35,7 @@ def read(environ: Mapping[str, str] | None, dotenv: Path | None, variables: Coll
         elif dotenv is not None and (path := dotenv.parent / name).is_file():
             values[name] = _key_in(path, name)
     chosen = {name: values[name] for name in variables if name in values}
-    another = re.compile(rf"\s(?:export\s+)?(?:{'|'.join(variables)})=")
+    another = re.compile(rf"[\s;>](?:export\s+)?(?:{'|'.join((*variables, *KEY_FILES.values()))})\s*=")
     for name in chosen.keys() - {PROSE}:
         if another.search(chosen[name]):
             raise SettingsError(f"{name} cannot be used: several settings stand in one line. Give each its own line.")

@@ -252,6 +252,8 @@ def test_a_file_that_holds_no_key_is_refused_with_its_path_and_without_its_conte
         "OPENAI_API_KEY=sk-secret-1 OPENAI_MODEL=gpt-4o",
         "export OPENAI_MODEL=x  export EMBEDDING_API_KEY=sk-secret-2",
         "HOST=::1 DATABASE_URL=postgresql://ada:sk-secret-3@db/x",
+        "OPENAI_BASE_URL=http://x/v1;OPENAI_MODEL = sk-secret-4",
+        "OPENAI_MODEL=x<br>OPENAI_API_KEY_FILE=sk-secret-5",
     ],
 )
 def test_several_settings_in_one_line_are_refused(line, tmp_path):

@@ -127,6 +127,11 @@ def test_settings_are_those_of_the_mapping_alone(monkeypatch, tmp_path):
     app = create_app({"DATABASE_URL": MEMORY, "TESTING": True, "LOG_LEVEL": "warning"})
     assert app.test_client().get("/health/ready").get_json()["model"]["builtin"]
     assert not (tmp_path / "data").exists()
+    key = tmp_path / "key"
+    key.write_text("of-a-named-file")
+    named = made(OPENAI_API_KEY_FILE=key, OPENAI_MODELS=["a", "b"])
+    assert engine_of(named).settings.openai_api_key == "of-a-named-file"
+    assert engine_of(named).settings.openai_models == ("a", "b")
     with pytest.raises(SettingsError, match="SUMMARY_MOOD: neither Recap nor Flask"):
         create_app({"SUMMARY_MOOD": "inline"})
     with pytest.raises(SettingsError, match="SUMMARY_MODE cannot be used"):
