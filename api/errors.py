@@ -90,7 +90,8 @@ def _respond(error: RecapError, **more: Any) -> Response:
     if error.code == "server_busy":  # over a new connection the client may reach a process that is free
         getattr(request.environ["wsgi.input"], "close_connection", lambda: None)()
     if isinstance(error, Unauthenticated):
-        response.headers["WWW-Authenticate"] = CHALLENGES.get(request.path, lambda _: "Bearer")(error)
+        challenge = CHALLENGES.get(request.path.removesuffix("/"), lambda _: "Bearer")
+        response.headers["WWW-Authenticate"] = challenge(error)
     return response
 
 

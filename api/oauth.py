@@ -60,7 +60,7 @@ def public_address() -> str | None:
 def token_principal(token: str) -> Principal | None:
     """Return the principal of an access token for the current request; None for one that does not open it."""
     address = public_address()
-    if address is None or request.path != MCP:
+    if address is None or request.path.removesuffix("/") != MCP:
         return None
     return current_engine().oauth.find_principal(token, address + MCP)
 
@@ -89,7 +89,7 @@ def _challenge(_: RecapError) -> str:
 
 
 @blueprint.get(f"{WELL_KNOWN}/oauth-protected-resource")
-@blueprint.get(f"{WELL_KNOWN}/oauth-protected-resource{MCP}")
+@blueprint.get(f"{WELL_KNOWN}/oauth-protected-resource{MCP}", strict_slashes=False)
 def resource_metadata() -> Any:
     """Describe the MCP server as a protected resource (RFC 9728)."""
     address = _address()

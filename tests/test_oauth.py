@@ -170,13 +170,13 @@ def served(app, key):
     server.stop()
 
 
-def connect_with_the_sdk(served: str, key: str, **more: Any) -> Storage:
+def connect_with_the_sdk(served: str, key: str, path: str = "/mcp", **more: Any) -> Storage:
     """Look at Ada's chats, see the page, and let the tokens be renewed."""
     browser, storage = Browser(key), Storage()
     metadata = OAuthClientMetadata(
         client_name="Pocket <b>Assistant</b>", redirect_uris=[CALLBACK], token_endpoint_auth_method="none"
     )
-    auth = OAuthClientProvider(f"{served}/mcp", metadata, storage, browser.open, browser.come_back, **more)
+    auth = OAuthClientProvider(f"{served}{path}", metadata, storage, browser.open, browser.come_back, **more)
 
     async def chats(client: Client) -> list[str]:
         answer = await client.call_tool("recent_chats", {})
@@ -186,7 +186,7 @@ def connect_with_the_sdk(served: str, key: str, **more: Any) -> Storage:
     async def connected() -> None:
         async with (
             httpx2.AsyncClient(auth=auth) as http,
-            Client(streamable_http_client(f"{served}/mcp", http_client=http)) as client,
+            Client(streamable_http_client(f"{served}{path}", http_client=http)) as client,
         ):
             assert await chats(client) == ["tea"]
             assert "calls itself Pocket <b>Assistant</b>" in " ".join(browser.page.split())
@@ -201,9 +201,10 @@ def connect_with_the_sdk(served: str, key: str, **more: Any) -> Storage:
     return storage
 
 
-def test_the_sdks_client_connects_by_url_alone_and_renews_its_tokens(app, key, served):
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/"])
+def test_the_sdks_client_connects_by_url_alone_and_renews_its_tokens(app, key, served, path):
     append(with_key(app, key), "tea", [said("I like green tea.")])
-    assert connect_with_the_sdk(served, key).client_info.client_id.startswith("recap.")
+    assert connect_with_the_sdk(served, key, path).client_info.client_id.startswith("recap.")
 
 
 def test_what_a_program_is_told_before_it_signs_in(app, client):
@@ -272,7 +273,7 @@ def test_a_token_opens_the_mcp_server_alone(app, client, key):
     _, tokens = connect(client, key)
     for kind in ("access_token", "refresh_token"):
         held = with_key(app, tokens[kind])
-        for path in ("/api/sessions", "/v1/models", "/api/facts", "/mcp/"):
+        for path in ("/api/sessions", "/v1/models", "/api/facts", "/mcp//"):
             assert held.get(path).status_code == 401, path
     assert use(client, tokens["refresh_token"]).status_code == 401
     assert use(client, tokens["access_token"]).status_code == 200

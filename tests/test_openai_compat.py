@@ -243,7 +243,7 @@ def test_a_wrong_base_url_leads_to_the_call_that_is_meant(client):
         "/v1/chat/completions/chat/completions": ADDRESS,
         "/openai/v1/responses": "/v1/responses",
         "/openai/deployments/gpt-9/chat/completions?api-version=2024-10-21": f"{ADDRESS}?api-version=2024-10-21",
-        "/mcp/": "/mcp",
+        "/mcp//": "/mcp",
         "/v1//chat/completions": ADDRESS,
         "/v1/responses/?x=%ff%0d%0a": "/v1/responses?x=%ff%0d%0a",
         "/api/sessions//messages": None,

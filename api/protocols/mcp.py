@@ -34,7 +34,15 @@ class RpcMessage(Schema):
 blueprint = ApiBlueprint("mcp", "The Model Context Protocol: the memory as tools and resources.", prefix="")
 
 
-@blueprint.post(PATH, query=CallerQuery, returns=RpcMessage, scope=ANY_SCOPE, slow=True, error_schema=RpcMessage)
+@blueprint.post(
+    PATH,
+    strict_slashes=False,  # programs sign in for the address that their person gave them
+    query=CallerQuery,
+    returns=RpcMessage,
+    scope=ANY_SCOPE,
+    slow=True,
+    error_schema=RpcMessage,
+)
 @blueprint.doc(requestBody={"required": True, "content": {"application/json": {"schema": RpcMessage}}})
 @blueprint.alt_response(202, description="A notification: there is nothing to answer.")
 def exchange(query: dict[str, Any]) -> Response:
