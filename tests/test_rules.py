@@ -13,6 +13,7 @@ from app import engine_of
 from memory.knowledge import rules
 from memory.knowledge.rule_set import RuleSet
 from models import FactRow
+from schemas.rules import TOPICS_MAX
 from tests.application import soon_over
 from tests.http import Body, append, error, good, read_all, said
 from tests.knowledge import Talk, digest_of, fact
@@ -551,6 +552,24 @@ def test_what_waits_is_exported_as_waiting(talk):
     assert texts(talk.client, "bob") == [] and texts(talk.client, "bob", state="waiting") == ["Has a dog"]
     person = good(talk.client.post("/api/facts", json={"user_id": "ada", "text": "Has a cat"}))
     assert not person["waiting"]  # the person said it themself
+
+
+def test_an_import_brings_no_rules_that_nobody_could_store(client):
+    put(client, "ada", topics=["health"], categories=[{"name": "work", "days": 3}])
+    document = good(client.get("/api/users/ada/export"))
+    (item,) = document["items"]
+    kept = item["value"]
+    wrong = [
+        {"topics": [f"topic {number}" for number in range(TOPICS_MAX + 1)]},
+        {"words": ["*"]},
+        {"categories": kept["categories"] * 2},
+        {"categories": [kept["categories"][0] | {"days": 10**9}]},
+    ]
+    for user, changes in enumerate([*wrong, {}]):
+        item["value"] = kept | changes
+        created = good(client.post(f"/api/import?user_id=bob-{user}", json=document))["created"]
+        assert created["items"] == (0 if changes else 1), changes
+        good(client.post("/api/facts", json={"user_id": f"bob-{user}", "text": "Has a job", "category": "work"}))
 
 
 def test_an_import_brings_nothing_that_the_rules_keep_out(model_app, model_server):

@@ -23,7 +23,6 @@ from sqlalchemy import ColumnElement, bindparam, select
 
 from memory.errors import InvalidRequest
 from memory.languages import ENGLISH, LANGUAGES, analysis_in, languages_in
-from memory.llm.mini_model import TEXT, list_of, object_of
 from memory.quoting import block, escape, normalize, one_line
 from memory.store import item_rows
 from models import ItemRow, OwnerRow, Transaction
@@ -222,8 +221,16 @@ _KEPT_OUT = (
 # -- words that code checks
 
 
-def check_word(word: str) -> None:
-    """Raise InvalidRequest for a word that can't be looked for."""
+def check(rules: RuleSet) -> None:
+    """Raise InvalidRequest for a word that can't be looked for, and for a category that has two rules."""
+    if len(rules.by_category) < len(rules.categories):
+        text = "A category stands there twice. Nothing was stored."
+        raise InvalidRequest("category_twice", text, param="categories")
+    for word in rules.words:
+        _check_word(word)
+
+
+def _check_word(word: str) -> None:
     if not re.search(r"[\w#€$£¥₹]", fold(word)) or "*" in " ".join(part.strip("*") for part in word.split()):
         raise InvalidRequest(
             "bad_word",
@@ -291,14 +298,6 @@ EVERYTHING = RuleSet()
 
 NAMESPACE = (OWN, "rules")
 KEY = "rules"
-_BOOLEAN = {"type": "boolean"}
-_DAYS = {"type": ["integer", "null"], "minimum": 1}
-SHAPE = object_of(
-    categories=list_of(object_of(name=TEXT, keep=_BOOLEAN, days=_DAYS, about=TEXT)),
-    topics=list_of(TEXT),
-    words=list_of(TEXT),
-    review=_BOOLEAN,
-)
 _I = ItemRow.__table__.c
 _T = OwnerRow.__table__.alias().c
 

@@ -20,12 +20,12 @@ from sqlalchemy import Select, select
 
 from memory.access.owners import find_or_make_owner, visible_to
 from memory.engine import Engine
-from memory.errors import Conflict, InvalidRequest, NotFound
+from memory.errors import Conflict, NotFound
 from memory.knowledge import overview, profile
 from memory.knowledge.fact_reads import FACTS, NOW, valid_at
 from memory.knowledge.fact_writes import change_fact, invalidate, schedule_end
 from memory.knowledge.profile_patch import Profile
-from memory.knowledge.rule_set import EVERYTHING, KEY, NAMESPACE, RuleSet, check_word
+from memory.knowledge.rule_set import EVERYTHING, KEY, NAMESPACE, RuleSet, check
 from memory.knowledge.summaries import rewrite_newest
 from memory.store import item_rows
 from models import IS_SUMMARY_IN_USE, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
@@ -78,13 +78,9 @@ def versions(engine: Engine, caller: Caller) -> list[RulesVersion]:
 def preview(engine: Engine, caller: Caller, rules: RuleSet) -> Effect:
     """Return the effect that these rules would have, a person's together with the tenant's.
 
-    Raises InvalidRequest for a word that can't be looked for, and for a category that has two rules.
+    Raises InvalidRequest as `check` does.
     """
-    for word in rules.words:
-        check_word(word)
-    if len(rules.by_category) < len(rules.categories):
-        text = "A category stands there twice. Nothing was stored."
-        raise InvalidRequest("category_twice", text, param="categories")
+    check(rules)
     with engine.database.read() as tx:
         return _effect(engine, tx, caller, _of_tenant(engine, tx, caller).narrowed(rules))
 

@@ -11,16 +11,20 @@ from functools import partial
 from typing import Any
 
 from jsonschema import Draft202012Validator
+from marshmallow import ValidationError
 
 from memory import conversation_types, examples, feedback, instructions
+from memory.errors import InvalidRequest
 from memory.knowledge import overview, profile, rule_set
 from memory.knowledge.profile_patch import Profile
 from memory.recall import unhelpful
 from memory.transfer.export import ItemRecord
+from schemas.rules import RuleSet
 
 _WITH_HISTORY = {kind.NAMESPACE for kind in (instructions, conversation_types, overview, rule_set)}
-_KINDS = (conversation_types, examples, feedback, instructions, overview, rule_set, unhelpful)
+_KINDS = (conversation_types, examples, feedback, instructions, overview, unhelpful)
 _SHAPES = {kind.NAMESPACE: kind.SHAPE for kind in _KINDS} | {instructions.PROPOSALS: instructions.PROPOSAL_SHAPE}
+_STORED_RULES = RuleSet()
 
 
 def imported_item(record: ItemRecord, rules: rule_set.RuleSet, moved: Callable[[Any], Any]) -> ItemRecord | None:
@@ -40,11 +44,19 @@ def imported_item(record: ItemRecord, rules: rule_set.RuleSet, moved: Callable[[
 def _is_well_formed(item: ItemRecord) -> bool:
     """Return whether an item and its earlier values have the shape that their kind stores."""
     shape = _SHAPES.get(item.namespace)
-    if shape is None:
-        return True
-    is_valid = Draft202012Validator(shape).is_valid
+    is_valid = Draft202012Validator(shape).is_valid if shape is not None else lambda _: True
+    is_valid = _are_rules if item.namespace == rule_set.NAMESPACE else is_valid
     values = [item.value, *(version.value for version in item.versions)]
     return (bool(item.versions) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))
+
+
+def _are_rules(value: Any) -> bool:
+    """Return whether a value is rules that a caller could have stored."""
+    try:
+        rule_set.check(rule_set.RuleSet.of(_STORED_RULES.load(value)))
+    except (ValidationError, InvalidRequest):
+        return False
+    return True
 
 
 def _with_values(record: ItemRecord, change: Callable[[Any], Any]) -> ItemRecord:
