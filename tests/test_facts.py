@@ -80,6 +80,20 @@ def test_a_correction_supersedes_and_the_past_can_be_read(talk):
     assert "Lives in Bergen" not in talk.prompt("And where else?")
 
 
+def test_what_a_forgotten_correction_had_corrected_holds_until_the_next_correction(talk):
+    wrong: list[int] = []
+    for number, (city, at) in enumerate((("Bergen", "2024-01-01"), ("Rome", "2024-03-01"), ("Oslo", "2024-06-01")), 1):
+        words = f"I live in {city}."
+        digest = digest_of(fact(f"Lives in {city}", number, words, supersedes=wrong))
+        talk.hear(said(words, created_at=f"{at}T00:00:00Z"), reply=digest)
+        wrong = [one["id"] for one in talk.facts()]
+    (rome,) = talk.facts(as_of="2024-04-01")
+    good(talk.client.delete(f"/api/facts/{rome['id']}?restore=true"))
+    (then,) = talk.facts(as_of="2024-05-31")
+    assert (then["text"], then["valid_to"]) == ("Lives in Bergen", "2024-06-01T00:00:00+00:00")
+    assert talk.texts() == talk.texts(as_of="2024-06-01") == ["Lives in Oslo"]
+
+
 @pytest.mark.parametrize("written", ["F{}", "[f{}]", None], ids=str)
 def test_what_is_over_ends_a_fact_by_the_mark_that_the_mini_model_sees(talk, written):
     talk.hear("I drive a blue Volvo.", reply=digest_of(fact("Drives a blue Volvo", 1, "I drive a blue Volvo")))

@@ -313,9 +313,9 @@ def _relink(tx: Transaction, deleted: Mapping[int, FactRow], now: datetime) -> C
         if last.superseded_by is None and says_same and last in newest_merged:
             row.superseded_by = newest_merged[last]
             row.merged = True
-        elif last.superseded_by is None:
-            row.valid_to = last.valid_to if says_same else None
-            newest_merged |= {last: row.id} if says_same else {}
+        else:
+            row.valid_to = last.valid_to if says_same or last.superseded_by is not None else None
+            newest_merged |= {last: row.id} if says_same and last.superseded_by is None else {}
     tx.flush()
     for row in rows:
         if row.valid_to is None:
