@@ -215,15 +215,18 @@ class Leases:
                 log.error("leases could not be renewed; trying again", extra=fields)
 
     def _renew(self, leases: Mapping[Lease, _Held]) -> None:
-        if not leases:
-            return
-        with self._database.write(durable=False) as tx:
-            until = self._now() + LEASE_DURATION  # read inside the transaction, since waiting for it takes time
-            # Rows of jobs are locked last, those of one kind in the order of their ids.
-            for lease, work in sorted(leases.items(), key=lambda item: (item[0].kind is JobRow, item[0].row_id)):
-                _change(tx, lease, lease_until=until)
-                if work.on_renew is not None:
-                    _call(partial(work.on_renew, tx))
+        failure = None
+        for lease, work in leases.items():  # each in a transaction of its own: one that fails loses no other lease
+            try:
+                with self._database.write(RENEW_SECONDS, durable=False) as tx:
+                    until = self._now() + LEASE_DURATION  # read inside, since waiting for the transaction takes time
+                    _change(tx, lease, lease_until=until)
+                    if work.on_renew is not None:
+                        _call(partial(work.on_renew, tx))
+            except SQLAlchemyError as error:
+                failure = error
+        if failure is not None:
+            raise failure
 
     def _stop_marked(self, turns: Mapping[Lease, Callable[[], None]]) -> None:
         with self._database.read() as tx:
@@ -234,7 +237,7 @@ class Leases:
 
 
 def _call(callback: Callable[[], None]) -> None:
-    """Call what a holder passed. Errors of the database are raised, as other leases wait for it too."""
+    """Call what a holder passed. Errors of the database are raised: they end the transaction."""
     try:
         callback()
     except SQLAlchemyError:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
 from memory import jobs
@@ -124,6 +124,21 @@ def test_renewing_goes_on_after_a_callback_failed_and_a_thread_could_not_start(b
     bench.clock.tick(5)
     taken.lease_until += timedelta(seconds=5)
     assert eventually(is_renewed)
+
+
+def test_a_lease_that_can_not_be_renewed_loses_no_other(bench, other, monkeypatch, caplog):
+    monkeypatch.setattr("memory.leases.RENEW_SECONDS", 0.05)
+    monkeypatch.setattr("memory.leases.TROUBLE_SECONDS", 0.01)
+    bench.enqueue("a")
+    taken = bench.take()
+    bench.engine.leases.hold(Lease(JobRow, 0, "x"), on_renew=lambda tx: tx.execute(text("SELECT 1 FROM nowhere")))
+    bench.clock.tick(5)
+
+    def is_renewed() -> bool:
+        with other.database.read() as tx:
+            return bool(tx.get_one(JobRow, taken.id).lease_until > taken.lease_until)
+
+    assert eventually(lambda: "could not be renewed" in caplog.text) and eventually(is_renewed)
 
 
 def test_a_thread_that_could_not_start_stops_no_jobs(bench, monkeypatch):
