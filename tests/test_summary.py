@@ -144,6 +144,14 @@ def test_an_edit_is_a_version_and_is_shown_at_once(talk):
     assert "My drinks" in talk.digests()[-1][-1]["content"]  # the mini model goes on from the edit
 
 
+def test_a_first_edit_leaves_the_messages_that_wait_to_the_job(talk):
+    talk.say("I drink tea.")
+    assert good(talk.edit("My drinks"))["head_version"] == 1
+    talk.digest(digest_of(fact("Drinks tea", 1, "I drink tea")))
+    assert "My drinks" in talk.digests()[-1][-1]["content"]
+    assert talk.texts() == ["Drinks tea"]
+
+
 def test_an_edit_of_another_version_is_a_conflict(talk):
     talk.client.post("/api/sessions", json={"session_id": "s"})
     good(talk.edit("One", expected_version=0))
@@ -266,7 +274,7 @@ def test_a_long_import_that_was_never_summarised_shows_its_first_step(talk):
     made = preview(talk, text=BRIEF)
     assert made["since"] == made["current_version"] == 0 and 0 < made["through"] < 10
     assert "w1 " in material(talk) and "w10 " not in material(talk)
-    talk.edit("Mine")  # which covers everything
+    talk.edit("Mine")
     assert preview(talk, text=BRIEF)["through"] > 0 and "w1 " in material(talk)
 
 

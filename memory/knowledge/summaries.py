@@ -106,8 +106,7 @@ def edit(
                 f"The summary is at version {row.summary_version} by now, not {expected}. "
                 "Nothing was changed; read it again and apply your edit to that.",
             )
-        through = row.summary_through if row.summary_version else row.message_count
-        add_version(engine, tx, row, sections, through, "person")
+        add_version(engine, tx, row, sections, row.summary_through, "person")
         return _shown(engine, tx, row)
 
 
