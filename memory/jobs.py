@@ -42,6 +42,7 @@ DISK_ATTEMPTS = 292  # at a disk or a folder that fails: a day
 BACKOFF_FIRST, BACKOFF_FACTOR, BACKOFF_LAST = 2.0, 4.0, 300.0  # seconds
 POLL_SECONDS = 2.0  # between looks at the table for the jobs of other processes
 DUE_SOON = timedelta(seconds=1.5)
+DELAY_MAX = 366 * 86_400.0  # seconds; the jobs of later ends look for the next end each time they run
 DEBOUNCE_STEP = 1.0  # seconds by which a job that waits for a pause is moved at least
 START_SECONDS = 0.005  # between a commit and its jobs, so that the reply leaves first
 CONTENDED_SECONDS = 0.05  # until the next look when another process has claimed the job that is due
@@ -111,7 +112,7 @@ class JobQueue:
                 **vars(request),
                 "key": str(request.key),
                 "state": "pending",
-                "run_at": now + timedelta(seconds=request.delay),
+                "run_at": now + timedelta(seconds=min(request.delay, DELAY_MAX)),
                 "created_at": now,
                 "updated_at": now,
                 "in_kind": request.kind,

@@ -533,6 +533,8 @@ def test_an_end_is_set_moved_and_taken_away(bench):
     assert made["expires_at"] is None
     address = f"/api/facts/{made['id']}"
     soon, later = (clock.now + timedelta(hours=hours) for hours in (1, 2))
+    never = "9999-12-31T23:59:59.999999+00:00"
+    assert good(client.patch(address, json={"expires_at": never}))["expires_at"] == never
     assert good(client.patch(address, json={"expires_at": later.isoformat()}))["expires_at"] == later.isoformat()
     assert good(client.patch(address, json={"expires_at": soon.isoformat()}))["expires_at"] == soon.isoformat()
     good(client.patch(address, json={"expires_at": None}))

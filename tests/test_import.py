@@ -337,6 +337,19 @@ def test_a_person_erased_during_an_import_stays_erased(app, client, sessions):
     assert set(rows_of(engine_of(app)).values()) == {0}
 
 
+def test_no_fact_is_superseded_by_itself_and_a_time_at_the_end_of_the_calendar_is_no_fault(client):
+    good(client.put("/api/rules", json={"user_id": "ada", "categories": [{"name": "other", "days": 36_500}]}))
+    over, far = {"valid_to": "2026-03-02T10:00:00Z"}, {"valid_from": "9999-12-30T00:00:00Z"}
+    circle = [a_fact(id=at, text=f"Fact {at}", superseded_by=next, **over) for at, next in ((1, 2), (2, 3), (3, 2))]
+    good(bring_in(client, a_document(facts=[*circle, a_fact(id=4, text="Far", **far)])))
+    facts = read_all(client, "/api/facts", user_id="ada", as_of="2026-03-01T12:00:00Z")
+    places = {one["id"]: one["text"] for one in facts}
+    linked = {one["text"]: places.get(one["superseded_by"]) for one in facts}
+    assert linked == {"Fact 1": "Fact 2", "Fact 2": "Fact 3", "Fact 3": None}
+    for fact_id in places:
+        good(client.delete(f"/api/facts/{fact_id}?restore=true"))
+
+
 # -- what can't be imported
 
 

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from search_index.analysis import PAIRED
 
 OTHER = "other"  # the category of facts that have none of their own
 LOANED, LOAN_LETTERS_MIN = "loaned", 6
+LAST_TIME = datetime.max.replace(tzinfo=UTC)
 READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
 _UNSPACED = re.compile(f"[{PAIRED}]")
 
@@ -138,7 +139,8 @@ class RuleSet:
         name = category if category in FACT_CATEGORIES or category in self.by_category else OTHER
         rule = self.by_category.get(name, Category(name))
         if rule.days is not None:
-            expires_at = min(filter(None, (expires_at, since + timedelta(days=rule.days))))
+            lasts = timedelta(days=rule.days)
+            expires_at = min(filter(None, (expires_at, min(since, LAST_TIME - lasts) + lasts)))
         if not rule.keep:
             refused = f"facts of the category `{name}` are not kept"
         else:

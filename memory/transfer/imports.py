@@ -244,11 +244,19 @@ class Import:
 
     def link_facts(self) -> None:
         """Link each new fact to the one that superseded it, once all are stored."""
+        successors = {fact_id: self.fact_rows.get(number) for fact_id, number in self.superseded}
+        rest: dict[int | None, int | None] = {**successors}
+        while rest:
+            path = [next(iter(rest))]
+            while path[-1] in rest:
+                path.append(rest.pop(path[-1]))
+            if path[-1] in path[:-1]:  # else whoever follows the links would never come to an end
+                successors[path[-2] or 0] = None
         with self.engine.database.write() as tx:
-            for fact_id, successor in self.superseded:
+            for fact_id, successor in successors.items():
                 row = tx.get(FactRow, fact_id)
-                if row is not None and successor in self.fact_rows:
-                    row.superseded_by = self.fact_rows[successor]
+                if row is not None:
+                    row.superseded_by = successor
 
     def store_items(self, records: Sequence[ItemRecord]) -> None:
         """Store the items whose names are free, in one transaction.
