@@ -431,6 +431,18 @@ def test_a_name_is_looked_up_once(monkeypatch, receiver):
     assert receiver.requests[0][0]["host"].startswith("rebinding.test")
 
 
+def test_an_address_of_a_name_where_nobody_listens_is_passed_over(monkeypatch, receiver):
+    real = public_network.socket.getaddrinfo
+
+    def two(host: Any, *args: Any, **options: Any) -> Any:
+        addresses = ("127.0.0.2", "127.0.0.1") if host == "two.test" else (host,)
+        return [entry for address in addresses for entry in real(address, *args, **options)]
+
+    monkeypatch.setattr(public_network.socket, "getaddrinfo", two)
+    url = receiver.url.replace("127.0.0.1", "two.test")
+    assert deliveries.post(url, ("whsec_AAAA",), EVENT, utc_now(), LOOPBACK) == (204, None)
+
+
 def test_no_redirect_is_followed(client, receiver):
     other = Receiver()
     make(client, receiver)

@@ -62,8 +62,14 @@ class PublicNetwork(httpcore2.NetworkBackend):
         ]
         if not allowed:
             raise NotPublic(f"the address of {host} is not public")
-        left = max(0.01, self._deadline - time.monotonic())
-        stream = httpcore2.SyncBackend().connect_tcp(allowed[0], port, left, None, socket_options)
+        for untried, address in zip(range(len(allowed), 0, -1), allowed, strict=True):
+            left = max(0.01, self._deadline - time.monotonic()) / untried
+            try:
+                stream = httpcore2.SyncBackend().connect_tcp(address, port, left, None, socket_options)
+                break
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
+                if untried == 1:
+                    raise
         return _Stream(stream, self._deadline)
 
 
