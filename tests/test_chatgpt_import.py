@@ -101,6 +101,12 @@ def test_without_a_current_node_the_newest_leaf_counts(client, current):
     assert stored(client, "6f2b-tea")[-1] == ("assistant", "70 °C.")
 
 
+def test_nodes_whose_parents_were_deleted_follow_each_other_in_time(client):
+    nodes = {f"n{at}": node(f"gone{at}", "user", f"Word {at}", at=1_700_000_000.0 + at) for at in range(1_200)}
+    bring_in(client, conversation("n1199", nodes))
+    assert stored(client, "6f2b-tea")[::1_199] == [("user", "Word 0"), ("user", "Word 1199")]
+
+
 IMAGE = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://file-1", "width": 1, "height": 1}
 AUDIO = {"content_type": "audio_asset_pointer", "asset_pointer": "sediment://file-2", "format": "wav"}
 SPOKEN = {"content_type": "audio_transcription", "text": "Which tea?", "direction": "in"}

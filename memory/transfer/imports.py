@@ -244,14 +244,16 @@ class Import:
 
     def link_facts(self) -> None:
         """Link each new fact to the one that superseded it, once all are stored."""
-        successors = {fact_id: self.fact_rows.get(number) for fact_id, number in self.superseded}
-        rest: dict[int | None, int | None] = {**successors}
-        while rest:
-            path = [next(iter(rest))]
+        successors: dict[int | None, int | None] = {
+            fact_id: self.fact_rows.get(number) for fact_id, number in self.superseded
+        }
+        rest = dict(successors)
+        for fact_id in list(successors):
+            path = [fact_id]
             while path[-1] in rest:
                 path.append(rest.pop(path[-1]))
             if path[-1] in path[:-1]:  # else whoever follows the links would never come to an end
-                successors[path[-2] or 0] = None
+                successors[path[-2]] = None
         with self.engine.database.write() as tx:
             for fact_id, successor in successors.items():
                 row = tx.get(FactRow, fact_id)

@@ -134,19 +134,23 @@ def branch(parents: Mapping[str, Any], times: Mapping[str, datetime | None], tip
 
     parents, times: the parent and the time of each id.
     """
-    path: dict[str, None] = {}
-    while isinstance(tip, str) and tip in parents and tip not in path:
-        path[tip] = None
-        tip = parents[tip]
-    if path and (not isinstance(tip, str) or tip in path):
-        return list(path)[::-1]
-    taken = set(path)
-    taken.update(key for key, parent in parents.items() if isinstance(parent, str) and parent in taken)
-    rest = {key: parent for key, parent in parents.items() if key not in taken}
-    inner = {parent for parent in rest.values() if isinstance(parent, str)}
-    leaves = (key for key in reversed(rest) if key not in inner)
-    newest = max(leaves, key=lambda key: times[key] or _LONG_AGO, default=None)
-    return [*(branch(rest, times, newest) if newest is not None else ()), *list(path)[::-1]]
+    inner = {parent for parent in parents.values() if isinstance(parent, str)}
+    leaves = (key for key in list(parents)[::-1] if key not in inner)
+    line: list[str] = []  # from its end
+    seen = set[str]()
+    for leaf in (tip, *sorted(leaves, key=lambda key: times[key] or _LONG_AGO, reverse=True)):
+        key = leaf
+        path: dict[str, None] = {}
+        while isinstance(key, str) and key in parents and key not in seen:
+            path[key] = None
+            seen.add(key)
+            key = parents[key]
+        is_whole = not isinstance(key, str) or key in path  # up to the root, or to a circle
+        if is_whole or key not in seen:  # else it branches off what was taken
+            line += path
+        if path and is_whole:
+            break
+    return line[::-1]
 
 
 def refused(code: str, problem: str) -> InvalidRequest:
