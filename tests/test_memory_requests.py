@@ -571,6 +571,38 @@ def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_serv
     assert list(told(talk)) == ["Lives in Oslo"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [
+        ("Forget that my PIN is 4711.", ["Is allergic to walnuts", "Lives in Oslo"]),
+        ("Forget about the walnuts.", ["Lives in Oslo"]),
+        ("Never mind, forget it.", ["Is allergic to walnuts", "Lives in Oslo"]),
+        ("Vergiss es einfach.", ["Is allergic to walnuts", "Lives in Oslo"]),
+        ("Forget everything you know about me.", []),
+        ("Oublie tout ce que je t'ai dit.", []),
+    ],
+)
+def test_a_model_forgets_no_more_than_was_asked(model_app, model_server, asked, left):
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("I live in Oslo.", "I am allergic to walnuts.", "Never mind, show me the fjords.")
+    facts = (("Lives in Oslo", 1, "I live in Oslo"), ("Is allergic to walnuts", 2, "allergic to walnuts"))
+    digested(talk, *(fact(*one, scope="user") for one in facts))
+    other = Talk(model_app, model_server, "other", user="ada")
+    other.say(asked)
+    digested(other, forget=list(told(talk).values()))
+    assert sorted(told(talk)) == left
+    assert find(talk.client, "fjords", **ADA)[0]["content"] == "Never mind, show me the fjords."
+
+
+def test_a_request_that_names_nothing_means_what_was_said_in_its_chat(model_app, model_server):
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("I work as a nurse.")
+    digested(talk, fact("Works as a nurse", 1, "I work as a nurse", scope="user"))
+    talk.say("Forget about my job.")
+    digested(talk, forget=list(told(talk).values()))
+    assert told(talk) == {}
+
+
 def test_the_built_in_model_forgets_and_keeps_out(app):
     client = app.test_client()
     say = lambda words: chat(client, words, session_id="s", **ADA)["reply"]  # noqa: E731

@@ -120,6 +120,7 @@ class Language(_Data):
     refusals: Pattern = ""  # how a model begins that declines a task
     keep_out: Pattern = ""  # asks not to remember the message that says it
     forget: Pattern = ""  # asks to forget what was said before
+    everything: Pattern = ""  # what a request to forget has that means all that is known
     addressed: Pattern = ""  # what a sentence has that speaks to the assistant: "you", "please"
     lasting: Pattern = ""  # says that something holds from now on
     standing: Pattern = ""  # how a sentence begins that asks for something of every later reply

@@ -14,7 +14,17 @@ from functools import cached_property
 from sqlalchemy import and_, or_, select
 from sqlalchemy.orm import aliased
 
-from memory.languages import CLAUSE_END, SENTENCE_END, TextPattern, content_terms, shared, states, text_pattern
+from memory.languages import (
+    CLAUSE_END,
+    SENTENCE_END,
+    TextPattern,
+    content_terms,
+    pattern,
+    shared,
+    states,
+    text_pattern,
+    vocabulary,
+)
 from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import Fact, FactDraft
@@ -32,6 +42,8 @@ _FIGURE = re.compile(r"\d+")
 _REMEMBER = text_pattern(lambda language: language.remember)
 _KEEP_OUT = text_pattern(lambda language: language.keep_out)
 _FORGET = text_pattern(lambda language: language.forget)
+_EVERYTHING = pattern(lambda language: language.everything)
+_VERBS = vocabulary(lambda language: language.generic_verbs)  # what somebody "knows", or was "told"
 
 
 def asks_to_keep_out(text: str) -> bool:
@@ -68,6 +80,24 @@ def named_to_forget(text: str, known: Iterable[Fact]) -> list[int]:
     parts = {part: terms for part in requests_to_forget(text) if (terms := content_terms(part))}
     said = ((fact.id, MessageWords("user", f"{fact.text} {fact.quote}")) for fact in known)
     return [fact_id for fact_id, words in said if any(words.has_all(part, parts[part]) for part in parts)]
+
+
+def may_be_asked_to_forget(requests: Iterable[str], known: Collection[Fact], session_id: str) -> set[int]:
+    """Return the ids of the known facts that messages may ask to forget.
+
+    They share a word with what a message asks to forget. One that names no such fact means those of its own session,
+    or all if it asks to forget everything.
+    """
+    words = {fact: content_terms(f"{fact.text} {fact.quote}") for fact in known}
+    found = set[int]()
+    for text in requests:
+        request = ", ".join(requests_to_forget(text))
+        rest = _EVERYTHING.sub(" ", request)
+        asked = content_terms(" ".join(word for word in rest.split() if word not in _VERBS))
+        named = {fact.id for fact, terms in words.items() if shared(asked, terms)}
+        means_all = rest != request and not asked
+        found |= named or {fact.id for fact in known if means_all or fact.session_id == session_id}
+    return found
 
 
 def words_beside_requests(text: str) -> str:
