@@ -15,6 +15,8 @@ from tests.model_server import prompts
 
 ADA = {"user_id": "ada"}
 KEEP_OUT = """
+Du musst das nicht speichern, ok?
+No tienes que recordar esto.
 please don't remember this: my pin is 4711
 dont remember my weight, 71 kilos
 Don't save this but I failed statistics
@@ -131,6 +133,10 @@ Lupakan alamat lamaku.
 Hãy quên địa chỉ cũ của tôi đi.
 """
 NEITHER = """
+Du musst das nicht speichern, der Editor macht das?
+You don't have to save this, the editor does that?
+No hace falta que guardes esto, ¿lo hace el editor?
+Не нужно это запоминать, редактор сам сохранит?
 私の傘を忘れてきた。
 내 우산을 잊어버렸어.
 نسيت عنواني.
