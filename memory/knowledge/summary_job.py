@@ -40,6 +40,7 @@ from memory.sessions.memory_requests import (
     asks_to_forget,
     asks_to_keep_out,
     drafts_asked_for,
+    may_be_asked_to_forget,
     named_to_forget,
     unknown_to_forget,
     without_kept_out,
@@ -389,9 +390,12 @@ def _forget_as_asked(
     """Forget what messages of the batch ask to forget, also in the version that was just stored: it may repeat that."""
     session, known = batch.session, batch.source.known_facts
     kept_out = [message for message in batch.kept_out_requests if message.position <= batch.through]
-    requests = [message for message in batch.source.messages if message.id in batch.source.beside_requests] + kept_out
+    asking = [message for message in batch.source.messages if message.id in batch.source.beside_requests]
+    requests = asking + kept_out
     named = {fact_id: "" for message in kept_out for fact_id in named_to_forget(message.content, known)}
-    if forgotten := named | result.forgotten(batch.source, corrected):
+    asked = may_be_asked_to_forget((message.content for message in asking), known, batch.source.session_id)
+    chosen = {fact: rest for fact, rest in result.forgotten(batch.source, corrected).items() if fact in asked}
+    if forgotten := named | chosen:
         forget_asked(engine, tx, Caller(session.tenant), forgotten, [message.id for message in requests])
     for message in requests:
         if words := unknown_to_forget(message.content, (f"{fact.text} {fact.quote}" for fact in known)):

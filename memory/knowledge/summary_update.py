@@ -33,7 +33,6 @@ from memory.llm.mini_model import (
 from memory.llm.thoughts import without_thoughts
 from memory.prompts.prompts import SUMMARY_VARIABLES, PromptTemplate
 from memory.quoting import GAP, block, escape, format_time, message_lines, one_line
-from memory.sessions.memory_requests import may_be_asked_to_forget
 from models.base import local_time
 from models.facts import CATEGORY_CHARS_MAX, ENTITY_KINDS, Fact, FactDraft, InstructionDraft, Relation
 from models.messages import Message
@@ -83,7 +82,7 @@ class SummaryUpdate:
     whole: bool = field(default=False, compare=False)
 
     def forgotten(self, source: "SummaryInput", corrected: Mapping[Fact, Fact]) -> dict[int, str]:
-        """Return the ids of the known facts to forget, with what stays; none that the person did not ask to forget.
+        """Return the ids of the known facts to forget, with what stays; none where the person did not ask for it.
 
         corrected: facts with those that took their place. A request that goes on to correct a fact ("Forget that Tom
         cooks, it's Kim") does not mean it.
@@ -94,9 +93,8 @@ class SummaryUpdate:
             for old, new in corrected.items()
             if contains_quote(new.quote, beside.get(new.source_message_id or 0, ""))
         }
-        requests = (message.content for message in source.messages if message.id in beside)
-        asked = may_be_asked_to_forget(requests, source.known_facts, source.session_id) - kept
-        return {fact_id: rest for fact_id, rest in self.forget.items() if fact_id in asked}
+        known = {fact.id for fact in source.known_facts} - kept if beside else set()
+        return {fact_id: rest for fact_id, rest in self.forget.items() if fact_id in known}
 
 
 @dataclass(frozen=True)
