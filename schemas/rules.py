@@ -81,4 +81,4 @@ class RulesEffect(Schema):
     facts = fields.List(fields.Nested(ClosedFact))
     fact_count = fields.Integer(about="How many facts there are; the list ends at 1,000.")
     summaries = fields.Integer(about="How many summaries would lose lines.")
-    profiles = fields.Integer(about="How many profiles would lose values.")
+    profiles = fields.Integer(about="How many profiles and overviews would lose values.")

@@ -218,6 +218,18 @@ def test_what_the_person_wrote_stays_and_what_they_took_out_does_not_come_back(a
     error(ada.client.post(f"{ada.address}/rollback", json={"version": 9}), 404)
 
 
+def test_rules_keep_out_what_the_person_wrote_too(ada):
+    ada.know("Ada flies to Rome on 3 June.")
+    good(ada.edit({"text": "Ada has asthma."}, {"text": "The cat is called Tom."}))
+    rules = {"user_id": "ada", "topics": ["health"]}
+    assert error(ada.client.put("/api/rules", json=rules), 409)["code"] == "rules_close_facts"
+    good(ada.client.put("/api/rules", json={**rules, "close": True}))
+    assert ada.texts() == ["The cat is called Tom."] and "asthma" not in ada.head()
+    assert error(ada.edit({"text": "Ada has migraines."}), 422)["code"] == "kept_out"
+    good(ada.client.post(f"{ada.address}/rollback", json={"version": 1}))
+    assert ada.texts() == ["The cat is called Tom."]
+
+
 def test_a_fact_takes_its_sentences_with_it(ada):
     rome, tea = ada.know("Ada flies to Rome on 3 June.", "Ada likes green tea.")
     ada.summarise(data=["Ada's flight to Rome is on 3 June."], open_questions=["Which hotel?"])

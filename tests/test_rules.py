@@ -343,6 +343,16 @@ def test_a_person_only_narrows_the_rules_of_all(client):
     assert good(client.get("/api/rules?user_id=bob"))["in_force"] == good(client.get("/api/rules"))["rules"]
 
 
+def test_new_rules_of_all_are_decided_with_each_persons_own(client):
+    """A category that the tenant drops is one of the others, which ada keeps out."""
+    put(client, categories=[{"name": "pets"}])
+    put(client, "ada", categories=[{"name": "other", "keep": False}])
+    for user in ("ada", "bob"):
+        good(client.post("/api/facts", json={"user_id": user, "text": "Has a dog", "category": "pets"}))
+    put(client, categories=[], close=True)
+    assert (texts(client, "ada"), texts(client, "bob")) == ([], ["Has a dog"])
+
+
 def test_a_persons_rule_for_other_facts_leaves_the_tenants_categories_alone(client):
     put(client, categories=[{"name": "pets"}])
     for category, text in (("pets", "Has a dog"), ("other", "Saw Hamlet")):

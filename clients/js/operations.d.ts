@@ -849,7 +849,7 @@ export interface RulesEffect {
   facts: ClosedFact[];
   /** How many facts there are; the list ends at 1,000. */ fact_count: number;
   /** How many summaries would lose lines. */ summaries: number;
-  /** How many profiles would lose values. */ profiles: number;
+  /** How many profiles and overviews would lose values. */ profiles: number;
 }
 export interface RulesVersion {
   version: number;

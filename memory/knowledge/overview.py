@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Select, select
 
@@ -27,8 +27,8 @@ from memory.errors import InvalidRequest
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import read_facts, valid_at
 from memory.knowledge.grounding import Ungrounded, check_restated, says, stems
+from memory.knowledge.rule_set import RuleSet, rules_of
 from memory.llm.mini_model import INTEGER, TEXT, InvalidAnswer, json_objects, list_of, object_of, request_for
-from memory.paging import Page
 from memory.quoting import block, escape, one_line
 from memory.sessions.messages import PRIVATE
 from memory.store import item_rows
@@ -39,6 +39,9 @@ from models.overview import Overview, Sentence
 from models.owners import Caller
 from models.sections import SECTIONS, Sections
 from models.store import MODEL, OWN, Item, ItemVersion, Put
+
+if TYPE_CHECKING:
+    from memory.paging import Page
 
 NAMESPACE = (OWN, "overview")
 KEY = "overview"
@@ -94,7 +97,7 @@ def get(engine: Engine, caller: Caller) -> OverviewState:
         return _state(engine, tx, get_user(tx, caller))
 
 
-def versions(engine: Engine, caller: Caller, *, cursor: str | None, limit: int) -> Page[ItemVersion]:
+def versions(engine: Engine, caller: Caller, *, cursor: str | None, limit: int) -> "Page[ItemVersion]":
     """Return all versions, newest first. Raises NotFound."""
     with engine.database.read() as tx:
         item = _item(engine, tx, get_user(tx, caller).id)
@@ -105,7 +108,7 @@ def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected
     """Store the person's own sentences; the next prompt shows them. With `expected` only over that version.
 
     One that is there already stays as it is; another may rest on what those rest on.
-    Raises NotFound, Conflict, and InvalidRequest for other sources or more than a prompt shows.
+    Raises NotFound, Conflict, and InvalidRequest for other sources, more than a prompt shows, and what rules keep out.
     """
     if len(fitting(sentences)) < len(sentences):
         raise InvalidRequest(
@@ -124,6 +127,10 @@ def edit(engine: Engine, caller: Caller, sentences: Sequence[Sentence], expected
         if any(not sentence.sources <= sources for sentence in sentences):
             text = "A sentence may rest only on what the present ones rest on. Nothing was changed."
             raise InvalidRequest("unknown_source", text, param="sentences")
+        new = (sentence.text for sentence in sentences if sentence.text not in existing)
+        if rules_of(tx, owner.id, owner.tenant).keeps_out(*new):
+            text = "By the rules of what is kept, the topic of a sentence is kept out of memory. Nothing was changed."
+            raise InvalidRequest("kept_out", text, param="sentences")
         kept = tuple(existing.get(sentence.text, sentence) for sentence in sentences)
         of_model = (sentence for sentence in before.sentences if sentence.author == MODEL)
         taken_out = (sentence for sentence in of_model if sentence not in kept)
@@ -230,7 +237,14 @@ def _state(engine: Engine, tx: Transaction, owner: OwnerRow) -> OverviewState:
 
 
 def _write(engine: Engine, tx: Transaction, owner: OwnerRow, overview: Overview, author: str) -> None:
+    """Store a version, with what the rules keep of it."""
+    overview = kept_by(rules_of(tx, owner.id, owner.tenant), overview)
     item_rows.write(tx, owner.id, Put(NAMESPACE, KEY, overview.value), engine.now(), author=author)
+
+
+def kept_by(rules: RuleSet, overview: Overview) -> Overview:
+    """Return an overview without the sentences that the rules keep out."""
+    return overview.changed(lambda sentence: None if rules.keeps_out(sentence.text) else sentence)
 
 
 def _sources(engine: Engine, tx: Transaction, owner_id: int, zone: tzinfo) -> list[Source]:

@@ -12,7 +12,7 @@ Invariants [test_rules]:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Self
 
@@ -30,11 +30,13 @@ from memory.knowledge.summaries import rewrite_newest
 from memory.store import item_rows
 from models import IS_SUMMARY_IN_USE, FactRow, ItemRow, OwnerRow, SessionRow, SummaryRow, Transaction, retry_on_conflict
 from models.facts import Fact
+from models.overview import Overview
 from models.owners import Caller
 from models.sections import Sections
 from models.store import Item, ItemVersion, Put
 
 LISTED_MAX = 1_000  # facts that a preview lists
+_DESCRIBING = {item_rows.join_namespace(part.NAMESPACE): part.NAMESPACE for part in (profile, overview)}
 BATCH_ROWS = 200  # that are closed in one transaction: others write in between
 
 
@@ -52,7 +54,10 @@ class RulesVersion(ItemVersion):
 
 @dataclass(frozen=True)
 class Effect:
-    """Effect of rules on what is stored: facts to close, ids of sessions and profiles; and ends of other facts."""
+    """Effect of rules on what is stored: facts to close, ids of sessions and profiles; and ends of other facts.
+
+    profiles: ids of items, overviews among them.
+    """
 
     facts: tuple[Fact, ...]
     ends: tuple[tuple[int, datetime], ...]
@@ -105,8 +110,8 @@ def put(
         raise Conflict(
             "rules_close_facts",
             f"These rules keep out what is stored already: {len(effect.facts):,} facts, and parts of "
-            f"{len(effect.sessions):,} summaries and {len(effect.profiles):,} profiles. Nothing was changed. "
-            "`POST /api/rules/preview` lists them. Send `close`: true to close them, false to leave them.",
+            f"{len(effect.sessions):,} summaries and {len(effect.profiles):,} profiles and overviews. Nothing was "
+            "changed. `POST /api/rules/preview` lists them. Send `close`: true to close them, false to leave them.",
             param="close",
         )
     with engine.database.write() as tx:
@@ -149,10 +154,14 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
     now = engine.now()
     closed: list[Fact] = []
     ends: list[tuple[int, datetime]] = []
-    for row in tx.execute(_of(caller, FACTS, FactRow).where(valid_at(None)), {NOW.key: now}):
+    of_persons = _categories_of_persons(tx, caller, rules)
+    valid = _of(caller, FACTS.add_columns(FactRow.owner_id), FactRow).where(valid_at(None))
+    for *row, owner_id in tx.execute(valid, {NOW.key: now}):
         fact = Fact(*row)
         since, expires_at = fact.valid_from, fact.expires_at
-        decision = rules.decide(fact.category, fact.text, fact.quote, since=since, expires_at=expires_at)
+        decision = of_persons.get(owner_id, rules).decide(
+            fact.category, fact.text, fact.quote, since=since, expires_at=expires_at
+        )
         end = decision.expires_at
         if decision.refused or (end is not None and end <= now):
             closed.append(fact)
@@ -164,12 +173,21 @@ def _effect(engine: Engine, tx: Transaction, caller: Caller, rules: RuleSet) -> 
         for session_id, stored in tx.execute(_of(caller, summaries, SessionRow)):
             if rules.kept_of(sections := Sections.from_dict(stored)) != sections:
                 sessions.add(session_id)
-        is_profile = ItemRow.namespace == item_rows.join_namespace(profile.NAMESPACE), ItemRow.key == profile.KEY
-        items = _of(caller, select(ItemRow.id, ItemRow.value).where(*is_profile), ItemRow)
-        profiles = [
-            item_id for item_id, value in tx.execute(items) if Profile.of(value).kept_by(rules) != Profile.of(value)
-        ]
+        items = select(ItemRow.id, ItemRow.namespace, ItemRow.value).where(ItemRow.namespace.in_(_DESCRIBING))
+        found = tx.execute(_of(caller, items, ItemRow))
+        profiles = [item_id for item_id, *item in found if _kept_of(rules, *item) is not None]
     return Effect(tuple(closed), tuple(ends), tuple(sessions), tuple(profiles))
+
+
+def _categories_of_persons(tx: Transaction, caller: Caller, rules: RuleSet) -> dict[int, RuleSet]:
+    """Return a tenant's rules together with the categories of each person who has rules, by the ids of the owners.
+
+    What a person keeps out by topics and words was decided with their own rules.
+    """
+    stored = select(ItemRow.owner_id, ItemRow.value).where(ItemRow.namespace == item_rows.join_namespace(NAMESPACE))
+    own = tx.execute(_of(caller, stored, ItemRow)).all() if caller.owner is None else []
+    of_persons = {owner_id: replace(RuleSet.of(value), topics=(), words=()) for owner_id, value in own}
+    return {owner_id: rules.narrowed(categories) for owner_id, categories in of_persons.items()}
 
 
 # -- closing
@@ -213,8 +231,19 @@ def _clean_summaries(engine: Engine, session_ids: Sequence[int], rules: RuleSet)
 def _clean_profiles(engine: Engine, item_ids: Sequence[int], rules: RuleSet) -> None:
     with engine.database.write() as tx:
         for row in tx.scalars(select(ItemRow).where(ItemRow.id.in_(item_ids))).all():
-            put = Put(profile.NAMESPACE, profile.KEY, asdict(Profile.of(row.value).kept_by(rules)))
-            item_rows.write(tx, row.owner_id, put, engine.now(), author="erasure")
+            if (value := _kept_of(rules, row.namespace, row.value)) is not None:
+                put = Put(_DESCRIBING[row.namespace], row.key, value)
+                item_rows.write(tx, row.owner_id, put, engine.now(), author="erasure")
+
+
+def _kept_of(rules: RuleSet, namespace: str, value: Any) -> Any:
+    """Return what the rules keep of a stored profile or overview; None for all of it."""
+    if _DESCRIBING[namespace] == overview.NAMESPACE:
+        written = Overview.of(value)
+        kept = overview.kept_by(rules, written)
+        return kept.value if kept != written else None
+    document = Profile.of(value)
+    return asdict(document.kept_by(rules)) if document.kept_by(rules) != document else None
 
 
 def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:
