@@ -49,7 +49,7 @@ def compare_prompts(conversation: Path, names: str, every: int) -> None:
     """
     engine = current_engine()
     try:
-        data = json.loads(conversation.read_text(encoding="utf-8"))
+        data = json.loads(conversation.read_text(encoding="utf-8-sig"))
         messages = read_messages(data)
     except ValueError as error:
         raise click.ClickException(f"{conversation} is no conversation, whose form `--help` shows: {error}") from error

@@ -408,6 +408,23 @@ def test_half_a_surrogate_pair_and_a_key_with_its_line_end_are_sent(live, name, 
     assert recap.upload_document(path)["title"] == "caf\ufffd"
 
 
+def test_a_model_and_an_import_may_take_longer_than_other_calls():
+    sent: dict[str, float] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent[request.url.path] = request.extensions["timeout"]["read"]
+        return httpx.Response(200, json={})
+
+    with httpx.Client(transport=httpx.MockTransport(answer)) as own:
+        recap = Recap(http_client=own, timeout=3, reply_timeout=90)
+        recap.import_chats(b"[]", user_id="ada")
+        recap.complete_text(model="code")
+        recap.search("tea", user_id="ada")
+        assert Recap(api_key=" ", http_client=own).ready() == {}, "an empty key is none"
+    del sent["/health/ready"]
+    assert sent == {"/api/import": 90, "/v1/completions": 90, "/api/search": 3}
+
+
 def test_an_address_without_http_says_that_nothing_was_sent():
     with Recap("localhost:8000", retries=0) as recap, pytest.raises(NoAnswer, match="was not carried out"):
         recap.add_messages("s", [said("Hello")])

@@ -6,7 +6,7 @@ export interface Options {
   apiKey?: string;
   /** The person whose memory it is. */
   userId?: string;
-  /** Milliseconds for a call (30,000), and for one that waits for a model or the next event (600,000). */
+  /** Milliseconds for a call (30,000), and for one that waits for a model, an import or the next event (600,000). */
   timeout?: number;
   replyTimeout?: number;
   /** How often a call is sent again, where the server asks for it or where that does no harm (2). */

@@ -43,6 +43,7 @@ const PAUSE = 500; // milliseconds before a call is sent again, doubled each tim
 const PAUSE_MAX = 60; // seconds: a longer Retry-After is the program's to wait for
 const PAGE = 100;
 const PLACES = ["path", "query"]; // where a call may name its person, beside a field of its body
+const SLOW = ["/api/import", "/api/model-server/test", "/v1/completions", "/v1/embeddings", "/v1/moderations"];
 const DEFAULT_URL = "http://127.0.0.1:8000";
 
 /** A Recap server, and on whose behalf it is called: `operations.js` has a method for each of its calls. */
@@ -87,7 +88,7 @@ export class Recap extends Operations {
     for (let attempt = 0; ; attempt++) {
       let failure;
       let isOpen = false;
-      const silence = new Silence(call.turn || read === opened ? replyTimeout : timeout);
+      const silence = new Silence(call.turn || SLOW.includes(call.path) || read === opened ? replyTimeout : timeout);
       try {
         const either = signal ? AbortSignal.any([signal, silence.signal]) : silence.signal;
         const response = await fetch(address, { ...request, signal: either });

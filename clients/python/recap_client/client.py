@@ -21,6 +21,7 @@ from recap_client.streams import AsyncEventStream, AsyncStream, EventStream, Str
 
 Http = TypeVar("Http", httpx.Client, httpx.AsyncClient)
 
+_SLOW = ("/api/import", "/api/model-server/test", "/v1/completions", "/v1/embeddings", "/v1/moderations")
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
@@ -43,14 +44,15 @@ class _Client(Generic[Http]):
     ) -> None:
         """Connect to a server.
 
-        user_id: the person whose memory it is. timeout: the longest wait in seconds; reply_timeout: that for a model
-        or the next event. retries: of one call. headers: of every call. http_client: your own, with its proxies and
-        certificates; `close` leaves it open.
+        user_id: the person whose memory it is. timeout: the longest wait in seconds; reply_timeout: that for a model,
+        an import or the next event. retries: of one call. headers: of every call. http_client: your own, with its
+        proxies and certificates; `close` leaves it open.
         """
         self._base_url = base_url.rstrip("/")
         self._user_id = user_id
         self._timeout, self._reply_timeout, self._retries = timeout, reply_timeout, retries
-        key = {"Authorization": f"Bearer {api_key.strip()}"} if api_key is not None else {}
+        api_key = (api_key or "").strip()
+        key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._headers = {**key, **(headers or {})}
         self._owns_http = http_client is None
         self._http: Http = http_client if http_client is not None else self._make()
@@ -88,7 +90,7 @@ class _Client(Generic[Http]):
         parts = request_parts(call, self._user_id)
         parts["url"] = f"{self._base_url}{parts['url']}"
         parts["headers"] = {**self._headers, **parts["headers"]}
-        read = self._reply_timeout if call.is_turn or not whole else self._timeout
+        read = self._reply_timeout if call.is_turn or call.path in _SLOW or not whole else self._timeout
         return self._http.build_request(**parts, timeout=httpx.Timeout(self._timeout, read=read))
 
 
