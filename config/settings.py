@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 SIMILAR_CHARS_MIN = 8
 """Shorter names, as PORTS, are taken for other programs' own."""
+ELSEWHERE = dict.fromkeys(("OPENAI_API_BASE", "OPENAI_API_HOST", "OPENAI_API_URL", "OPENAI_HOST"), "OPENAI_BASE_URL")
+ELSEWHERE |= {"OPENAI_MODEL_NAME": "OPENAI_MODEL", "OPENAI_KEY": "OPENAI_API_KEY"}
+"""Names that other programs give to settings; their `.env` is copied with them."""
 
 
 def _from_text(parse: Callable[[str], Any]) -> BeforeValidator:
@@ -377,13 +380,14 @@ class Settings(BaseModel):
 
     @classmethod
     def unread(cls, environ: Mapping[str, str] | None = None, dotenv: Path | None = Path(".env")) -> list[str]:
-        """Return a sentence for each name that is set and nearly a setting's."""
+        """Return a sentence for each name that is set and nearly a setting's, or another program's for one."""
         names = [*cls.variables(), *environment.KEY_FILES.values()]
         sentences = []
         for name in environment.read_all(environ, dotenv).keys() - set(names):
             near = get_close_matches(name.upper(), names, 1, 0.85) if len(name) >= SIMILAR_CHARS_MIN else []
             if name.removeprefix("RECAP_") in names:
                 near = [name.removeprefix("RECAP_")]
+            near = [ELSEWHERE[name]] if name in ELSEWHERE else near
             if near:
                 sentences.append(f"{name} is no setting, and was not read: is it {near[0]}?")
         return sorted(sentences)

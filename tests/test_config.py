@@ -302,7 +302,9 @@ def test_a_name_that_is_nearly_a_settings_is_said(tmp_path):
     (tmp_path / ".env").write_text(
         "OPENAI_MODLE=gpt-5\nopenai_api_key=sk-secret\nPORTS=1\nOPENAI_API_KEY_FILE=x\nRECAP_PORT=1"
     )
-    assert Settings.unread({"POSTGRES_PASSWORD": "x", "OPENAI_MODELS": "a"}, tmp_path / ".env") == [
+    environ = {"POSTGRES_PASSWORD": "x", "OPENAI_MODELS": "a", "OPENAI_API_BASE": "http://x/v1"}
+    assert Settings.unread(environ, tmp_path / ".env") == [
+        "OPENAI_API_BASE is no setting, and was not read: is it OPENAI_BASE_URL?",
         "OPENAI_MODLE is no setting, and was not read: is it OPENAI_MODEL?",
         "RECAP_PORT is no setting, and was not read: is it PORT?",
         "openai_api_key is no setting, and was not read: is it OPENAI_API_KEY?",
