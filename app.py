@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -139,11 +140,12 @@ def _read(settings: Mapping[str, Any]) -> tuple[Settings, dict[str, Any]]:
         raise SettingsError(f"{unknown}: neither Recap nor Flask has a setting of this name.")
     if flask.get("TESTING"):
         variables.setdefault("SUMMARY_DEBOUNCE", "0")
-    if Settings(database_url=variables.get("DATABASE_URL", "")).is_in_memory and "RECAP_DATA_DIR" not in variables:
+    own = Settings.from_env(variables, dotenv=None)
+    if own.is_in_memory and "RECAP_DATA_DIR" not in variables:
         folder = TemporaryDirectory(prefix="recap-")  # of the index; it goes with the process
         atexit.register(folder.cleanup)
-        variables["RECAP_DATA_DIR"] = folder.name
-    return Settings.from_env(variables, dotenv=None), flask
+        own = own.model_copy(update={"data_dir": Path(folder.name)})
+    return own, flask
 
 
 def make_schema(app: Flask) -> bool:

@@ -132,6 +132,9 @@ def test_settings_are_those_of_the_mapping_alone(monkeypatch, tmp_path):
     named = made(OPENAI_API_KEY_FILE=key, OPENAI_MODELS=["a", "b"])
     assert engine_of(named).settings.openai_api_key == "of-a-named-file"
     assert engine_of(named).settings.openai_models == ("a", "b")
+    with pytest.raises(SettingsError) as refused:
+        made(DATABASE_URL="mysql://ada:sekret@db/x")
+    assert "sekret" not in str(refused.value)
     with pytest.raises(SettingsError, match="SUMMARY_MOOD: neither Recap nor Flask"):
         create_app({"SUMMARY_MOOD": "inline"})
     with pytest.raises(SettingsError, match="SUMMARY_MODE cannot be used"):

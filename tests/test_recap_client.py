@@ -13,7 +13,15 @@ from agents.testing import ModelStep, ScriptedModel, assistant_message, function
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    HumanMessageChunk,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from langgraph.store.base import GetOp, Item, ListNamespacesOp, MatchCondition, Op, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
@@ -297,6 +305,9 @@ def test_a_history_gives_back_what_it_got_and_its_words_are_remembered(live, nam
     corrupt = [said("odd", extra={"langchain_message": odd}) for odd in (7, {"type": "odd"})]
     append(live.client, name, [*corrupt, said("nobody's", "tool"), said("From elsewhere.")], user_id=name)
     assert history.messages == [*messages, HumanMessage("From elsewhere.")]
+    history.add_messages([ChatMessage("My own words.", role="user"), HumanMessageChunk("Mine too.")])
+    stored = good(live.client.get(f"/api/sessions/{name}/messages?order=desc&limit=2"))["items"]
+    assert {one["role"] for one in stored} == {"user"}
     history.add_ai_message("Green.")
     assert history.messages[-1] == AIMessage("Green.")
     for _ in range(2):

@@ -22,6 +22,7 @@ EXTRA = "langchain_message"  # the key of the whole message beside its words
 Role = Literal["user", "assistant", "system", "tool"]
 _ROLES: dict[str, Role] = {
     "human": "user",
+    "user": "user",
     "system": "system",
     "tool": "tool",
     "function": "tool",
@@ -97,7 +98,8 @@ def _document(result: SearchResult) -> Document:
 
 
 def _new_message(message: BaseMessage) -> MessageToAppend:
-    role: Role = _ROLES.get(message.type, "assistant")
+    kind = getattr(message, "role", message.type)  # a ChatMessage names a role of its own
+    role: Role = _ROLES.get(kind.removesuffix("MessageChunk").lower(), "assistant")
     calls = getattr(message, "tool_calls", [])
     words = str(message.text) or ", ".join(f"{call['name']}({call['args']})" for call in calls) or f"[{message.type}]"
     whole = {EXTRA: storable(message_to_dict(message))}
