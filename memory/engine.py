@@ -109,6 +109,11 @@ class Engine:
                 return
             self.data_lock.share()
             self.model_server.log_models()
+            if self.settings.on_postgresql and not self.settings.searches_database:
+                log.warning(
+                    "SEARCH=whoosh is for one node: of several, each has a search index in its own data folder, and "
+                    "what is erased at one stays in the files of the others"
+                )
             runs_jobs = worker or self.settings.jobs == "web"
             report = self.health.check(begins_jobs=runs_jobs)
             for part, state in (("database", report.database), ("data directory", report.data_dir)):

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from app import build_app, engine_of
 from config import ApiKey, FactWeights, FallbackModel, Settings, SettingsError
 from config.parsers import When, when
 from memory.jobs import IDLE_SECONDS
@@ -376,3 +377,11 @@ def test_a_folder_of_another_account_is_named_and_not_its_env_file(tmp_path):
         problem = told.read()
     folder.chmod(0o700)
     assert f"The folder {folder} can't be opened by the account that Recap runs as (user " in problem
+
+
+def test_a_search_index_in_the_files_of_one_node_says_so_on_a_server(tmp_path, caplog):
+    nowhere = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/recap", "RECAP_DATA_DIR": str(tmp_path)}
+    engine = engine_of(build_app(Settings.from_env({**nowhere, "SEARCH": "whoosh", "JOBS": "worker"}, None)))
+    engine.start()
+    engine.stop()
+    assert "SEARCH=whoosh is for one node" in caplog.text
