@@ -290,8 +290,8 @@ def _resource(resource: str | None, address: str) -> str | None:
         return None
     with suppress(ValueError):  # of what is no address, as one with an open bracket
         parts = urlsplit(resource)
-        named = f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
-        if named == (address + MCP).lower() and not parts.fragment:
+        named = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
+        if named.lower() == (address + MCP).lower() and not parts.fragment:
             return address + MCP
     raise _error("invalid_target", f"Tokens of this server are for {address}{MCP} alone.")
 

@@ -192,11 +192,11 @@ def server_url(raw: str) -> str:
 
 
 def public_url(raw: str) -> str:
-    """Return the address of the page, without a slash at its end, or nothing."""
+    """Return the address of the page, its host in small letters and without a slash at its end, or nothing."""
     address = urlsplit(raw.rstrip("/"))
     if raw and (address.scheme not in ("http", "https") or not address.netloc or re.search(r'[\s"<>?#]', raw)):
         raise ValueError("it takes the address of Recap's page, as https://recap.example.com, without ? and #")
-    return raw.rstrip("/")
+    return address._replace(netloc=address.netloc.lower()).geturl()
 
 
 def origins(raw: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from sqlalchemy import select
 from werkzeug.test import TestResponse
 
 from app import engine_of
-from config import ApiKey
+from config import ApiKey, Settings
 from memory.access import oauth_clients
 from memory.access.oauth import LIFETIMES, REPEAT
 from models import GrantRow, TokenRow
@@ -285,6 +285,18 @@ def test_a_token_is_for_one_server(make_app, key):
     elsewhere = make_app(public_url="https://recap.example.com").test_client()
     answer = use(elsewhere, tokens["access_token"])
     assert answer.status_code == 401 and 'error="invalid_token"' in answer.headers["WWW-Authenticate"]
+
+
+def test_a_servers_address_may_have_capitals(make_app, key):
+    settings = Settings.from_env({"PUBLIC_URL": "https://Recap.Example.com/Recap/"}, None)
+    client = make_app(public_url=settings.public_url).test_client()
+    client_id = register(client)
+    described = good(client.get("/.well-known/oauth-protected-resource/mcp"))
+    # Clients read addresses as URLs, and compare the issuer with how it is written then.
+    assert described["authorization_servers"] == ["https://recap.example.com/Recap"]
+    resource = described["resource"]
+    code = get_code(client, client_id, key, resource=resource)
+    assert good(exchange(client, code, client_id, resource=resource))["access_token"]
 
 
 # -- codes
