@@ -59,7 +59,9 @@ class WithFallback:
         errors: dict[LanguageModel, ModelError] = {}
         why = self._model.down
         unknown = self._if_unknown
-        candidates = [self._model, *([unknown] if unknown is not None and why == NOT_FOUND else ()), *self._fallbacks]
+        candidates = [self._model, *self._fallbacks]
+        if unknown is not None and why == NOT_FOUND:
+            candidates.insert(1, unknown)
         waiting = deque(sorted(dict.fromkeys(candidates), key=lambda model: model.down is not None))
         while waiting:
             model = waiting.popleft()

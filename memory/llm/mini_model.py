@@ -21,6 +21,7 @@ from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
 from memory.errors import AnswerRefused
+from memory.json_values import list_in
 from memory.leases import Leases
 from memory.llm import CancelToken, ChatMessage, ModelEvent, ModelRequest, StreamEnd, complete, text_of
 from memory.llm.model_server import ModelServer
@@ -227,8 +228,9 @@ def _has_words(answer: str) -> bool:
     """Return whether an answer says anything beside the names of fields."""
 
     def says(value: Any) -> bool:
-        values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        return bool(value.strip()) if isinstance(value, str) else any(map(says, values))
+        if isinstance(value, str):
+            return bool(value.strip())
+        return any(map(says, value.values() if isinstance(value, dict) else list_in(value)))
 
     objects = json_objects(answer)
     return any(says(entry.value) for entry in objects) if objects else any(map(str.isalnum, answer))

@@ -176,7 +176,8 @@ class ModelRegistry:
         except ValueError:
             return []
         lists = (answer, *(dict_in(answer).get(name) for name in ("data", "models", "result")))  # Together sends a list
-        models = [dict_in(model) or {"id": model} for model in next(filter(None, map(list_in, lists)), ())]
+        listed = next(filter(None, map(list_in, lists)), [])
+        models = [model if isinstance(model, dict) else {"id": model} for model in listed]
         with_ids = [{**model, "id": model.get("id") or model.get("name")} for model in models]
         return [model for model in with_ids if isinstance(model["id"], str)]
 

@@ -81,9 +81,6 @@ class RequestForm:
         ours: dict[str, Any] = {"model": model}
         if request.tools and self.tools:
             ours["tools"] = list(map(_tool, request.tools))
-        stream = request.stream if self.streams is None else self.streams
-        if stream:
-            ours["stream_options"] = {"include_usage": True}
         if request.cache_key is not None and cache_key:
             ours["prompt_cache_key"] = request.cache_key[:CACHE_KEY_CHARS]
         if request.schema is not None and self.json_mode == "schema":
@@ -91,11 +88,14 @@ class RequestForm:
             ours["response_format"] = {"type": "json_schema", "json_schema": schema}
         elif request.schema is not None and self.json_mode == "object":
             ours["response_format"] = {"type": "json_object"}
-        body = ours | dict(request.client or {})
-        client_tools = (request.client or {}).get("tools")
-        body |= {"tools": [*client_tools, *ours["tools"]]} if isinstance(client_tools, list) and "tools" in ours else {}
-        if request.client is not None and stream and isinstance(body.get("stream_options"), dict):
-            body["stream_options"] = {**body["stream_options"], "include_usage": True}
+        client = request.client or {}
+        body = {**ours, **client}
+        if "tools" in ours and isinstance(client.get("tools"), list):
+            body["tools"] = [*client["tools"], *ours["tools"]]
+        stream = request.stream if self.streams is None else self.streams
+        options = client.get("stream_options", {})
+        if stream and isinstance(options, dict):
+            body["stream_options"] = {**options, "include_usage": True}
         if self.limit_name is not None:
             for name in _LIMITS:
                 if name != self.limit_name and name in body:

@@ -122,7 +122,6 @@ class Completion:
     def end(self) -> Iterator[ModelEvent]:
         """Yield the rest of the text, the calls of tools and the end.  Raises ModelError for an answer of no use."""
         request = self._request
-        client = self._request.client
         if self.error is not None:
             raise self.error
         if not self._has_begun:
@@ -133,19 +132,20 @@ class Completion:
             self._calls += [ToolCallDelta(None, name=name, arguments=[arguments]) for name, arguments in text_calls]
             if words:
                 yield TextDelta(words)
-        calls = _whole(self._calls) if request.tools or client is not None else []
+        calls = _whole(self._calls) if request.tools or request.client is not None else []
         has_words = self._splitter.has_words and (self._text_calls is None or self._text_calls.has_words)
-        if client is None and not calls and not has_words:
+        if request.client is None and not calls and not has_words:
             yield self._misplaced()
-        # Many servers say "stop" beside calls.
-        reason = "tool_calls" if calls else self.reason if self.reason in ("length", "content_filter") else "stop"
+        reason = self.reason if self.reason in ("length", "content_filter") else "stop"
+        if calls:  # beside which many servers say "stop"
+            reason = "tool_calls"
         content = "".join(self._content)
         usage = self._usage
         if usage is None:
             written = tokens.estimate(content + "".join(call.name + call.arguments for call in calls))
             usage = Usage(estimate_prompt(request), written, estimated=True)
         end = StreamEnd(reason, (self.model or self._errors.model)[:MODEL_NAME_CHARS], usage, self.thoughts)
-        if client is not None and not request.stream:
+        if request.client is not None and not request.stream:
             yield RawChunk(as_completion(self._sent, content, end, calls))
         yield from calls
         yield end
@@ -297,17 +297,21 @@ def _content(message: dict[str, Any]) -> str:
 
 def _usage(value: Any) -> Usage | None:
     """Return the server's count, if it has both prompt and completion; of a server that counts nothing both are 0."""
-    counted = dict_in(value)
-    cached = dict_in(counted.get("prompt_tokens_details")).get("cached_tokens", counted.get("prompt_cache_hit_tokens"))
-    thought = dict_in(counted.get("completion_tokens_details")).get("reasoning_tokens")
-    prompt, completion, cached, thought = [
-        count if isinstance(count, int) and 0 <= count < _USAGE_TOKENS_MAX else None
-        for count in (counted.get("prompt_tokens"), counted.get("completion_tokens"), cached, thought)
-    ]
+    usage = dict_in(value)
+    of_prompt = dict_in(usage.get("prompt_tokens_details"))
+    sent = {
+        "prompt": usage.get("prompt_tokens"),
+        "completion": usage.get("completion_tokens"),
+        "cached": of_prompt.get("cached_tokens", usage.get("prompt_cache_hit_tokens")),
+        "thought": dict_in(usage.get("completion_tokens_details")).get("reasoning_tokens"),
+    }
+    counts = {name: count for name, count in sent.items() if isinstance(count, int) and 0 <= count < _USAGE_TOKENS_MAX}
+    prompt = counts.get("prompt")
+    completion = counts.get("completion")
     if not prompt or completion is None:
         return None
-    cached, thought = min(cached, prompt) if cached else 0, min(thought, completion) if thought else 0
-    return Usage(prompt, completion, cached_tokens=cached, reasoning_tokens=thought)
+    cached = min(counts.get("cached", 0), prompt)
+    return Usage(prompt, completion, cached_tokens=cached, reasoning_tokens=min(counts.get("thought", 0), completion))
 
 
 # -- calls of tools

@@ -28,9 +28,9 @@ _CALL_KEYS = {*_NAMES, *_ARGUMENTS, "type", "id"}
 _BEFORE_NAME = rf"""\s*(?:```\w*\s*)?(?:[{{\[][^()]*"(?:{"|".join(_NAMES)})"\s*:\s*"|\[?\s*(?:print\()?(?:\w+\.)*)"""
 """How an answer that is a call and nothing else goes on to the name of its tool: as JSON, or as a call in Python."""
 _PAIR = re.compile(  # a value that does not end takes all the rest, so that no other one is looked for there
-    r"""<[^<>]{0,80}?parameter(?:=|[^<>]{0,80}?\bname=")(\w+)\b"?[^<>]*>(.*?)(</|\Z)"""
-    r"""|<arg_key>\s*(\w+)\s*</arg_key>\s*<arg_value>(.*?)(</arg_value>|\Z)"""
-    r"""|\b(\w+)\s*=\s*("(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
+    r"""<[^<>]{0,80}?parameter(?:=|[^<>]{0,80}?\bname=")(?P<tag>\w+)\b"?[^<>]*>(?P<in_tag>.*?)(?P<tag_end></|\Z)"""
+    r"""|<arg_key>\s*(?P<key>\w+)\s*</arg_key>\s*<arg_value>(?P<in_value>.*?)(?P<value_end></arg_value>|\Z)"""
+    r"""|\b(?P<word>\w+)\s*=\s*(?P<literal>"(?:[^"\\]|\\.){0,2000}"|[\w.-]+)(?=\s*[,)])""",
     re.S,
 )
 _WRITTEN_NAME = re.compile(r"""(?:"name"\s*:\s*"|=\s*"?|sep｜>)([A-Za-z_][\w.-]{1,63})""")  # of no tool that is offered
@@ -116,12 +116,12 @@ class TextCalls:
 
 def _pairs(text: str) -> dict[str, str]:
     """Return the arguments that stand one by one in a text."""
-    found = _PAIR.findall(text)
-    return {
-        a or c or e: (b.strip() or d or f).strip('"')
-        for a, b, a_ends, c, d, c_ends, e, f in found
-        if a_ends or c_ends or e
-    }
+    pairs = {}
+    for pair in _PAIR.finditer(text):
+        if pair["tag_end"] or pair["value_end"] or pair["word"]:  # else the value has no end
+            value = (pair["in_tag"] or "").strip() or pair["in_value"] or pair["literal"] or ""
+            pairs[pair["tag"] or pair["key"] or pair["word"]] = value.strip('"')
+    return pairs
 
 
 def _object(text: str, start: int) -> tuple[dict[str, Any], int]:

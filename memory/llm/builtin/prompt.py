@@ -75,20 +75,18 @@ class ParsedPrompt:
             question, attached = _ATTACHED.subn("", question)
         if memory and memory.start():  # a neighbour of the same role, joined to the newest message
             before.append(PromptLine(content[: memory.start()]))
+        spoken = [line for line in before if line.role in ("user", "assistant")]
+        recalled = [line for day, body in CHAT_BLOCK.findall(quoted) for line in messages_in(_items(body), day)]
+        recalled += [line for document in DOCUMENT_BLOCK.findall(quoted) for line in _passages(*document)]
         facts = [*items(system, "profile"), *items(system, "facts"), *items(quoted, "facts")]
         return cls(
             question,
-            tuple(
-                line for line in before if line.role in ("user", "assistant") and not line.text.startswith("<message ")
-            ),
-            (
-                *(message for day, body in CHAT_BLOCK.findall(quoted) for message in messages_in(_items(body), day)),
-                *(passage for document in DOCUMENT_BLOCK.findall(quoted) for passage in _passages(*document)),
-            ),
-            tuple(facts_in(facts)),
-            _summary(items(system, "summary")),
-            today,
-            attached > 0,
+            messages=tuple(line for line in spoken if not line.text.startswith("<message ")),
+            recalled=tuple(recalled),
+            facts=tuple(facts_in(facts)),
+            summary=_summary(items(system, "summary")),
+            today=today,
+            has_attachments=attached > 0,
         )
 
 

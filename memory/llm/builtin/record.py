@@ -171,8 +171,8 @@ class Record:
             back = [old for old in excluded if set(terms(option)) & set(terms(old.value))]
             return (Statement(option, sentence, "reopened"), back) if back else None
         if match := _CHANGES["refuses"].fullmatch(_bare(sentence)):
-            option, reason = [*(part.strip(" .!。") for part in match.groups() if part), ""][:2]
-            text = one_line(str(Excluded(option, reason)))
+            option, *reasons = [part.strip(" .!。") for part in match.groups() if part]
+            text = one_line(str(Excluded(option, reasons[0] if reasons else "")))
             return Statement(text, sentence, "excluded", value=one_line(option), section="excluded"), ()
         return None
 

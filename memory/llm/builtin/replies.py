@@ -158,10 +158,8 @@ def _fit(question: str, statement: Statement) -> float:
     if not kin and not kin_of_statement and not {statement.about, statement.category}.isdisjoint(sought(question)):
         return 2.0
     words = set(terms(question))
-    of_others = bool(kin_of_statement - kin) and bool(
-        asks("own", question)
-    )  # where my sister lives is not where I live
-    if of_others and not words <= statement.words:
+    # Where my sister lives is not where I live.
+    if kin_of_statement - kin and asks("own", question) and not words <= statement.words:
         return 0.0
     return len(words & statement.words) / (len(words) or 1)
 
