@@ -161,9 +161,10 @@ class ApiBlueprint(Blueprint):
         if page_of is not None or list_of is not None:
             returns = shapes.page_of(page_of) if page_of is not None else shapes.list_of(list_of)
         acts = "caller" in inspect.signature(view_func).parameters
-        if named_in_query := acts and query is None and not in_body and not rule.startswith(ABOUT_ONE):
+        alone_in_query = acts and query is None and not in_body and not rule.startswith(ABOUT_ONE)
+        if alone_in_query:
             query = CallerQuery
-        view = _with_caller(view_func, alone_in_query=named_in_query) if acts else view_func
+        view = _with_caller(view_func, alone_in_query=alone_in_query) if acts else view_func
         view = self.response(status, returns)(view)
         if shape is not None:
             view = self.arguments(shape)(view)
@@ -191,9 +192,8 @@ def _with_caller(view_func: Any, *, alone_in_query: bool) -> Any:
         by_address = whom is path
         if by_address:  # it is checked as in a query or a body
             ApiBlueprint.ARGUMENTS_PARSER.parse(CallerQuery(), request, location="view_args", unknown=EXCLUDE)
-        user_id, space = (whom.pop(name, None) for name in WHOM)
-        found = caller(user_id, space, by_address=by_address)
-        return view_func(found, *loaded[alone_in_query:], **path)
+        found = caller(whom.pop("user_id", None), whom.pop("space", None), by_address=by_address)
+        return view_func(found, *(loaded[1:] if alone_in_query else loaded), **path)
 
     return acting
 

@@ -102,15 +102,16 @@ def _refused(error: HTTPException) -> Response:
         return cast(Response, redirect(meant, 308))  # with method and body; programs follow it
     code, message = REFUSALS.get(status, (error.name.lower().replace(" ", "_"), error.description or error.name))
     message = message.replace(" Nothing was stored.", _NOTHING.get(request.method, " Nothing was stored."))
-    problems = getattr(error, "data", {}).get("messages")  # webargs': marshmallow's messages by location
-    if status == 422 and problems:
-        wrong = {name: texts for location in problems.values() for name, texts in flat(location).items()}
-        known = getattr(error, "data", {})["schema"].fields
+    data = getattr(error, "data", {})  # webargs': the schema, and marshmallow's messages by location
+    if status == 422 and data.get("messages"):
+        wrong: dict[str, list[str]] = {}
+        for problems in data["messages"].values():
+            wrong |= flat(problems)
+        known = data["schema"].fields
         named = {name: [_hint(name, text, known) for text in texts] for name, texts in islice(wrong.items(), WRONG_MAX)}
         first, texts = next(iter(named.items()))
-        return _respond(
-            InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first), fields=named, wrong=len(wrong)
-        )
+        refusal = InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first)
+        return _respond(refusal, fields=named, wrong=len(wrong))
     if status in (404, 405):
         message = message.replace("This address", request.path).replace("this address", request.path)
     if isinstance(error, RequestEntityTooLarge):

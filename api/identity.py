@@ -32,9 +32,9 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
     `view` has the scope; without one, the request is answered with 404 or 405.
     """
     metrics = request.path == METRICS
-    sent = _bearer().encode("utf-8", "surrogatepass")
+    bearer = _bearer()
     expected = settings.metrics_key.encode()
-    if metrics and expected and hmac.compare_digest(sent, expected):
+    if metrics and expected and hmac.compare_digest(bearer.encode("utf-8", "surrogatepass"), expected):
         return None  # also while the database, which has the other keys, can't be read
     if not keys.required:
         if not settings.allow_anonymous:
@@ -47,7 +47,8 @@ def authenticate(view: Any, keys: Keys, settings: Settings) -> Principal | None:
             "The metrics cover all tenants, so no API key opens them. Send the server's METRICS_KEY as "
             "`Authorization: Bearer <METRICS_KEY>`.",
         )
-    key = _bearer() or next((key for name in KEY_VARIABLES[1:] if (key := request.environ.get(name, "").strip())), "")
+    others = (request.environ.get(name, "").strip() for name in KEY_VARIABLES[1:])
+    key = bearer or next(filter(None, others), "")
     if not key:
         raise Unauthenticated(
             "api_key_missing",
@@ -83,15 +84,12 @@ def _bearer() -> str:
 def _check_local(settings: Settings) -> None:
     """Raise Forbidden for a request that is not this machine's own."""
     headers = request.headers
-    is_forwarded = FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
-    host = headers.get("Host", "")
-    origin = headers.get("Origin")  # without Host, werkzeug would name this machine
     problem = why_not_local(
         request.remote_addr or "",
-        host,
-        origin,
+        headers.get("Host", ""),  # without one, werkzeug would name this machine
+        headers.get("Origin"),
         settings.cors_origins,
-        is_forwarded=is_forwarded,
+        is_forwarded=FORWARDING_HEADERS.search(" ".join(request.environ)) is not None,
         is_cross_site=headers.get("Sec-Fetch-Site") == "cross-site",
     )
     if problem is not None:

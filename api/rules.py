@@ -46,9 +46,8 @@ def delete_rules(caller: Caller) -> Any:
 def preview_rules(caller: Caller, body: dict[str, Any]) -> dict[str, Any]:
     """List what rules would close of what is stored; nothing is stored"""
     effect = rules.preview(current_engine(), caller, RuleSet.of(body))
-    counts = {name: len(getattr(effect, name)) for name in ("sessions", "profiles")}
     facts = {"facts": effect.facts[:LISTED_MAX], "fact_count": len(effect.facts)}
-    return {**facts, "summaries": counts["sessions"], "profiles": counts["profiles"]}
+    return {**facts, "summaries": len(effect.sessions), "profiles": len(effect.profiles)}
 
 
 @blueprint.get("/rules/versions", list_of=schema.RulesVersion)

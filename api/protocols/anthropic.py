@@ -112,10 +112,12 @@ def _parameters(body: Object) -> dict[str, Any]:
     tools: list[dict[str, Any]] = []
     choice = body["tool_choice"] or {}
     for number, tool in enumerate(body["tools"] or ()):
+        place = f"tools.{number}"
         if tool.get("type") in (None, "custom"):
-            tools.append(_tool(tool, f"tools.{number}"))
+            described = {"description": tool.get("description"), "parameters": tool.get("input_schema")}
+            tools.append(chat.function(tool, place, **described))
         else:
-            chat.leave_out(f"tools.{number}", str(tool["type"]))
+            chat.leave_out(place, str(tool["type"]))
     chosen = _choice(choice) if choice else None
     parameters = {
         "messages": messages,
@@ -140,10 +142,9 @@ def _person_and_session(user_id: Any) -> tuple[Any, str]:
     if match := _CLAUDE_CODE.fullmatch(user_id):
         return match["account"] or match["device"], match["session"]
     ids = object_in(user_id) or {}
-    account, device, session = (ids.get(name) for name in ("account_uuid", "device_id", "session_id"))
-    if isinstance(session, str) and isinstance(account or device, str):
-        return account or device, session
-    return user_id, ""
+    person = ids.get("account_uuid") or ids.get("device_id")
+    session = ids.get("session_id")
+    return (person, session) if isinstance(session, str) and isinstance(person, str) else (user_id, "")
 
 
 def _format(format: Any) -> Any:
@@ -242,8 +243,7 @@ def _document(block: Object, place: str) -> Iterator[dict[str, Any]]:
 
 
 def _data(source: Object, place: str) -> str:
-    media, encoded = (chat.string(source, name, place) for name in ("media_type", "data"))
-    return f"data:{media};base64,{encoded}"
+    return f"data:{chat.string(source, 'media_type', place)};base64,{chat.string(source, 'data', place)}"
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -252,10 +252,6 @@ def _text(text: str) -> dict[str, Any]:
 
 def _words(content: Any, place: str) -> str:
     return "\n\n".join(chat.string(block, "text", here) for here, _, block in chat.parts(content, place, ("text",)))
-
-
-def _tool(tool: Object, place: str) -> dict[str, Any]:
-    return chat.function(tool, place, description=tool.get("description"), parameters=tool.get("input_schema"))
 
 
 def _choice(choice: Object) -> Any:

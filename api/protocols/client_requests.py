@@ -23,6 +23,7 @@ from api.streaming import ReplyEncoder, answer_turn
 from config.parsers import zone_of
 from memory import tokens
 from memory.errors import InvalidRequest
+from memory.json_values import dict_in
 from memory.llm import RawChunk, Thought, ToolCall
 from memory.llm.registry import MAIN
 from memory.transcripts.transcript import Transcript, TranscriptRequest, text_of, tool_tokens
@@ -223,21 +224,22 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
     continues = parameters.get("continue_final_message") is True  # of vLLM and SGLang
     conversation = Transcript.read(parameters.pop("messages"), continues=continues)
     stream = bool(parameters.pop("stream"))
-    named = (metadata, parameters.get("call"), parameters.get("customer"))
-    in_metadata, call, customer = (part if isinstance(part, Mapping) else {} for part in named)
-    user_id, session = (parameters.pop(name, None) or in_metadata.get(name) for name in NAMES)
-    session = text_of_name(session)
-    if isinstance(theirs := parameters.get("metadata"), Mapping) and not theirs.keys().isdisjoint(NAMES):
+    in_metadata = dict_in(metadata)
+    user_id = parameters.pop("user_id", None) or in_metadata.get("user_id")
+    session = text_of_name(parameters.pop("session_id", None) or in_metadata.get("session_id"))
+    theirs = dict_in(parameters.get("metadata"))
+    if not theirs.keys().isdisjoint(NAMES):
         parameters["metadata"] = {name: value for name, value in theirs.items() if name not in NAMES}
         if not parameters["metadata"]:
             del parameters["metadata"]  # it was for Recap alone, and some servers refuse any
     session_header = next(filter(header, SESSION_HEADERS), None)
-    session = header(session_header) if session_header else session or agent_session or text_of_name(call.get("id"))
+    if session_header is not None:
+        session = header(session_header)
+    session = session or agent_session or text_of_name(dict_in(parameters.get("call")).get("id"))
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
-    owner = client_caller(parameters, user_id or customer.get("number"))
-    fingerprint = hashlib.sha256(
-        f"{owner.user_id}\0{session_id}\0{owner.space or ''}".encode("utf-8", "replace") + request.get_data()
-    )
+    owner = client_caller(parameters, user_id or dict_in(parameters.get("customer")).get("number"))
+    asked = f"{owner.user_id}\0{session_id}\0{owner.space or ''}".encode("utf-8", "replace") + request.get_data()
+    is_whole = not session or session_header in (WHOLE_HEADER, THREAD_HEADER) or session == agent_session
     return TurnRequest(
         owner,
         message=conversation.words,
@@ -253,9 +255,8 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         transcript=TranscriptRequest(
             conversation,
             parameters,
-            fingerprint=fingerprint.hexdigest(),
-            is_complete=not conversation.is_abridged
-            and (not session or session_header in (WHOLE_HEADER, THREAD_HEADER) or session == agent_session),
+            fingerprint=hashlib.sha256(asked).hexdigest(),
+            is_complete=is_whole and not conversation.is_abridged,
             bypass=session_header == WHOLE_HEADER and session.startswith(TEMPORARY),
             is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),
             holds_several=session != "" and session == agent_session,

@@ -114,10 +114,8 @@ def _part(place: str, kind: str, part: Object) -> dict[str, Any]:
         chat.leave_out(f"{place}.file_url")
         return {"type": "text", "text": f"{part.get('filename') or 'document'}: {chat.string(part, 'file_url', place)}"}
     if kind == "input_file":
-        return {
-            "type": "file",
-            "file": chat.given({name: part.get(name) for name in ("filename", "file_data", "file_id")}),
-        }
+        file = {name: part.get(name) for name in ("filename", "file_data", "file_id")}
+        return {"type": "file", "file": chat.given(file)}
     return chat.image(chat.string(part, "image_url", place), **chat.given({"detail": part.get("detail")}))
 
 

@@ -425,9 +425,10 @@ def accept_memory(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any
 def _count(engine: Engine, caller: Caller, _: dict[str, Any]) -> str:
     known = get_user_info(engine, caller)
     return (
-        'Erase everything that Recap remembers of "{0}"? That is {facts} facts and {messages} messages in {sessions} '
-        "conversations, with every summary and the profile. This can't be undone."
-    ).format(known["space"] or known["user_id"], **known)
+        f'Erase everything that Recap remembers of "{known["space"] or known["user_id"]}"? That is {known["facts"]} '
+        f"facts and {known['messages']} messages in {known['sessions']} conversations, with every summary and the "
+        "profile. This can't be undone."
+    )
 
 
 @_tool(Input(), Receipt(only=("erased", "pending", "erased_at")), ADMIN, destroys=True, question=_count)

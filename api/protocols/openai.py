@@ -81,9 +81,9 @@ class CompletionEncoder:
                     last.append(part.data)
                 else:
                     yield part.data
-            elif isinstance(part, TurnFinished):
+            elif isinstance(part, TurnFinished) and last:
                 yield from last[:-1]
-                yield from [{**chunk, **chat.written(part)} for chunk in last[-1:]]
+                yield {**last[-1], **chat.written(part)}
             elif isinstance(part, Waiting):
                 yield None
 
@@ -143,9 +143,9 @@ def list_served_models() -> Response:
 def get_served_model(model: str) -> Response:
     """Read one model of the model server, or the built-in one"""
     entry = current_engine().model_server.models.entry(model)
-    return (
-        jsonify(_anthropic_model(json.loads(entry))) if is_anthropic() else Response(entry, mimetype="application/json")
-    )
+    if not is_anthropic():
+        return Response(entry, mimetype="application/json")
+    return jsonify(_anthropic_model(json.loads(entry)))
 
 
 def is_anthropic() -> bool:
@@ -199,7 +199,8 @@ def complete_text(body: dict[str, Any]) -> Response:
     engine.budgets.check_caller(owner, None)
     models = engine.model_server.models
     completed = models.ask("/completions", {**body, "model": models.choose(body.get("model")).name})
-    prompt, text = (tokens.estimate(str(words)) for words in (body.get("prompt"), completed.decode("utf-8", "replace")))
+    prompt = tokens.estimate(str(body.get("prompt")))
+    text = tokens.estimate(completed.decode("utf-8", "replace"))
     engine.budgets.add_caller_usage_now(owner, None, [Usage(prompt, text, estimated=True)])
     return Response(completed, mimetype="text/event-stream" if body.get("stream") else "application/json")
 
