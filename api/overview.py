@@ -5,7 +5,7 @@ from typing import Any
 from api.blueprint import ApiBlueprint, Caller, current_engine
 from memory.knowledge import overview
 from schemas import overview as schema
-from schemas.shapes import WHOM, PageQuery, VersionToBringBack
+from schemas.shapes import Paged, VersionToBringBack
 
 blueprint = ApiBlueprint("overview", "What matters now about a person, each sentence with its sources.")
 OF_PERSON = "/users/<path:user_id>/overview"
@@ -27,7 +27,7 @@ def edit_overview(caller: Caller, body: dict[str, Any]) -> Any:
     return overview.edit(current_engine(), caller, **body)
 
 
-@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), page_of=schema.OverviewVersion)
+@blueprint.get(f"{OF_PERSON}/versions", query=Paged, page_of=schema.OverviewVersion)
 def list_overview_versions(caller: Caller, query: dict[str, Any]) -> Any:
     """List all versions of the overview, newest first"""
     return overview.versions(current_engine(), caller, **query)

@@ -6,7 +6,7 @@ from api.blueprint import ApiBlueprint, Caller, current_engine
 from api.permissions import tenant, whole_tenant
 from memory.knowledge import profile
 from schemas import profile as schema
-from schemas.shapes import WHOM, PageQuery, VersionToBringBack
+from schemas.shapes import Paged, VersionToBringBack
 
 blueprint = ApiBlueprint("profile", "Who a person is: one document for all conversations, each value with its source.")
 OF_PERSON = "/users/<path:user_id>/profile"
@@ -28,7 +28,7 @@ def edit_profile(caller: Caller, body: dict[str, Any]) -> Any:
     return profile.edit(current_engine(), caller, **body)
 
 
-@blueprint.get(f"{OF_PERSON}/versions", query=PageQuery(exclude=WHOM), page_of=schema.Profile)
+@blueprint.get(f"{OF_PERSON}/versions", query=Paged, page_of=schema.Profile)
 def list_profile_versions(caller: Caller, query: dict[str, Any]) -> Any:
     """List all versions of the profile, newest first"""
     return profile.versions(current_engine(), caller, **query)

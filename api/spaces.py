@@ -6,13 +6,13 @@ from flask import g
 
 from api.blueprint import ApiBlueprint, current_engine
 from memory.spaces import list_spaces as spaces_of
-from schemas.shapes import WHOM, PageQuery
+from schemas.shapes import Paged
 from schemas.spaces import Space
 
 blueprint = ApiBlueprint("spaces", "Memory that several persons share.")
 
 
-@blueprint.get("/spaces", query=PageQuery(exclude=WHOM), page_of=Space)
+@blueprint.get("/spaces", query=Paged, page_of=Space)
 def list_spaces(query: dict[str, Any]) -> Any:
     """List the spaces that the key opens
 

@@ -17,7 +17,7 @@ from memory.transfer.export_format import ExportDocument, ExportQuery, to_json, 
 from memory.transfer.import_reader import Imported, ImportQuery, read_import
 from memory.transfer.imports import store_import
 from models.keys import ADMIN
-from schemas.shapes import WHOM, PageQuery, Receipt
+from schemas.shapes import Paged, Receipt
 from schemas.users import Backlog, ListedUser, Me, User, UserChange
 
 blueprint = ApiBlueprint("users", "Everything that is stored of a person.")
@@ -35,7 +35,7 @@ _DOCUMENT = {
 }
 
 
-@blueprint.get("/users", query=PageQuery(exclude=WHOM), page_of=ListedUser)
+@blueprint.get("/users", query=Paged, page_of=ListedUser)
 def list_users(query: dict[str, Any]) -> Any:
     """List the persons of whom something is stored, the newest first
 

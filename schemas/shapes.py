@@ -68,9 +68,15 @@ class Rollback(CallerQuery, VersionToBringBack):
     pass
 
 
-class PageQuery(CallerQuery):
+class Paged(Input):
+    """Page of something that the address or the key names."""
+
     cursor = fields.Text(load_default=None, about="`next_cursor` of the previous page.")
     limit = fields.limit(50)
+
+
+class PageQuery(Paged, CallerQuery):
+    pass
 
 
 class OwnerPageQuery(PageQuery):

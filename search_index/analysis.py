@@ -149,10 +149,12 @@ class Analysis:
         self._particles = re.compile(particles) if particles else None
         self._stem = _stemmer(language)
         self.joins = language in JOINING
-        self._terms_of, self._stem_in = cached(16_384)(self._analysed), cached(16_384)(self._stemmed)
+        self._terms_of = cached(16_384)(self._analysed)
+        self._stem_in = cached(16_384)(self._stemmed)
         self.has_terms = cached(16_384)(lambda word: bool(self.terms(word)))
         # A turn asks several times.
-        self.likely_languages, self.content = cached(64)(self._likely_languages), cached(64)(self._content)
+        self.likely_languages = cached(64)(self._likely_languages)
+        self.content = cached(64)(self._content)
         # As a set, for comparing texts: of facts, which consecutive turns compare.
         self.words = cached(2_048)(lambda text: frozenset(self.terms(text)))
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.analysis import DEFAULT_ANALYSIS, Analysis
+from search_index.arrays import Floats
 from search_index.caches import cached
 from search_index.embeddings import (
     NO_VECTOR,
@@ -33,8 +34,6 @@ from search_index.embeddings import (
 )
 
 log = logging.getLogger(__name__)
-
-Floats = NDArray[np.float64]
 
 PAIRS = Path(__file__).with_name("calibration.json")  # 24 questions with answers, which share no word with them
 COMMON_WEIGHT = 20  # messages that the answers' mean counts as, so that a few messages have a mean as well

@@ -82,11 +82,13 @@ class ScoringContext:
         calibration: tells how near messages are to the content; None where there is nothing to compare.
         has_windows: the profile looks at neighbours.
         """
-        self.candidates, self.preferences = candidates, preferences
+        self.candidates = candidates
+        self.preferences = preferences
         self.postings = candidates.postings(terms, forms)
         self.term_count = len(terms)
         count = len(candidates.ids)
-        self._content, self._calibration = content, calibration
+        self._content = content
+        self._calibration = calibration
         self.has_near = calibration is not None and candidates.vector_count > 0
         term, rows, counts, doc_freqs, known = self.postings
         rarity = np.log1p(count / (doc_freqs + 1))

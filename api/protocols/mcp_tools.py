@@ -44,12 +44,12 @@ _STRING = {"type": "string"}
 _CATEGORY = f"One of {', '.join(FACT_CATEGORIES)}, or one of the person's own."
 
 
-class Paged(Input):
+class ToolPage(Input):
     cursor = fields.Text(load_default=None, about="`next_cursor` of the previous answer.")
     limit = fields.limit(10, 50)
 
 
-class Words(Paged):
+class Words(ToolPage):
     query = fields.text(1, 2000, required=True, about="Words of what you look for.")
 
 
@@ -62,7 +62,7 @@ class MemoryId(Input):
     id = fields.integer(1, required=True, about="The `id` of a memory, as another tool shows it.")
 
 
-class MemoryVersions(Paged, MemoryId):
+class MemoryVersions(ToolPage, MemoryId):
     pass
 
 
@@ -101,7 +101,7 @@ class RecalledMessage(Input):
     )
 
 
-class Place(Paged):
+class Place(ToolPage):
     id = fields.Text(required=True, validate=_PLACE, about="An `id` that search or recent_chats has shown.")
 
 

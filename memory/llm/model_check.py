@@ -104,11 +104,11 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
         model.name,
         model.provider.address,
         seconds,
-        one_line(text)[:REPLY_CHARS],
-        error,
-        window,
-        _learned(model, json_mode=json_mode and error is None and PROSE not in faults),
-        (*faults, *_warnings(window, context_tokens, is_ollama=is_ollama)),
+        reply=one_line(text)[:REPLY_CHARS],
+        error=error,
+        window=window,
+        learned=_learned(model, json_mode=json_mode and error is None and PROSE not in faults),
+        warnings=(*faults, *_warnings(window, context_tokens, is_ollama=is_ollama)),
     )
 
 

@@ -94,7 +94,10 @@ class ModelServer:
         models_of: Callable[..., ModelRegistry],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._settings, self._database, self._now, self._models_of = settings, database, now, models_of
+        self._settings = settings
+        self._database = database
+        self._now = now
+        self._models_of = models_of
         self._encryption = Encryption(settings)
         self._is_replaceable = environment.builtin  # a server that an operator or a program named stays
         self._stored = ttl_cache(maxsize=1, ttl=KNOWN_SECONDS, timer=clock)(self._read)
@@ -148,15 +151,15 @@ class ModelServer:
             settings = self._with(stored, "")
             problem = str(error)
         key = settings.openai_api_key
-        source = "stored" if stored is not None else "none" if self._is_replaceable else "environment"
+        of_environment = "none" if self._is_replaceable else "environment"
         return ServerInfo(
-            source,
+            "stored" if stored is not None else of_environment,
             _address(settings),
-            settings.openai_model,
-            settings.mini_model,
-            key[-SHOWN_CHARS:] if len(key) >= KEY_CHARS_MIN else None,
-            self._refusal(),
-            problem,
+            main=settings.openai_model,
+            mini=settings.mini_model,
+            key_end=key[-SHOWN_CHARS:] if len(key) >= KEY_CHARS_MIN else None,
+            refusal=self._refusal(),
+            problem=problem,
         )
 
     @retry_on_conflict
@@ -262,9 +265,7 @@ class ModelServer:
 
     def _refusal(self) -> str | None:
         """Return why no model server can be stored; None: it can."""
-        if not self._is_replaceable:
-            return BY_ENVIRONMENT
-        return self._encryption.refusal
+        return self._encryption.refusal if self._is_replaceable else BY_ENVIRONMENT
 
     def _drafted(self, draft: ServerDraft) -> Settings:
         """Return the settings with a draft in them.  Raises InvalidRequest."""

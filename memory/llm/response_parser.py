@@ -87,7 +87,9 @@ class Completion:
         self.reason = self.model = ""
         self.error: ModelError | None = None
         self.thoughts: dict[str, Any] = {}
-        self._request, self._errors, self._splitter = request, errors, splitter
+        self._request = request
+        self._errors = errors
+        self._splitter = splitter
         after_calls = request.messages[-1].role == "tool"  # of the last round, in which no tool is offered
         has_text_calls = request.client is None and (request.tools or after_calls)
         called = (call.name for message in request.messages for call in message.tool_calls)

@@ -54,7 +54,8 @@ class TextCalls:
         for event in events:
             if isinstance(event, Thought):
                 if event.withdraws:
-                    self._held, self.has_words = "", False
+                    self._held = ""
+                    self.has_words = False
                 yield event
             elif self._call:
                 self._call.append(event.text)

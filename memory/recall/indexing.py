@@ -167,9 +167,7 @@ def verify(engine: Engine) -> Iterator[Verified]:
     for owner in _owners(engine):
         generation, held = engine.index.held(owner.index_key)
         with engine.database.read() as tx:
-            rows = tx.execute(
-                select(MessageRow.id, MessageRow.indexed_in, _INDEXED).where(MessageRow.owner_id == owner.id)
-            ).all()
+            rows = tx.execute(select(_M.id, _M.indexed_in, _INDEXED).where(_M.owner_id == owner.id)).all()
         current = {message_id for message_id, _, is_indexed in rows if is_indexed}
         noted = {message_id for message_id, indexed_in, _ in rows if indexed_in == generation}
         unnoted = {message_id for message_id, _, _ in rows} - noted

@@ -44,9 +44,9 @@ class RecallResult:
     """Excerpts that a turn shows, best first, and why these or why none.
 
     corrections: facts that hold now in place of what the excerpts say.
-    mode: that was asked for; what it says of one that is in force instead (`PreparedRecall.mode`) is in the reason.
-    kind: that of the plan, unless recall is "off", the session is "session_only", the model is "asked" to search by
-    itself, or LATEST or MISSING says what became of the plan. "": what fits stands in another memory.
+    mode: that was asked for. Where another one is in force (`PreparedRecall.mode`), the reason says so.
+    kind: that of the plan; or what became of the plan: "off", "session_only" (the turn is in no session), "asked" (the
+    model searches by itself), LATEST, MISSING; "": what fits stands in another memory.
     """
 
     excerpts: tuple[Excerpt, ...] = ()
@@ -284,6 +284,7 @@ def _find_other_sessions(engine: Engine, tx: Connection, findings: Findings) -> 
 def _load_in_spans(engine: Engine, tx: Connection, scope: SearchScope, spans: Spans, limit: int) -> Matches:
     """Load the latest messages in any of the spans."""
     ids = find_in_spans(tx, scope.owner_id, scope.searched_session, spans, limit, scope.exclude)
+    # Of session 0: no summary is shown beside messages that were found by their time alone.
     hits = [Hit(message_id, 0, 1 / rank, {"time": 1.0}) for rank, message_id in enumerate(ids, 1)]
     return Matches(hits, load_windows(tx, scope.owner_id, ids, engine.settings.recall_window))
 

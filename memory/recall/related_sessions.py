@@ -64,11 +64,9 @@ def related_sessions(engine: Engine, caller: Caller, session_id: str, limit: int
         near = {hit.session_id: round(hit.fit, 4) for hit in hits if hit.fit >= SUMMARY_FIT_MIN}
         near.pop(session.id, None)
     with engine.database.read() as tx:
-        rows = tx.execute(
-            select(SessionRow.id, SessionRow.public_id, SessionRow.title, SessionRow.updated_at).where(
-                SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near]), ~PRIVATE
-            )
-        ).all()
+        query = select(SessionRow.id, SessionRow.public_id, SessionRow.title, SessionRow.updated_at)
+        query = query.where(SessionRow.owner_id == owner_id, SessionRow.id.in_([*shared, *near]), ~PRIVATE)
+        rows = tx.execute(query).all()
     related = []
     for row in rows:
         share, names = shared.get(row.id, (0.0, ()))

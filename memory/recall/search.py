@@ -33,16 +33,7 @@ from models.jobs import JobRequest
 from models.messages import PASSAGE, Message
 from models.owners import Caller
 from models.sections import Sections
-from search_index import (
-    NO_INDEX,
-    Hit,
-    IndexLost,
-    PreparedQuery,
-    Query,
-    SearchableText,
-    SearchIndex,
-    UnindexedMessages,
-)
+from search_index import NO_INDEX, Hit, IndexLost, PreparedQuery, Query, SearchableText, SearchIndex, UnindexedMessages
 
 log = logging.getLogger(__name__)
 

@@ -94,11 +94,6 @@ class Trigger(NamedTuple):
     def looks_back(self) -> bool:
         return self.kind not in ("small_talk", "nothing")
 
-    @property
-    def points_back(self) -> bool:
-        """Return whether the message points at earlier ones."""
-        return self.kind in POINTING
-
 
 class SearchPlan(NamedTuple):
     """Search to make, and why: for `text` if there is any, else for messages of the `times` that a message names.
@@ -158,7 +153,10 @@ class MessageReading:
         fixed = [how_things_stand[0], *of_lists] if how_things_stand else of_lists
         self.asks_how_things_stand = how_things_stand is not None
         self.is_list_question = bool(of_lists)
-        self.content = content = _without(text, fixed) if fixed else message
+        content = text if fixed else message
+        for phrase in fixed:
+            content = content.replace(phrase, " ")
+        self.content = content
         self.keywords = list(each_keyword(analysis.without_function_words(content), analysis))
         self.names_oneself = _OWN.search(message) is not None
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
@@ -173,7 +171,7 @@ class MessageReading:
                 self.pronouns = tuple(_pronouns(text, analysis, is_small_talk=is_small_talk))
             self.trigger_alone = Trigger("small_talk", "small talk") if is_small_talk else self._plain_trigger(text)
         # "What's the weather today?" asks about the world.
-        is_own = self.names_oneself or self.trigger_alone.points_back
+        is_own = self.names_oneself or self.trigger_alone.kind in POINTING
         self.times = [time for time in time_ranges(message, now, zone) if time.before <= now or is_own]
         in_content = asking(content)
         self.asking = asking(message) if fixed else in_content
@@ -213,10 +211,9 @@ class MessageReading:
         if not trigger.looks_back:
             kind = "time" if times else "always"
         spans = [(time.after, time.before) for time in times if time.after <= self.now]
-        empty = not times and self._has_no_content(points_back=trigger.points_back)
-        dangling = (empty or trigger.points_back) and (
-            self.is_elsewhere or not _shows_a_topic(visible_texts, self.analysis)
-        )
+        points_back = trigger.kind in POINTING
+        empty = not times and self._has_no_content(points_back=points_back)
+        dangling = (empty or points_back) and (self.is_elsewhere or not _shows_a_topic(visible_texts, self.analysis))
         plan = SearchPlan(kind, ", ".join(reasons), ALL, self.search_text, spans, dangling)
         plan = plan._replace(is_list_question=self.is_list_question)
         if empty and dangling:
@@ -292,12 +289,6 @@ def stands_alone(question: str, analysis: Analysis) -> bool:
         return False
     pronouns = filter(None, (_PERSON.search(question), _THING.search(question)))
     return all(has_keyword(question[: pronoun.start()], analysis) for pronoun in pronouns)
-
-
-def _without(text: str, phrases: Sequence[str]) -> str:
-    for phrase in phrases:
-        text = text.replace(phrase, " ")
-    return text
 
 
 def _shows_a_topic(visible_texts: Sequence[str], analysis: Analysis) -> bool:

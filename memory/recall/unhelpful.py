@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, select
@@ -98,10 +97,9 @@ def marks(tx: Connection, which: ColumnElement[bool]) -> list[UnhelpfulExcerpt]:
     """Return the marks whose items are these, newest first."""
     excerpts = []
     rows: Sequence[Any] = tx.execute(_MARKS.where(which)).all()
-    for mark_id, of_mark in groupby(rows, key=attrgetter("mark_id")):
-        stored = list(of_mark)
-        *messages, question = [Message._make(row[: len(Message._fields)]) for row in stored]
-        excerpts.append(UnhelpfulExcerpt(mark_id, stored[0].marked_at, question, messages))
+    for (mark_id, marked_at), of_mark in groupby(rows, key=lambda row: (row.mark_id, row.marked_at)):
+        *messages, question = [Message._make(row[:-2]) for row in of_mark]  # without the columns of the mark
+        excerpts.append(UnhelpfulExcerpt(mark_id, marked_at, question, messages))
     return excerpts
 
 

@@ -112,7 +112,7 @@ def append(tx: Transaction, row: SessionRow, drafts: Sequence[MessageDraft], now
         row.created_at = min(row.created_at, created_at)
         row.message_count += 1
         row.tokens += values["tokens"]
-        if not row.title and draft.role == "user" and not is_kept_out(values["extra"]):
+        if not row.title and draft.role == "user" and not keeps_out:
             row.title = title_from(values["content"])
         new.append({**values, "session_id": row.id, "owner_id": row.owner_id, "position": row.message_count})
     ids = tx.scalars(INSERT_MESSAGE, new).all() if new else ()
@@ -190,16 +190,11 @@ def find_exchange(tx: Transaction, caller: Caller, session_id: str, message_id: 
     row = get_session(tx, caller, session_id)
     either = or_(TurnRow.user_message_id == message_id, TurnRow.reply_message_id == message_id)
     answer = select(TurnRow.reply_message_id).where(TurnRow.session_id == row.id, either).scalar_subquery()
-    reply = tx.execute(MESSAGES.where(MessageRow.id == answer, *QUOTABLE)).first()
+    reply = tx.execute(MESSAGES.where(_M.id == answer, *QUOTABLE)).first()
     question = None
     if reply is not None:
-        before_reply = (
-            MessageRow.session_id == row.id,
-            MessageRow.role == "user",
-            MessageRow.position < reply.position,
-            *CURRENT,
-        )
-        question = tx.execute(MESSAGES.where(*before_reply).order_by(MessageRow.position.desc()).limit(1)).first()
+        before = MESSAGES.where(_M.session_id == row.id, _M.role == "user", _M.position < reply.position, *CURRENT)
+        question = tx.execute(before.order_by(_M.position.desc()).limit(1)).first()
     if reply is None or question is None or question.refused is not None:
         raise NotFound(
             "exchange_not_found",

@@ -29,12 +29,11 @@ def mark_refused(tx: Transaction, message_ids: Collection[int], error: ModelErro
     asks for the job that takes the messages out of the index.  Facts taken from them before stay.
     """
     which = MessageRow.id.in_(message_ids), *QUOTABLE
-    sessions = tx.scalars(
-        select(SessionRow).where(SessionRow.id.in_(select(MessageRow.session_id).where(*which)))
-    ).all()
+    affected = select(MessageRow.session_id).where(*which)
+    sessions = tx.scalars(select(SessionRow).where(SessionRow.id.in_(affected))).all()
     unknown = MessageRow.indexed_in.is_(None)  # to every index, so none has to remove it
-    reason = f"{_REASONS[error.code]}{f': {error.quoted}' if error.quoted else ''}."
-    refusal = Refusal(error.code, tokens.truncate(reason, REASON_TOKENS), now)
+    reason = ": ".join(filter(None, [_REASONS[error.code], error.quoted]))
+    refusal = Refusal(error.code, tokens.truncate(f"{reason}.", REASON_TOKENS), now)
     change = update(MessageRow).values(refused=refusal, indexed_in=case((unknown, null()), else_=REVISED))
     for row in sessions:
         with title_taken_anew(tx, row):

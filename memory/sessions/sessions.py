@@ -177,9 +177,8 @@ class Sessions:
         """
         with self.database.read() as tx:
             row = get_session(tx, caller, session_id)
-            query = LISTED.where(
-                MessageRow.session_id == row.id, MessageRow.branch == branch, MessageRow.erased_at.is_(None)
-            )
+            query = LISTED.where(MessageRow.session_id == row.id, MessageRow.branch == branch)
+            query = query.where(MessageRow.erased_at.is_(None))
             page = read_page(tx, query, cursor, limit, MessageRow.position, newest_first=newest_first)
             return page.map(lambda row: Message._make(row[:-1]))
 
@@ -190,11 +189,8 @@ class Sessions:
         """
         with self.database.read() as tx:
             row = get_session(tx, caller, session_id)
-            middle = tx.scalar(
-                select(MessageRow.position).where(
-                    MessageRow.id == message_id, MessageRow.session_id == row.id, *CURRENT
-                )
-            )
+            positions = select(MessageRow.position).where(MessageRow.session_id == row.id, *CURRENT)
+            middle = tx.scalar(positions.where(MessageRow.id == message_id))
             if middle is None:
                 raise NotFound(
                     "message_not_found",

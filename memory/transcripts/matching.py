@@ -22,13 +22,7 @@ from memory.leases import Leases
 from memory.message_versions import replace_messages
 from memory.sessions.messages import append, find
 from memory.transcripts.reconcile import MessageKey, common_prefix, ends_with, goes_on, is_same_utterance, reconcile
-from memory.transcripts.transcript import (
-    Transcript,
-    TranscriptMessage,
-    TranscriptRequest,
-    message_key,
-    text_of,
-)
+from memory.transcripts.transcript import Transcript, TranscriptMessage, TranscriptRequest, message_key, text_of
 from models import MessageRow, OwnerRow, SessionRow, Transaction, TurnRow, for_update
 from models.messages import Message, MessageDraft
 from models.owners import Caller
@@ -66,13 +60,15 @@ def find_session_of(
 ) -> SessionRow | None:
     """Find the session that a request without a session id carries on; None if it begins a new conversation.
 
-    It is looked up by its opening, whose answer may have been interrupted or be on its way, or, while the client has no
-    answer yet, as the request that began it: as a retry, or to get another answer.  A client may leave out an answer
-    that nobody heard, or its end, and may have understood more of a question whose answer was interrupted (`goes_on`).
-    Of several sessions with one opening the one that has most in common is meant.  Where no owner is named, two
-    strangers may begin with the same words, so everything stored must be part of what was sent.  A session that is
-    being answered is meant only by the same request sent again.  A named person's conversation may come without its
-    opening: many programs send the last messages alone, or a summary of their own in the place of the others.
+    Tried in this order:
+    - While the client has no answer yet, by the request that began it, sent again or for another answer.
+    - By its opening, the first question and its answer, which may have been interrupted or be on its way (`goes_on`).
+      Of several sessions with one opening the one that has most in common is meant.
+    - By its first exchange, where the client leaves out a reply that nobody heard.
+    - A named person's by its latest messages: many programs send these alone, or a summary of their own before them.
+
+    Where no owner is named, two strangers may begin with the same words, so everything stored must be part of what was
+    sent.  A session that is being answered is meant only by the same request sent again.
     """
     sent = client.keys
     opening = conversation_fingerprint(caller, sent)

@@ -13,15 +13,7 @@ from typing import NamedTuple
 from memory.languages import plain_apostrophes
 from memory.llm.builtin.language import TIME_TERMS, asks, is_question, is_small_talk, patterns, remembered, terms
 from memory.llm.builtin.prompt import ParsedPrompt, PromptLine
-from memory.llm.builtin.reading import (
-    Origin,
-    Statement,
-    is_doubtful,
-    readings,
-    sentences,
-    settled,
-    statement_of,
-)
+from memory.llm.builtin.reading import Origin, Statement, is_doubtful, readings, sentences, settled, statement_of
 from memory.quoting import one_line
 from models.sections import SECTIONS, Excluded, Sections
 
