@@ -226,7 +226,7 @@ def test_the_largest_value_and_the_longest_names_fit(client):
 UNKNOWN: tuple[Body, ...] = ({"$or": []}, {"a": {"$near": 1}}, {"a": {"$gt": 1, "b": 2}})
 INVALID: tuple[Body, ...] = (
     *({'a"b': 1}, {"a": {"$gt": None}}, {"a": {"$gt": True}}, {"a": {"$eq": {"b": 1}}}, {"a": {"$in": 1}}),
-    {"a": {"$in": list(range(101))}},
+    *({"a": {"$in": list(range(101))}}, {"a": [{}] * 101}, {"a": nested(11)}, {".".join("abcdefghijk"): 1}),
 )
 NO_SEARCH: tuple[Body, ...] = ({"filter": []}, {"filter": {"a": float("nan")}}, {"limit": 0})
 WRONG: list[tuple[str, Body]] = [
@@ -234,6 +234,12 @@ WRONG: list[tuple[str, Body]] = [
     *(("invalid_filter", {"filter": wanted}) for wanted in INVALID),
     *(("invalid_fields", body) for body in (*NO_SEARCH, {"namespace_prefix": ["a."]})),
 ]
+
+
+def test_a_filter_of_the_most_levels_is_parsed(client):
+    put(client, "a", "k", {"a": nested(10), "b": {"c": 2}})
+    assert search(client, filter={"a": nested(10), "b.c": nested(9)}) == []
+    assert search(client, filter={"a": nested(10), "b": {"c": {"$ne": 1}}}) == [("a", "k")]
 
 
 def test_a_search_that_is_wrong_is_refused(client):

@@ -3,7 +3,8 @@
 A filter names keys of the value, nested as the value is: `{"size": {"$gt": 3}, "made_by": {"name": "Ada"}}`. An
 outermost key with dots that the value does not have is a path: `made_by.name`. A value without an operator has to be
 equal. Numbers compare as numbers, texts by code points; values of two kinds are never equal, and a boolean is no
-number. A missing key counts as null. Integers have at most 64 bits, and every number is finite.
+number. A missing key counts as null. Integers have at most 64 bits, and every number is finite. What no database would
+parse is refused before: too many comparisons, and too many levels (test_store_api).
 """
 
 import json
@@ -18,7 +19,8 @@ from sqlalchemy import BigInteger, ColumnElement, Numeric, and_, case, cast, fal
 from memory.errors import InvalidRequest
 from models import ItemRow
 
-COMPARISONS_MAX = 100  # in one filter
+COMPARISONS_MAX = 100  # in one filter; an empty object or list is one
+LEVELS_MAX = 10  # of keys and places in lists: SQLite's parser takes a dozen
 _ORDER = {"$gt": operator.gt, "$gte": operator.ge, "$lt": operator.lt, "$lte": operator.le}
 _OPERATORS = ("$eq", "$ne", "$in", *_ORDER)
 _NUMBERS = ("integer", "real", "number")
@@ -81,7 +83,7 @@ def _at_path(place: _Place, key: str, operand: Any) -> ColumnElement[bool]:
 
 def _count(operand: Any) -> int:
     if isinstance(operand, dict | list):
-        return sum(map(_count, operand.values() if isinstance(operand, dict) else operand))
+        return max(1, sum(map(_count, operand.values() if isinstance(operand, dict) else operand)))
     return 1
 
 
@@ -95,6 +97,8 @@ def _keys(place: _Place, operand: Mapping[str, Any]) -> ColumnElement[bool]:
 
 
 def _matches(place: _Place, operand: Any) -> ColumnElement[bool]:
+    if len(place.steps) > LEVELS_MAX:
+        raise _wrong("invalid_filter", f"The filter leads more than {LEVELS_MAX} levels deep.")
     if isinstance(operand, Mapping):
         if any(key.startswith("$") for key in operand):
             return and_(*(_operation(place, name, operand) for name, operand in operand.items()))
