@@ -120,6 +120,8 @@ def test_a_mistake_is_told(shared):
         ("mine", "{{ config }}{{ request }}", ["config, request"]),
         ("system", "{{ first }}", ["uses first", "It knows: no variables"]),
         ("mine", "{{ sections[0].colour }}", ["colour"]),
+        ("mine", "{% for type in types %}{{ type.about }}{% endfor %}", ["about"]),
+        ("mine", "{% if forget %}{{ sections[0].colour }}{% endif %}", ["colour"]),
         ("mine", "one\ntwo {% if first %}\nthree", ["line 3", "endif"]),
         ("mine", "a\n{{ first|shout }}", ["line 2", "shout"]),
         ("mine", "{{ 1 / 0 }}", ["division"]),

@@ -51,6 +51,7 @@ SUMMARY_VARIABLES: Mapping[str, Any] = {
     "instructions": False,
 }
 """Variables of a summary prompt. first: there is no summary yet. links to instructions: what else the answer has."""
+_OTHER_VARIABLES = dict(SUMMARY_VARIABLES, first=False, links=False, types=["support"], forget=True, instructions=True)
 _VARIABLES: dict[str, Mapping[str, Any]] = {
     **{name: {} for name in ("system", "memory", "profile", "overview", "feedback", "consolidation")},
     "repair": {"problem": "It is not JSON."},
@@ -128,7 +129,7 @@ class Prompts:
             raise sandbox.bad_prompt("A prompt needs some text.")
         if len(text) > PROMPT_CHARS_MAX:
             raise sandbox.bad_prompt(f"A prompt may have {PROMPT_CHARS_MAX:,} characters.")
-        of_summary = SUMMARY_VARIABLES, {**SUMMARY_VARIABLES, "first": False}
+        of_summary = SUMMARY_VARIABLES, _OTHER_VARIABLES
         for variables in [_VARIABLES[name]] if name in _VARIABLES else of_summary:
             sandbox.render(name, text, variables)
 
