@@ -8,10 +8,11 @@ from flask import Flask
 from app import engine_of
 from config.parsers import when
 from memory.access.owners import get_user
+from models.jobs import ATTEMPTS
 from models.owners import Caller
 from tests.http import append, chat, error, good, read_all, said
 from tests.knowledge import digest_of, fact
-from tests.model_server import ModelServer, at, prompts
+from tests.model_server import ModelServer, Text, at, prompts
 
 ADDRESS = "/api/users/ada/profile"
 
@@ -68,6 +69,23 @@ HOME_AND_TEA = patch(HOME, change("add", "/likes/-", "green tea", "I love green 
 @pytest.fixture
 def ada(model_app, model_server):
     return Person(model_app, model_server)
+
+
+@pytest.mark.parametrize("is_models_fault", [False, True])
+def test_a_fact_that_is_always_answered_badly_does_not_stop_the_profile(ada, is_models_fault):
+    ada.tell("I juggle ODD knives.", "I live in Tallinn.")
+
+    def answer(body: Any) -> Any:
+        is_bad = is_models_fault or "ODD" in body["messages"][1]["content"]
+        return Text("{}") if is_bad else patch(HOME)
+
+    ada.server.mini.default = answer
+    for _ in range(ATTEMPTS + 1):
+        ada.work()
+    assert ada.profile()["document"] == ({} if is_models_fault else {"home": "Tallinn"})
+    if is_models_fault:
+        juggling = change("add", "/likes/-", "knives", "I juggle ODD knives.")
+        assert ada.update(patch(juggling))["document"] == {"likes": ["knives"]}, "nothing was passed over"
 
 
 def test_an_addition_without_grounds_is_left_out(ada):

@@ -9,6 +9,7 @@ Invariants [test_profile, test_erasing]:
 """
 
 import json
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, tzinfo
@@ -20,7 +21,7 @@ from sqlalchemy import Select
 from memory import tokens
 from memory.access.owners import find_or_make_owner, get_user, lock_owner, owner_zone
 from memory.engine import Engine
-from memory.errors import InvalidRequest
+from memory.errors import AnswerRefused, InvalidRequest
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, read_facts
 from memory.knowledge.fact_writes import invalidate
 from memory.knowledge.grounding import says
@@ -47,6 +48,8 @@ from models.messages import Message, in_zone
 from models.owners import Caller
 from models.store import MODEL, OWN, Item, ItemVersion, Put
 from schemas.profile import OPERATIONS_MAX
+
+log = logging.getLogger(__name__)
 
 NAMESPACE = (OWN, "profile")
 KEY = "profile"
@@ -195,12 +198,14 @@ def enqueue_update(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
 def run(engine: Engine, job: Job) -> bool:
     """Read what facts quote that are new since the last update, as many as one call can read.
 
+    The last try reads one fact, and passes it over if the mini model answers badly, but well about the next one.
     Idempotent. Return whether there are more. Raises ModelError, LimitReached.
     """
+    most = 2 if job.is_last_try else BATCH_FACTS_MAX
     with engine.database.read() as tx:
         owner = tx.get(OwnerRow, job.owner_id)
-        facts, messages = _read_new(tx, owner) if owner is not None else ([], [])
-        if owner is None or not facts:
+        found = _read_new(tx, owner, most) if owner is not None else []
+        if owner is None or not found:
             return False
         engine.budgets.check(tx, owner.id)
         read_through = owner.profile_through
@@ -212,27 +217,42 @@ def run(engine: Engine, job: Job) -> bool:
     about = prompt.render(), OF_SPACE if owner.kind == "space" else "", rules.topics_instruction
     shape = f"The JSON Schema of the profile: {json.dumps(schema, ensure_ascii=False)}"
     instruction = "\n\n".join(filter(None, (*about, shape)))
-    numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
     document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
-    blocks = (
-        block("profile", [document]),
-        block("messages", message_lines(in_zone(numbered, zone), numbered=True)),
-        block("facts", (f"[{number}] {escape(fact.text)}" for number, fact in enumerate(facts, 1))),
-    )
 
-    def usable(text: str) -> tuple[Profile, set[int]]:
-        return apply_patch(before, first_object(text, ANSWER)["patch"][:OPERATIONS_MAX], messages, schema, rules, facts)
+    def read(stated: Sequence[tuple[Fact, Message]]) -> tuple[Profile, set[int]]:
+        facts, messages = [fact for fact, _ in stated], [message for _, message in stated]
+        numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
+        blocks = (
+            block("profile", [document]),
+            block("messages", message_lines(in_zone(numbered, zone), numbered=True)),
+            block("facts", (f"[{number}] {escape(fact.text)}" for number, fact in enumerate(facts, 1))),
+        )
 
-    request = request_for(instruction, blocks, ANSWER)
-    profile, used = engine.mini.ask(owner.id, request, owner.tenant, usable, replacing="profile").value
+        def usable(text: str) -> tuple[Profile, set[int]]:
+            operations = first_object(text, ANSWER)["patch"][:OPERATIONS_MAX]
+            return apply_patch(before, operations, messages, schema, rules, facts)
+
+        request = request_for(instruction, blocks, ANSWER)
+        return engine.mini.ask(owner.id, request, owner.tenant, usable, replacing="profile").value
+
+    stated = [min(found, key=lambda pair: pair[0].id)] if job.is_last_try else found
+    later = [pair for pair in found if pair not in stated]
+    try:
+        profile, used = read(stated)
+    except AnswerRefused:
+        if not later:
+            raise
+        read(later)  # else it is the model's fault, and all facts wait
+        log.warning("a fact is passed over: the mini model always answers badly about it")
+        profile, used = before, set()
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:
             return False
-        is_same = _read_new(tx, row) == (facts, messages) and rules_of(tx, row.id, row.tenant) == rules
+        is_same = _read_new(tx, row, most) == found and rules_of(tx, row.id, row.tenant) == rules
         if not is_same or row.profile_through != read_through or _item(engine, tx, row) != item:
             return True  # it changed meanwhile: once more
-        row.profile_through = max(fact.id for fact in facts)
+        row.profile_through = max(fact.id for fact, _ in stated)
         if profile != before:
             _write(engine, tx, row, profile, MODEL, used)
         return tx.scalar(_new_facts(row).limit(1)) is not None
@@ -306,19 +326,18 @@ def _invalidate_facts(tx: Transaction, owner: OwnerRow, before: Profile, after: 
             invalidate(tx, fact.id, now, author="person")
 
 
-def _read_new(tx: Transaction, owner: OwnerRow) -> tuple[list[Fact], list[Message]]:
-    """Return the next facts that no update has read, as many as one call can read, and the message of each.
+def _read_new(tx: Transaction, owner: OwnerRow, most: int) -> list[tuple[Fact, Message]]:
+    """Return the next facts that no update has read, as many as one call can read, each with its message.
 
     A message has nothing but what its fact quotes: the rest may say what was corrected or forgotten or waits for
     review, or was pasted. The oldest come first.
     """
-    facts = [Fact(*row) for row in tx.execute(_new_facts(owner).limit(BATCH_FACTS_MAX))]
+    facts = [Fact(*row) for row in tx.execute(_new_facts(owner).limit(most))]
     fitting, _ = tokens.fit_budget(BATCH_TOKENS, (fact.quote for fact in facts))
     facts = sorted(facts[: max(1, len(fitting))], key=lambda fact: (fact.valid_from, fact.id))
     of_facts = MESSAGES.where(MessageRow.id.in_([fact.source_message_id for fact in facts]))
     messages = {message.id: message for message in map(Message._make, tx.execute(of_facts))}
-    quoted = [messages[fact.source_message_id or 0]._replace(content=fact.quote) for fact in facts]
-    return facts, quoted
+    return [(fact, messages[fact.source_message_id or 0]._replace(content=fact.quote)) for fact in facts]
 
 
 def remove_values(tx: Transaction, owner_id: int, facts: Collection[Fact | FactRow], now: datetime) -> None:
