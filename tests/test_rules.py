@@ -220,6 +220,7 @@ def test_a_topic_is_known_by_its_words_in_any_form(topic, inside, outside):
         ("religion", "Wir beten jeden Abend", "I bet it rains at Christmas dinner"),
         ("health", "Ich hatte gestern eine surgery und mein ADHD", "Wir kaufen das Haus in Leipzig"),
         ("health", "Asthma", "Bread"),
+        ("sexuality", "My friend is trans", "The translation is done"),
     ],
 )
 def test_a_topic_is_known_by_words_of_the_texts_own_languages(topic, inside, outside):
