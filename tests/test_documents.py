@@ -208,6 +208,16 @@ def test_a_page_loses_no_power_and_has_no_words_of_its_makers(client):
     assert told["text"] == "Within 10^3 m^2, the 1st of May.\nCan I cancel?\nYes."
 
 
+def test_a_file_without_an_ending_is_text_if_it_has_text(client):
+    assert good(send(client, b"Tea.", "README"))["media_type"] == "text/plain"
+    assert error(send(client, b"PK\3\4\0", "README"), 422)["code"] == "document_not_text"
+
+
+def test_the_title_of_a_pdf_may_be_a_number(client):
+    file = pdf(["Hello."], Title="House").replace(b"(House)", b"2026   ")
+    assert good(send(client, file, "a.pdf"))["title"] == "2026"
+
+
 def test_a_word_that_a_printed_line_cut_is_whole_again(client):
     (told,) = passages(client, good(send(client, pdf(["Tell the admin-\nistrator by E-\nMail."]), "a.pdf")))
     assert told["text"] == "Tell the administrator by E-Mail."

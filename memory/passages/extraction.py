@@ -54,10 +54,11 @@ def media_type_of(data: bytes, named: str, filename: str) -> str:
     """Return what a file is, by its first bytes, its ending, or what it was sent as. Raises InvalidRequest (415)."""
     if data.startswith(b"%PDF-") and (filename or named not in SUFFIXES.values()):
         return PDF
-    by_name = SUFFIXES.get(Path(filename).suffix.lower())
+    suffix = Path(filename).suffix.lower()
+    by_name = SUFFIXES.get(suffix)
     if by_name is not None or named in SUFFIXES.values():
         return by_name or named
-    if not filename and named in ("", "application/octet-stream"):
+    if not suffix and named in ("", "application/octet-stream"):
         return PLAIN
     raise InvalidRequest(
         "document_type_unknown",
@@ -83,7 +84,7 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
         result = _read_apart(data, "pdf" if media_type == PDF else "html", charset)
         if "error" in result:
             raise problem(result["error"])
-        extracted = Extracted(one_line(result["title"] or ""), result["pages"])
+        extracted = Extracted(one_line(str(result["title"] or "")), result["pages"])
     if sum(map(len, extracted.pages)) > CHARS_MAX:
         raise problem("too_long")
     pages = list(map(normalize, extracted.pages))
