@@ -237,6 +237,15 @@ def test_a_message_that_is_always_answered_badly_does_not_block_the_others(talk,
     assert find(talk.client, "ODD peanuts", session_id="s")
 
 
+def test_words_that_are_always_answered_badly_are_not_quoted_in_the_summary(talk):
+    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+    talk.say("I am allergic to ODD peanuts.", "I own 3 books.", "I own 4 books.")
+    talk.server.mini.default = lambda body: Text("{}") if "ODD" in str(body) else digest_of(topic="Books")
+    done = all_tries(talk, parts=2)
+    assert (done["state"], done["latest"]["through"], talk.texts()) == ("current", 4, [])
+    assert find(talk.client, "ODD peanuts", session_id="s")
+
+
 def test_a_model_that_answers_nothing_well_covers_nothing(talk):
     talk.hear("I like tea.", reply=digest_of(topic="Tea"))
     talk.say(*(f"I own {number} books." for number in range(2, 40)))

@@ -120,7 +120,8 @@ def run(engine: Engine, job: Job) -> bool:
     If the model fails on so many, it reads half of them, down to one. A single message that the server refuses is left
     out; one that is too long is shortened. The job's next parts have no more messages than the one that worked.
     The job's last try does so as well if the model answers badly, and the built-in model reads a message of which the
-    mini model makes no summary, while it makes one of a later message: else it is the model's fault, and all wait.
+    mini model makes no summary, while it makes one of a later message: else it is the model's fault, and all wait. If
+    the model can't go on from what the built-in model wrote, the unchanged summary covers the message.
     Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
     Idempotent. Raises ModelError.
     """
@@ -276,20 +277,39 @@ def _update_fewer(
                 return replace(batch, most=BATCH_MESSAGES, refused=error), unchanged
             elif error.code == CONTEXT_EXCEEDED and len(messages[0].content) > SHORTEST_CHARS:
                 batch = replace(batch.of([shortened(messages[0], error.window)]), most=BATCH_MESSAGES)
-            elif is_bad and _reads_later(engine, ask, batch):
-                log.warning("the built-in model reads a message that the mini model always answers badly")
-                read_by_rules = update_summary(engine.mini.ask_builtin, batch.prompt, batch.source)
-                return replace(batch, most=BATCH_MESSAGES), read_by_rules
+            elif is_bad and (covering := _cover_bad(engine, ask, batch, unchanged)):
+                return replace(batch, most=BATCH_MESSAGES), covering
             else:
                 raise
 
 
-def _reads_later(engine: Engine, ask: Callable[..., ParsedAnswer[SummaryUpdate]], batch: Batch) -> bool:
-    """Return whether the mini model makes a summary of one of the next messages after a batch."""
+def _cover_bad(
+    engine: Engine,
+    ask: Callable[..., ParsedAnswer[SummaryUpdate]],
+    batch: Batch,
+    unchanged: ParsedAnswer[SummaryUpdate],
+) -> ParsedAnswer[SummaryUpdate] | None:
+    """Return the summary that covers a message which the mini model always answers badly; None if it is at fault.
+
+    It is the built-in model's, or the `unchanged` one where the mini model can't go on from the built-in model's words.
+    """
+    by_rules = update_summary(engine.mini.ask_builtin, batch.prompt, batch.source)
+    for covering in (by_rules, unchanged):
+        if _reads_later(engine, ask, batch, covering.value.sections):
+            place = logs.fields(position=batch.through, model=covering.model)
+            log.warning("a message that the mini model always answers badly is covered without it", extra=place)
+            return covering
+    return None
+
+
+def _reads_later(
+    engine: Engine, ask: Callable[..., ParsedAnswer[SummaryUpdate]], batch: Batch, sections: Sections
+) -> bool:
+    """Return whether the mini model makes a summary of one of the next messages after a batch and its sections."""
     through = batch.through
     for _ in range(LATER_MAX):
         with engine.database.read() as tx:
-            later = _make_batch(engine, tx, batch.session, batch.prompt, (batch.session.sections, through), 1)
+            later = _make_batch(engine, tx, batch.session, batch.prompt, (sections.as_dict(), through), 1)
         if later is None:
             return False
         with suppress(AnswerRefused):
