@@ -221,6 +221,9 @@ def test_a_topic_is_known_by_its_words_in_any_form(topic, inside, outside):
         ("health", "Ich hatte gestern eine surgery und mein ADHD", "Wir kaufen das Haus in Leipzig"),
         ("health", "Asthma", "Bread"),
         ("sexuality", "My friend is trans", "The translation is done"),
+        ("health", "Has hay fever", "The plot has a gap"),
+        ("politics", "Vota a sinistra", "Ha perso le chiavi"),
+        ("religion", "Is een katholiek", "Heeft een fiets"),
     ],
 )
 def test_a_topic_is_known_by_words_of_the_texts_own_languages(topic, inside, outside):

@@ -166,8 +166,14 @@ class RuleSet:
         return bool(self.topics) and any(self._tells_topic(text) or self._names_topic(text) for text in read)
 
     def _tells_topic(self, text: str) -> bool:
-        """Return whether a text has a word that tells a known topic: of its languages, or of any if none is known."""
-        codes = languages_in(text) & self._telling.keys() or self._telling.keys()
+        """Return whether a text has a word that tells a known topic.
+
+        It is a word of the text's languages. Where these are not certain, or one of them has no list, it is one of any
+        language: Dutch shares words with German.
+        """
+        codes = languages_in(text)
+        if not codes or not codes <= self._telling.keys():
+            codes = frozenset(self._telling)
         patterns = filter(None, (self._telling[code] for code in {*codes, LOANED}))
         folded = fold(text)
         return any(pattern.search(folded) for pattern in patterns)

@@ -111,14 +111,21 @@ def analysis_in(code: str) -> Analysis:
 
 
 def languages_in(text: str) -> frozenset[str]:
-    """Return the codes of the languages that words of a text may be of.
+    """Return the codes of the languages that words of a text may be of; none if its words do not tell.
 
-    These are the text's own, and each of which it has a function word that its own lack: people mix languages.
+    These are the text's own, and each of which it has a function word that its own lack: people mix languages. English
+    counts with any of its words ("has hay fever"), and one word of another language alone tells none ("ist gay").
     """
-    own = frozenset(ENGLISH.likely_languages(text, 1))
-    known = frozenset[str]().union(*(words for code, words in _STOP_WORDS.items() if code in own))
-    others = set(re.findall(r"[^\W\d_]{2,}", text.casefold())) - known
-    return own | {code for code, words in _STOP_WORDS.items() if not words.isdisjoint(others)}
+    words = set(re.findall(r"[^\W\d_]{2,}", text.casefold()))
+    has_english = not words.isdisjoint(_STOP_WORDS["en"])
+    own = frozenset(ENGLISH.likely_languages(text))
+    if own == {"en"} and not has_english:
+        return frozenset()
+    others = words.difference(*(listed for code, listed in _STOP_WORDS.items() if code in own))
+    codes = {code for code, listed in _STOP_WORDS.items() if not listed.isdisjoint(others)}
+    if has_english:
+        codes.add("en")
+    return own | codes
 
 
 def content_terms(text: str) -> frozenset[str]:
