@@ -220,6 +220,8 @@ def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
         ("I paid invoice 17, not invoice 16", "Paid invoice 16", "Paid invoice 17", True),
         ("The meeting moved to 15:00", "Meeting at 14:00", "Meeting at 15:00", True),
         ("I moved to Team Blue", "Lives in York", "Moved to Team Blue", False),
+        ("I moved to Leeds with my team", "Lives in York", "Moved to Leeds with my team", True),
+        ("I'm on page 45 of Emma now", "On page 30 of Emma", "On page 45 of Emma", True),
     ],
 )
 def test_a_fact_ends_no_other_that_may_be_true_beside_it(talk, message, old, new, is_corrected):

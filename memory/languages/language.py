@@ -134,7 +134,8 @@ class Language(_Data):
     negatives: Pattern = ""  # what says "not" without a negation: "hates", "vegan"
     corrects: Pattern = ""  # stands in a message that corrects something: "actually", "no longer", "moved"
     copulas: Words = frozenset()  # what stands between a thing and what it is: "is"
-    numbered: Words = frozenset()  # nouns with a figure for a name: "invoice" 17 does not take the place of 16
+    # Nouns with a figure for a name: "invoice" 17. Not "page": who is on page 45 is on page 30 no more.
+    numbered: Words = frozenset()
     # How a fact begins that states what a person has one of at a time: `home`, `name`, `age` and `birthday`.
     sole: Mapping[str, Pattern] = {}
     factors: Pattern = ""  # words that double a number or halve it: "twice"
