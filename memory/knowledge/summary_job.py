@@ -140,7 +140,7 @@ def run(engine: Engine, job: Job) -> bool:
         return False
     spent: list[Usage] = []
     try:
-        batch, answer = _update_fewer(engine, batch, spent, is_last_try=job.is_last_try)
+        batch, answer = _update_fewer(engine, job, batch, spent)
         stored = _store(engine, job, batch, answer, spent)
     finally:
         engine.budgets.add_usage_now(session.owner_id, spent)  # none left if `_store` has charged it
@@ -251,7 +251,7 @@ def _make_batch(
 
 
 def _update_fewer(
-    engine: Engine, batch: Batch, spent: list[Usage], *, is_last_try: bool
+    engine: Engine, job: Job, batch: Batch, spent: list[Usage]
 ) -> tuple[Batch, ParsedAnswer[SummaryUpdate]]:
     """Summarise a batch, or as many of its first messages as the model can read. Raises ModelError.
 
@@ -263,10 +263,10 @@ def _update_fewer(
         return batch, unchanged
     while True:
         try:
-            return batch, update_summary(ask, batch.prompt, batch.source)
+            return batch, update_summary(ask, batch.prompt, batch.source, keeps_previous=job.attempts > 1)
         except ModelError as error:
             messages = batch.source.messages
-            is_bad = is_last_try and isinstance(error, AnswerRefused)
+            is_bad = job.is_last_try and isinstance(error, AnswerRefused)
             if error.code not in TOO_MUCH and not is_bad:
                 raise
             if len(messages) > 1:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, tzinfo
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -186,10 +185,15 @@ class SummaryInput:
 
 
 def update_summary(
-    ask: Callable[..., ParsedAnswer[SummaryUpdate]], prompt: PromptTemplate, source: SummaryInput
+    ask: Callable[..., ParsedAnswer[SummaryUpdate]],
+    prompt: PromptTemplate,
+    source: SummaryInput,
+    *,
+    keeps_previous: bool = False,
 ) -> ParsedAnswer[SummaryUpdate]:
     """Bring the previous summary up to date with the messages since; `ask` asks the mini model (see `MiniModel.ask`).
 
+    keeps_previous: what the previous summary says stays in one that shrinks, which is refused otherwise.
     Raises ModelError when the model fails, AnswerRefused when its answer can't be used, even repaired.
     """
     previous = source.previous
@@ -198,13 +202,15 @@ def update_summary(
     may_be_empty = previous.empty and (to_forget is not None or not has_content)
     instruction = prompt.render(**source.variables)
 
-    is_repair = False
-
     def usable(text: str) -> SummaryUpdate:
-        nonlocal is_repair
-        read_next = partial(read, is_repair=is_repair)
-        is_repair = True
-        update = read_next(text, previous, source.messages, may_be_empty=may_be_empty, to_forget=to_forget)
+        update = read(
+            text,
+            previous,
+            source.messages,
+            may_be_empty=may_be_empty,
+            to_forget=to_forget,
+            keeps_previous=keeps_previous,
+        )
         return replace(update, sections=source.rules.kept_of(update.sections))
 
     answer = ask(source.request(instruction), read=usable, replacing="summary")
@@ -220,7 +226,7 @@ def read(
     *,
     may_be_empty: bool = False,
     to_forget: Collection[int] | None = None,
-    is_repair: bool = False,
+    keeps_previous: bool = False,
 ) -> SummaryUpdate:
     """Read a model's answer that is fit to replace `previous`. Prose becomes `discussed`, without facts.
 
@@ -228,7 +234,7 @@ def read(
     may_be_empty: whether the person has said nothing yet.
     to_forget: the ids of the known facts, if the person asks to forget something. The summary may shrink where the
     answer forgets one of these, or there is none: that may be all that it has. "Forget it, let's go on" takes nothing.
-    is_repair: the model was asked for a better answer. If the summary shrinks again, the previous one stays in it.
+    keeps_previous: as for `update_summary`.
     Raises InvalidAnswer.
     """
     if not without_thoughts(answer).strip():
@@ -246,7 +252,7 @@ def read(
     before = tokens.estimate(str(previous))
     after = tokens.estimate(str(update.sections))
     if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO and not may_shrink:
-        if is_repair:
+        if keeps_previous and not update.sections.empty:
             return replace(update, sections=limit_size(_joined(previous, update.sections)))
         raise InvalidAnswer(
             f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
