@@ -232,6 +232,12 @@ def test_headings_and_fences_are_those_of_markdown(client):
     assert texts == ["C#|Sharp.", fenced, "C# > Days|```code```", "C# > Parking|Seven."]
 
 
+def test_an_underlined_line_is_a_heading_and_a_rule_is_none(client):
+    text = "Tea\n===\n\nGreen\n-----\nSencha.\n\n---\nMatcha.\n\n- a list\n---\ntwo\nlines\n---\n```\ncode\n----\n```"
+    texts = [one["text"].replace("\n", "|") for one in passages(client, add(client, text))]
+    assert texts == ["Tea > Green|Sencha.|Matcha.|- a list|two|lines|```|code|```"]
+
+
 def test_a_long_line_of_a_text_is_read_in_linear_time(client):
     for text in (f"# x{' ' * 30_000}y", f"---\ntitle: x{' ' * 30_000}y\n---\nText"):
         with soon_over():

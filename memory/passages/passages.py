@@ -26,6 +26,7 @@ PASSAGE_BYTES = 680  # about 170 tokens; an excerpt shows up to 200 of a hit
 HEADINGS_CHARS = 120  # of the headings before a passage
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
+_UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,})[ \t]*")  # of a heading that is a paragraph of one line
 _FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)(.*)")
 _RULE = re.compile(r"[\s|:=-]*")  # between the head and the body of a table, and under a heading
 _ENDS = re.compile(r"[.!?;。！？；…]['\"”»)\]]*\s|[。！？；]|\n")
@@ -61,6 +62,8 @@ def _sections(text: str) -> Iterator[tuple[Sequence[str], str, bool]]:
             fence = mark[1]
         elif mark and mark[1].startswith(fence) and not mark[2].strip():
             fence = ""
+        if not fence and _UNDERLINE.fullmatch(line) and re.match(r"\w", "".join(lines[-1:])) and not any(lines[-2:-1]):
+            line = f"{'#' if '=' in line else '##'} {lines.pop()}"
         heading = None if fence else _HEADING.fullmatch(line)
         if heading is None:
             lines.append(line)
