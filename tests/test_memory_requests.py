@@ -586,6 +586,8 @@ def test_a_model_cannot_forget_what_nobody_asked_to_forget(model_app, model_serv
         ("Vergiss es einfach.", ["Is allergic to walnuts", "Lives in Oslo"]),
         ("Forget everything you know about me.", []),
         ("Oublie tout ce que je t'ai dit.", []),
+        ("Forget everything I ever told you.", []),
+        ("Oublie tout ce que tu sais sur moi.", []),
     ],
 )
 def test_a_model_forgets_no_more_than_was_asked(model_app, model_server, asked, left):

@@ -95,7 +95,7 @@ def may_be_asked_to_forget(requests: Iterable[str], known: Collection[Fact], ses
         rest = _EVERYTHING.sub(" ", request)
         asked = content_terms(" ".join(word for word in rest.split() if word not in _VERBS))
         named = {fact.id for fact, terms in words.items() if shared(asked, terms)}
-        means_all = rest != request and not asked
+        means_all = rest != request
         found |= named or {fact.id for fact in known if means_all or fact.session_id == session_id}
     return found
 
