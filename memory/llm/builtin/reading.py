@@ -67,9 +67,13 @@ class Statement:
         mine, theirs = self.quote.casefold(), other.quote.casefold()
         return bool(mine and theirs) and (mine in theirs or theirs in mine)
 
-    def says(self, text: str) -> bool:
-        """Return whether it is `text`, but for case, spacing and the final stop."""
-        return comparable(self.text) == comparable(text)
+    @cached_property
+    def _compared(self) -> str:
+        return comparable(self.text)
+
+    def says_same(self, other: "Statement") -> bool:
+        """Return whether two say the same, but for case, spacing and the final stop."""
+        return self._compared == other._compared
 
 
 _ROWS, _LINKS = rows("statements", 4), rows("links", 5)

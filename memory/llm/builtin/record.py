@@ -173,12 +173,14 @@ class Record:
         gone = self._end(ended)
         supersedes = frozenset(old.known for old in gone if old.known).union(*(old.supersedes for old in gone))
         new = replace(statement, known=0, supersedes=supersedes, day=message.day, source=message.number)
-        if not any(old.says(new.text) for old in self._stated()):
+        if not any(old.says_same(new) for old in self._stated()):
             self.valid.append(new)
         return Noted(new, ended)
 
     def _end(self, ended: Sequence[Statement]) -> list[Statement]:
         """Remove statements, those that say the same, and the sentences that they are from; return all removed ones."""
+        if not ended:
+            return []
         gone = [old for old in self.valid if any(_goes_with(old, statement) for statement in ended)]
         self.valid = [old for old in self.valid if old not in gone]
         return gone
@@ -211,12 +213,12 @@ def _sentences_of(message: PromptLine) -> Iterator[Statement]:
 def _goes_with(old: Statement, ended: Statement) -> bool:
     """Return whether `old` is a statement that ended, says the same, or is the sentence that this one is from."""
     is_source = old.origin != Origin.STATED and bool(ended.quote) and ended.quote in old.quote
-    return old is ended or old.says(ended.text) or is_source
+    return old is ended or old.says_same(ended) or is_source
 
 
 def _replaces(new: Statement, old: Statement) -> bool:
     """Return whether `old` is valid no longer once `new` is said."""
-    if new.says(old.text) or old.origin != Origin.STATED:
+    if old.origin != Origin.STATED or new.says_same(old):
         return False
     if new.mark == "-" or old.mark == "-":  # no longer likes tea, or sold the Golf that they drive
         about = set(terms(new.value)) & set(terms(old.value or old.text))

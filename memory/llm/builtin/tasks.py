@@ -58,7 +58,7 @@ def update_summary(content: str) -> dict[str, Any]:
     own = [message for message in messages if message.role == "user"]
     meant = (record.meant(message.text) for message in own if asks("forget", message.text))
     forgotten = [old for old in meant if old is not None]
-    record.valid = [old for old in record.valid if not any(old is fact or old.says(fact.text) for fact in forgotten)]
+    record.valid = [old for old in record.valid if not any(old is fact or old.says_same(fact) for fact in forgotten)]
     topics = [topic for topic in map(one_line, (previous.topic, *(message.text for message in own))) if topic]
     topic = next((topic for topic in topics if not is_small_talk(topic)), "".join(topics[:1]))
     sections = replace(summary(record, previous), topic=topic)
