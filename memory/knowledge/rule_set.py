@@ -32,7 +32,8 @@ from models.store import OWN
 from search_index.analysis import PAIRED
 
 OTHER = "other"  # the category of facts that have none of their own
-LOANED, LOAN_LETTERS_MIN = "loaned", 6
+LOANED = "loaned"  # in the place of a language's code
+LOAN_LETTERS_MIN = 6
 LAST_TIME = datetime.max.replace(tzinfo=UTC)
 READ_CHARS_MAX = 4_000  # of one text; a longer one is no fact, and no line of a summary
 _UNSPACED = re.compile(f"[{PAIRED}]")
