@@ -16,6 +16,9 @@ from tests.model_server import prompts
 ADA = {"user_id": "ada"}
 KEEP_OUT = """
 Du musst das nicht speichern, ok?
+You don't need to remember this, my pin is 4711, what is a good pin?
+Du musst dir das nicht merken, meine PIN ist 4711, ist die sicher genug?
+No hace falta que guardes esto, mi clave es 1234, ¿es segura la clave?
 No tienes que recordar esto.
 please don't remember this: my pin is 4711
 dont remember my weight, 71 kilos
