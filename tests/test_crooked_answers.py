@@ -290,6 +290,18 @@ def test_a_summary_that_keeps_too_little_is_added_to_the_one_before(talk):
 FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
 
 
+def test_a_refused_message_after_one_that_is_answered_badly_blocks_nothing(talk):
+    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+    talk.say("ODD: {}", "POISON", "I own 3 books.")
+
+    def answer(body: Any) -> Any:
+        shown = messages_of(body)
+        return Text("{}") if "ODD" in shown else FILTERED if "POISON" in shown else digest_of(topic="Books")
+
+    talk.server.mini.default = answer
+    assert all_tries(talk, parts=3)["latest"]["through"] == 4
+
+
 def test_a_message_that_the_server_refuses_does_not_block_the_others(talk):
     talk.hear("I like tea.", reply=digest_of(topic="Tea"))
     messages = [f"I own {number} books." for number in range(2, 8)]

@@ -13,7 +13,6 @@ Invariants:
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -312,8 +311,11 @@ def _reads_later(
             later = _make_batch(engine, tx, batch.session, batch.prompt, (sections.as_dict(), through), 1)
         if later is None:
             return False
-        with suppress(AnswerRefused):
+        try:
             return bool(update_summary(ask, later.prompt, later.source))
+        except ModelError as error:  # that message may be one that the server refuses
+            if error.code not in TOO_MUCH and not isinstance(error, AnswerRefused):
+                raise
         through = later.through
     return False
 
