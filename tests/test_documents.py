@@ -194,6 +194,12 @@ def test_menus_and_front_matter_are_no_text(client):
         (b"+++\ndraft = true\n+++\nSencha.", "a.md", "a", ["Sencha."]),
         (b"---\ndate created: Monday\ntitle: >-\n  Tea\n---\nSencha.", "a.md", "a", ["Sencha."]),
         (b"---\n\nSencha: green.\n\n---\n\nMatcha.", "a.md", "a", ["Sencha: green.\nMatcha."]),
+        (
+            b"---\nThe tea of Monday is this: Sencha\n---\nHot.",
+            "a.md",
+            "a",
+            ["The tea of Monday is this: Sencha\nHot."],
+        ),
     ):
         document = good(send(client, data, name))
         assert document["title"] == title

@@ -29,7 +29,8 @@ PYTHON = sys.executable
 
 _ROOM = BoundedSemaphore(AT_ONCE)
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
-_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:\w[\w. \t-]*[:=].*|[ \t#\-\]}].*|)\n){1,200}?)\1[ \t]*\n")
+_KEY = r"\w[\w.-]*(?:[ \t]+[\w.-]+){0,2}[ \t]*[:=]"  # of at most three words; a sentence with a colon has more
+_FRONT_MATTER = re.compile(rf"(---|\+\+\+)[ \t]*\n(?=\w)((?:(?:{_KEY}.*|[ \t#\-\]}}].*|)\n){{1,200}}?)\1[ \t]*\n")
 _TITLE = re.compile(r"^title[ \t]*[:=][ \t]*+([\"']?)(?![>|])(.+)\1[ \t]*$", re.MULTILINE)
 _PROBLEMS = {
     "encrypted": "The PDF is protected by a password, so its text can't be read. Nothing was stored. Send one without.",
