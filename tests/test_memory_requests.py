@@ -605,6 +605,17 @@ def test_a_model_forgets_no_more_than_was_asked(model_app, model_server, asked, 
     assert find(talk.client, "fjords", **ADA)[0]["content"] == "Never mind, show me the fjords."
 
 
+def test_a_fact_of_another_chat_is_forgotten_in_other_words(model_app, model_server):
+    talk = Talk(model_app, model_server, user="ada")
+    talk.say("I live in Oslo.", "I earn 50,000 a year.")
+    facts = (("Lives in Oslo", 1, "I live in Oslo"), ("Earns 50,000", 2, "I earn 50,000"))
+    digested(talk, *(fact(*one, scope="user") for one in facts))
+    other = Talk(model_app, model_server, "other", user="ada")
+    other.say("Forget about my salary.")
+    digested(other, forget=[told(talk)["Earns 50,000"]])
+    assert list(told(talk)) == ["Lives in Oslo"]
+
+
 def test_a_request_that_names_nothing_means_what_was_said_in_its_chat(model_app, model_server):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I work as a nurse.")

@@ -415,8 +415,10 @@ def _forget_as_asked(
     asking = [message for message in batch.source.messages if message.id in batch.source.beside_requests]
     requests = asking + kept_out
     named = {fact_id: "" for message in kept_out for fact_id in named_to_forget(message.content, known)}
-    asked = may_be_asked_to_forget((message.content for message in asking), known, batch.source.session_id)
-    chosen = {fact: rest for fact, rest in result.forgotten(batch.source, corrected).items() if fact in asked}
+    chosen = result.forgotten(batch.source, corrected)
+    texts = [message.content for message in asking]
+    asked = may_be_asked_to_forget(texts, [fact for fact in known if fact.id in chosen], known, batch.source.session_id)
+    chosen = {fact_id: rest for fact_id, rest in chosen.items() if fact_id in asked}
     if forgotten := named | chosen:
         forget_asked(engine, tx, Caller(session.tenant), forgotten, [message.id for message in requests])
     for message in requests:

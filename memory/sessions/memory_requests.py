@@ -82,11 +82,14 @@ def named_to_forget(text: str, known: Iterable[Fact]) -> list[int]:
     return [fact_id for fact_id, words in said if any(words.has_all(part, parts[part]) for part in parts)]
 
 
-def may_be_asked_to_forget(requests: Iterable[str], known: Collection[Fact], session_id: str) -> set[int]:
+def may_be_asked_to_forget(
+    requests: Iterable[str], chosen: Collection[Fact], known: Collection[Fact], session_id: str
+) -> set[int]:
     """Return the ids of the known facts that messages may ask to forget.
 
-    They share a word with what a message asks to forget. One that names no such fact means those of its own session,
-    or all if it asks to forget everything.
+    They share a word with what a message asks to forget. Where none does, the facts `chosen` by the mini model may be
+    meant in other words ("my salary", "Earns 50,000"), unless it chose most of all. A request that names nothing
+    ("forget it") means the facts of its own session, and one to forget everything means all.
     """
     words = {fact: content_terms(f"{fact.text} {fact.quote}") for fact in known}
     found = set[int]()
@@ -94,9 +97,14 @@ def may_be_asked_to_forget(requests: Iterable[str], known: Collection[Fact], ses
         request = ", ".join(requests_to_forget(text))
         rest = _EVERYTHING.sub(" ", request)
         asked = content_terms(" ".join(word for word in rest.split() if word not in _VERBS))
-        named = {fact.id for fact, terms in words.items() if shared(asked, terms)}
-        means_all = rest != request
-        found |= named or {fact.id for fact in known if means_all or fact.session_id == session_id}
+        if named := {fact.id for fact, terms in words.items() if shared(asked, terms)}:
+            found |= named
+        elif rest != request:
+            found |= {fact.id for fact in known}
+        elif asked and len(chosen) <= max(1, len(known) // 2):
+            found |= {fact.id for fact in chosen}
+        else:
+            found |= {fact.id for fact in known if fact.session_id == session_id}
     return found
 
 
