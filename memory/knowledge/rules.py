@@ -243,7 +243,8 @@ def _kept_of(rules: RuleSet, namespace: str, value: Any) -> Any:
         kept = overview.kept_by(rules, written)
         return kept.value if kept != written else None
     document = Profile.of(value)
-    return asdict(document.kept_by(rules)) if document.kept_by(rules) != document else None
+    kept_document = document.kept_by(rules)
+    return asdict(kept_document) if kept_document != document else None
 
 
 def _batches(ids: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -43,9 +43,12 @@ def imported_item(record: ItemRecord, rules: rule_set.RuleSet, moved: Callable[[
 
 def _is_well_formed(item: ItemRecord) -> bool:
     """Return whether an item and its earlier values have the shape that their kind stores."""
-    shape = _SHAPES.get(item.namespace)
-    is_valid = Draft202012Validator(shape).is_valid if shape is not None else lambda _: True
-    is_valid = _are_rules if item.namespace == rule_set.NAMESPACE else is_valid
+    if item.namespace == rule_set.NAMESPACE:
+        is_valid = _are_rules
+    elif item.namespace in _SHAPES:
+        is_valid = Draft202012Validator(_SHAPES[item.namespace]).is_valid
+    else:
+        return True
     values = [item.value, *(version.value for version in item.versions)]
     return (bool(item.versions) or item.namespace not in _WITH_HISTORY) and all(map(is_valid, values))
 
