@@ -10,7 +10,7 @@ import { emit, holder, on, shown, space, timezone, whose } from "../page/state.j
 import { LOCALE, clock, dayName, text, when } from "../page/words.js";
 import { readMemorySwitch } from "./composer.js";
 import { jumpTo, newChat, openSession } from "./conversation.js";
-import { Others } from "./others.js";
+import { OtherChats } from "./other_chats.js";
 import { Hit, SessionRow, named } from "./session_row.js";
 import { Spaces } from "./spaces.js";
 
@@ -167,7 +167,7 @@ class Sessions extends Component {
       <${Rows} class="sessions-list">
         <${Trouble} ...${trouble} />
         ${!trouble?.message && (found ? this.results(found) : this.listed(sessions))}
-        ${!found && !archived && !space() && holder.may.tenant && html`<${Others} />`}
+        ${!found && !archived && !space() && holder.may.tenant && html`<${OtherChats} />`}
       <//>
       <footer class="sessions-foot">
         <div class=${selected ? "covered" : ""}>

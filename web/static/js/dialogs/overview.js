@@ -5,7 +5,7 @@ import { Component, Filled, Trouble, html } from "../page/html.js";
 import { render as markdown } from "../page/markdown.js";
 import { FactList } from "../memory/facts.js";
 import Instructions from "../memory/instructions.js";
-import Now from "../memory/now.js";
+import StoredOverview from "../memory/overview.js";
 import Profile from "../memory/profile.js";
 import { MemorySwitch } from "./memory_switch.js";
 import { emit, holder, on } from "../page/state.js";
@@ -51,7 +51,7 @@ export class Overview extends Component {
     const { facts_forgotten: count = 0, last_forgotten_at: last } = stored ?? {};
     return html`<${Trouble} ...${trouble} />
       ${!facts.length && html`<p>${text("dialogs.manage.empty_hint")}</p>`}
-      ${facts.length > 0 && part("now", html`<${Now} facts=${facts} leave=${leave} />`)}
+      ${facts.length > 0 && part("now", html`<${StoredOverview} facts=${facts} leave=${leave} />`)}
       ${prose && html`<${Filled} class="body md prose" of=${prose} make=${markdown} />`}
       ${facts.length > 0 && !builtin && html`<div class="row"><button disabled=${busy} onClick=${this.tell}>${text("dialogs.overview.tell")}</button></div>`}
       <div class="halves">${facts.length > 0 && part("profile", html`<${Profile} />`)}${part("instructions", html`<${Instructions} />`)}</div>

@@ -9,7 +9,7 @@ import { named } from "./session_row.js";
 
 const SHOWN = 50;
 
-export class Others extends Component {
+export class OtherChats extends Component {
   state = { items: [], open: false };
 
   componentDidMount() {

@@ -14,7 +14,7 @@ const POLL = 1000; // milliseconds between looks at an overview that is being wr
 const NOTHING = { version: 0, sentences: [], is_shown: true, is_updating: false, error: null };
 
 /** `facts`: those of the person, to show what a sentence rests on. `leave()` is called before the page shows a chat. */
-export default class Now extends Component {
+export default class StoredOverview extends Component {
   path = `${api.personPath()}/overview`;
   state = { overview: NOTHING, form: null }; // form: the sentence that is edited, or "add"
 
