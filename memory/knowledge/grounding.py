@@ -46,7 +46,10 @@ NAME_LETTERS = 4  # by which a name is that of a corrected fact, in another lang
 AROUND = 200  # characters around a quote that are searched for a "not", and after one for what it denies
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
-NUMBER_WORDS: dict[str, int] = table(lambda language: {**language.numbers, **language.cardinals})
+NUMBER_WORDS = {
+    word.casefold(): number
+    for word, number in table(lambda language: {**language.numbers, **language.cardinals}).items()
+}
 CARDINALS: dict[str, int] = table(lambda language: language.cardinals)
 MULTIPLIERS: dict[str, int] = table(lambda language: language.multipliers)
 ONE = pattern(lambda language: language.one)
@@ -60,6 +63,7 @@ NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
 _PAIRED = re.compile(f"[{PAIRED}]+")
+_IN_RUNS = [word for word in NUMBER_WORDS if len(word) > 1 and _PAIRED.fullmatch(word)]  # without spaces around them
 _TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_PAIRED.pattern}|[^\W\d_]+(?:'[^\W\d_]+)?")
 _ENDLESS = re.compile(r"[^\w\s]{99,}")  # marks and accents without end, which would make normalising quadratic
 _EDGES = " .!\"'"  # models add them to quotes
@@ -72,7 +76,7 @@ _DECIMAL = re.compile(r"\d+[.,]\d{1,2}")
 _AFTERNOON = re.compile(r"\d\s?[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
 _CLOCK = re.compile(r"\b\d{1,2}[:.](?:00|15|30|45)\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
+_WORD = re.compile(rf"[{PAIRED}]|[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
 _SKIPPED = frozenset(["a", "an", "the", "that", "to", "really", "very", "even", "actually", "any", "much", "currently"])
 _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
 _PORTUGUESE_IN = re.compile(r"\bno\b", re.I)
@@ -388,14 +392,15 @@ def numbers_in(text: str) -> list[set[str]]:
 
 def _forms(text: str) -> set[str]:
     """Return every number that `text` may be understood to say, in every form."""
-    words = _words(plain_apostrophes(text))
-    values = {NUMBER_WORDS[word] for word in (*words, *text) if word in NUMBER_WORDS}
-    for first, second in pairwise(words):  # twenty-five
-        tens, unit = NUMBER_WORDS.get(first, 0), NUMBER_WORDS.get(second, 0)
-        if 20 <= tens < 100 and 0 < unit < 10:
-            values.add(tens + unit)
-    if "十" in text:  # 十五 or 五十
-        values |= {form for unit in range(1, 10) for form in (10 + unit, 10 * unit)}
+    folded = plain_apostrophes(text).casefold()
+    words = (*_words(folded), *folded.split(), *folded, *filter(folded.__contains__, _IN_RUNS))
+    values = {NUMBER_WORDS[word] for word in words if word in NUMBER_WORDS}
+    values |= {  # "twenty-five", "treinta y cinco", "ciento veinte"
+        large + small
+        for large in filter((20).__le__, values)
+        for small in values
+        if small and large % 10 ** len(str(small)) == 0
+    }
     if ONE.search(text):
         values.add(1)
     return {str(value) for value in values}.union(*_figures(text))
@@ -464,10 +469,11 @@ def _denied(text: str, content: str) -> bool:
     ]
     blocks = SequenceMatcher(None, aligned, content_stems, autojunk=False).get_matching_blocks()
     length = max(block.size for block in blocks)
-    terms = set(stems(text))
-    for start in (
-        block.a for block in blocks if block.size == length and terms & {*text_stems[block.a : block.a + length]}
-    ):
+    terms = stems(text)
+    for start in (block.a for block in blocks if block.size == length):
+        words = "".join(text_stems[start : start + length])  # a term may be several characters of a run
+        if not any(term in words for term in terms):
+            continue
         run = aligned[start : start + length]
         places = [place for place in range(len(content_stems)) if content_stems[place : place + length] == run]
         before = (
