@@ -75,16 +75,7 @@ class Server:
         Raises RuntimeError with the end of its log if it does not.
         """
         assert self._process is None, "it runs already"
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(  # nosec B603 # our own command, no shell
-                [str(_program(program)), *(arguments or ("wsgi:app",))],
-                cwd=ROOT,
-                env=self.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,  # a separate process group, which can be signalled alone
-            )
+        self._process = self.begin(program, *(arguments or ("wsgi:app",)))
         deadline = time.monotonic() + START_SECONDS
         try:
             while not self._answers():
@@ -94,6 +85,19 @@ class Server:
         except BaseException:
             self.kill()
             raise
+
+    def begin(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a program of the environment on this server's data, with the server's log."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(  # nosec B603 # our own command, no shell
+                [str(_program(program)), *arguments],
+                cwd=ROOT,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # a separate process group, which can be signalled alone
+            )
 
     def settle(self, seconds: float) -> None:
         """Wait until all jobs are done, so that all messages are summarised and indexed.

@@ -14,6 +14,7 @@ import httpx2
 
 from benchmarks.serving import ROOT, Server
 from tests.application import an_app, run_command
+from tests.forks import Fork
 
 
 def model_settings(url: str) -> dict[str, str]:
@@ -27,18 +28,21 @@ def model_settings(url: str) -> dict[str, str]:
     }
 
 
-@contextmanager
-def migrated_server(folder: Path, migrated: Path | None = None, **settings: str) -> Iterator[Server]:
-    """A server over `folder`, not started yet; whatever runs at the end is killed.
+class ForkedServer(Server):
+    """A server whose programs begin as forks, with Recap loaded."""
 
-    Its database is made by `recap db upgrade`, or a copy of `migrated`, which is faster.
-    """
-    server = Server(folder / "data", **settings)
-    if migrated is None:
-        server.migrate()
-    else:
-        server.data_dir.mkdir()
-        shutil.copy(migrated, server.data_dir / "recap.db")
+    def begin(self, program: str, *arguments: str) -> Any:
+        return Fork(program, arguments, self.environ, self.log)
+
+
+@contextmanager
+def migrated_server(
+    folder: Path, migrated: Path, kind: type[Server] = ForkedServer, **settings: str
+) -> Iterator[Server]:
+    """A server over `folder` with a copy of the database `migrated`, not started yet; it is killed at the end."""
+    server = kind(folder / "data", **settings)
+    server.data_dir.mkdir()
+    shutil.copy(migrated, server.data_dir / "recap.db")
     try:
         yield server
     finally:

@@ -1,15 +1,13 @@
 """Jobs in whole processes: a worker of its own beside gunicorn as `make run` starts it."""
 
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from benchmarks.serving import ROOT
+from tests.forks import Fork
 from tests.http import said
 from tests.knowledge import digest_of
 from tests.model_server import Delay, ModelServer, prompts
@@ -34,19 +32,15 @@ def log_of(server: Server) -> str:
 
 
 @contextmanager
-def worker(server: Server) -> Iterator[subprocess.Popen[bytes]]:
+def worker(server: Server) -> Iterator[Fork]:
     """`recap jobs work`, logging where the server does; it has begun, and whatever comes, is over after the block."""
     before = log_of(server).count("Doing jobs")
-    command = [sys.executable, "-m", "flask", "--app", "wsgi", "jobs", "work"]
-    with (
-        server.log.open("ab") as log,
-        subprocess.Popen(command, cwd=ROOT, env=server.environ, stdout=log, stderr=log) as process,
-    ):
-        try:
-            assert eventually(lambda: log_of(server).count("Doing jobs") > before, 60), log_of(server)
-            yield process
-        finally:
-            process.kill()
+    process = server.begin("recap", "jobs", "work")
+    try:
+        assert eventually(lambda: log_of(server).count("Doing jobs") > before, 60), log_of(server)
+        yield process
+    finally:
+        process.kill()
 
 
 def asked(model_server: ModelServer) -> list[str]:

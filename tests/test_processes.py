@@ -1,4 +1,7 @@
-"""Whole processes over loopback: gunicorn as `make run` starts it, restarted, drained and mistreated."""
+"""Whole processes over loopback: gunicorn as `make run` starts it, restarted, drained and mistreated.
+
+Those that are asked to be of the kind `Server` load Recap themselves.
+"""
 
 import json
 import os
@@ -11,7 +14,7 @@ import sys
 import httpx2
 import pytest
 
-from benchmarks.serving import ROOT, free_port
+from benchmarks.serving import ROOT, Server, free_port
 from tests.model_server import Text
 from tests.processes import Api, eventually, execute, migrated_server, model_settings, rows, sound
 
@@ -21,7 +24,7 @@ UPGRADE = "recap db upgrade"
 
 
 def test_what_was_said_is_remembered_after_a_restart(tmp_path, migrated):
-    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0", WEB_WORKERS="2") as server:
+    with migrated_server(tmp_path, migrated, Server, SUMMARY_DEBOUNCE="0", WEB_WORKERS="2") as server:
         server.start()
         opened = f"Recap is ready: open http://127.0.0.1:{server.port}"
         assert eventually(lambda: opened in server.log.read_text(), 10.0)
@@ -59,7 +62,7 @@ def test_what_was_said_is_remembered_after_a_restart(tmp_path, migrated):
 @pytest.mark.parametrize("program", ["flask", "gunicorn"])
 def test_jobs_run_under_any_server(tmp_path, migrated, program):
     (tmp_path / "bare.py").touch()  # in the place of gunicorn.conf.py
-    with migrated_server(tmp_path, migrated, SUMMARY_DEBOUNCE="0") as server:
+    with migrated_server(tmp_path, migrated, Server, SUMMARY_DEBOUNCE="0") as server:
         arguments = {
             "flask": ("--app", "wsgi", "run", "--port", str(server.port)),
             "gunicorn": (
