@@ -35,7 +35,7 @@ from memory.quoting import message_line
 from memory.recall.excerpts import LocatedMessage, excerpt_block, line_tokens, make_excerpts, truncate_message
 from memory.recall.relevance import gate_for, relevant
 from memory.recall.times import time_ranges
-from memory.recall.triggers import role_meant
+from memory.recall.triggers import ALL, SearchPlan, role_meant
 from models.messages import Message
 from search_index import RANKING_PROFILES, Hit, Query, RankingProfile, SearchableText, SearchIndex, WordLlamaEmbedder
 from search_index.embeddings import cosines, norms, quantize, rows_of
@@ -164,7 +164,8 @@ class Scorer:
     def in_prompt(self, question: Question, hits: Sequence[Hit]) -> dict[str, float]:
         """Return the share of its evidence in a prompt with the default settings, and the tokens of its excerpts."""
         best = hits[: DEFAULTS.recall_limit]
-        is_open = gate_for(best, Query(question.text, about=role_meant(question.text))).is_open(best)
+        query = Query(question.text, about=role_meant(question.text))
+        is_open = gate_for(SearchPlan("plain", "", ALL), best, query).is_open(best)
         best = relevant(best) if is_open else []
         excerpts = make_excerpts(self._stored, best, budget=DEFAULTS.recall_tokens, window_size=DEFAULTS.recall_window)
         shown = {message.id for excerpt in excerpts for message in excerpt.messages}

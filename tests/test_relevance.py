@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from app import engine_of
 from benchmarks.conversation import note
 from memory.recall.relevance import OTHER, PERSONAL, REFERRING, gate_for, relevant
-from memory.recall.triggers import role_meant
+from memory.recall.triggers import ALL, UNASKED, SearchPlan, role_meant
 from search_index import RANKING_PROFILES, Hit, Query, SearchIndex, WordLlamaEmbedder
 from tests.http import append, chat, find, good, said
 from tests.recall import reason, recalled, talker, words
@@ -68,6 +68,7 @@ def shown(client: FlaskClient, question: str) -> set[str]:
 def test_what_is_asked_in_other_words_is_shown_if_it_is_near_and_always_found(start):
     client = start()
     assert all(TOLD[at] in shown(client, question) for question, at in NEAR)
+    assert TOLD[9] in shown(client, "Is my heron blue?")  # neither its word nor its nearness would be enough alone
     for question, at in ANSWERED:  # a search always shows the nearest
         assert TOLD[at] in [one["content"] for one in find(client, question, user_id="ada", limit=3)]
 
@@ -148,7 +149,9 @@ def test_a_question_is_a_memory_if_it_tells_something_or_questions_are_asked_for
     found = shown(client, "What did the doctor say of me and lupins?")
     assert told in found and greeted not in found
     append(client, "asked", [said("How deep is the fjord at Odda?")], user_id="ada")
-    assert "How deep is the fjord at Odda?" in shown(client, "What did I ask you about the fjord at Odda?")
+    for mode in ("auto", "always"):
+        body = {"user_id": "ada", "message": "What did I ask you about the fjord at Odda?", "recall": mode}
+        assert "How deep is the fjord at Odda?" in good(client.post("/api/recall", json=body))["block"]
 
 
 def test_with_a_judge_the_gate_is_wider_and_the_judge_may_close_it(start, model_server):
@@ -183,6 +186,9 @@ def hit(score: float = 1.0, own: float = 0.0, near: float = 0.0, **why: float) -
     return Hit(1, 1, score, why, 0.0, own, near)
 
 
+PLAIN = SearchPlan("plain", "", ALL)
+
+
 def asked(text: str) -> Query:
     return Query(text, about=role_meant(text))
 
@@ -191,12 +197,11 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
     between = [hit(own=0.55)], [hit(near=1.0)], [hit(own=0.4, near=1.0)]
     assert all(PERSONAL.is_open(hits) and not OTHER.is_open(hits) for hits in between)
     personal = "Where do I work?", "What is my cat called?", "How do I usually take my coffee?"
-    assert {gate_for([], asked(text)) for text in personal} == {PERSONAL}
-    assert gate_for([], asked("I need to call her. Where does my sister live?")) == PERSONAL
-    assert gate_for([hit(speaker=1.0)], asked("What is it?")) == PERSONAL
-    assert gate_for([], asked("What is it?"), gate_kind="reference") == REFERRING and REFERRING.is_open(
-        [hit(own=0.5, near=0.2)]
-    )
+    assert {gate_for(PLAIN, [], asked(text)) for text in personal} == {PERSONAL}
+    assert gate_for(PLAIN, [], asked("I need to call her. Where does my sister live?")) == PERSONAL
+    assert gate_for(PLAIN, [hit(speaker=1.0)], asked("What is it?")) == PERSONAL
+    assert gate_for(PLAIN._replace(kind="reference"), [], asked("What is it?")) == REFERRING
+    assert REFERRING.is_open([hit(own=0.5, near=0.2)])
     anybody = (
         "What is rain?",
         "How do I pick a lock?",
@@ -204,9 +209,12 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
         "I want to learn chess",
         "Can I eat it?",
     )
-    assert {gate_for([hit(words=1.0)], asked(text)) for text in anybody} == {OTHER}
-    assert gate_for([hit(speaker=1.0)], asked("How do I pick a lock?")) == OTHER  # said by the person, as most is
-    question, statement = (gate_for([], asked("My lock?"), is_question=asks, is_foreign=True) for asks in (True, False))
+    assert {gate_for(PLAIN, [hit(words=1.0)], asked(text)) for text in anybody} == {OTHER}
+    assert (
+        gate_for(PLAIN, [hit(speaker=1.0)], asked("How do I pick a lock?")) == OTHER
+    )  # said by the person, as most is
+    plans = PLAIN, PLAIN._replace(budget_share=UNASKED)
+    question, statement = (gate_for(plan, [], asked("My lock?"), is_foreign=True) for plan in plans)
     assert (
         question.is_open([hit(own=0.3)])
         and not statement.is_open([hit(own=0.45)])

@@ -1,8 +1,11 @@
 """Recall for a turn: plan the search, find messages in one snapshot, choose excerpts that are worth their tokens.
 
-    prepare_recall       read the message, prepare its query and vector; no transaction is open
-    search_in_snapshot   search and load messages, inside the caller's read transaction
-    choose_excerpts      re-rank, keep what is near enough, fit the token budget; no transaction is open
+Three steps, each with the value that it returns.  In the first and the last, which may wait for servers, no transaction
+is open:
+
+    prepare_recall       PreparedRecall   the message, read (MessageReading), and its query with the vector
+    search_in_snapshot   Findings         the SearchPlan, made beside the visible messages, and the rows that it found
+    choose_excerpts      RecallResult     the excerpts: near enough, re-ranked, within the token budget; and why these
 
 The invariants of `search` hold here too.
 
@@ -22,10 +25,10 @@ from memory.engine import Engine
 from memory.knowledge.supersession import Corrections, find_corrections
 from memory.languages import analysis_in
 from memory.recall import other_sessions, relevance, reranking, triggers
-from memory.recall.excerpts import LocatedMessage, Spans, find_in_spans, load_windows, make_excerpts, messages_of
+from memory.recall.excerpts import LocatedMessage, Spans, find_in_spans, make_excerpts, messages_of
 from memory.recall.other_sessions import OtherSessions
 from memory.recall.search import Matches, SearchFlags, SearchScope, find_matches, index_again
-from memory.recall.triggers import UNASKED, Kind, MessageReading, SearchPlan
+from memory.recall.triggers import Kind, MessageReading, SearchPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.facts import Fact
 from models.messages import Excerpt, is_kept_out
@@ -58,11 +61,9 @@ class RecallResult:
 
 @dataclass(frozen=True)
 class PreparedRecall:
-    """Message that was read, and its query, before anything is known of the session.  Without a budget recall is off.
+    """Message that was read, and its query, before anything is known of the session.
 
-    `search_in_snapshot` plans the search, when it knows what the prompt shows beside the message.
-
-    mode: in force. budget: the most tokens of all excerpts.
+    mode: in force. budget: the most tokens of all excerpts; 0: recall is off.
     """
 
     mode: str
@@ -70,18 +71,15 @@ class PreparedRecall:
     budget: int = 0
     prepared_query: PreparedQuery | None = None
 
-    @property
-    def shows_nearest(self) -> bool:
-        """Return whether the best hits are shown however near they are, as in mode `always`; else a gate decides."""
-        return self.mode == "always"
+    def plan(self, visible_texts: Sequence[str]) -> SearchPlan:
+        """Plan the search. visible_texts: of the messages that the prompt shows before the new one."""
+        return self.reading.plan(visible_texts, always=self.mode == "always")
 
 
 class Findings(NamedTuple):
     """Rows of one snapshot that a turn may show, and the plan they were found by.
 
     scope: where they were searched. budget: the most tokens of all excerpts.
-    gate_kind: the kind of the message, or VAGUE: nothing is shown unless a hit is near enough for it (see `relevance`),
-    or the mini model says that one helps. None: the best hits are shown.
     prepared_query: of the search; None: none was made, so the hits are those of a time.
     marks: marks of unhelpful excerpts that have some of the hits.
     corrections: facts that hold in place of what the loaded messages say, and the summaries shown in full.
@@ -90,7 +88,6 @@ class Findings(NamedTuple):
     plan: SearchPlan
     scope: SearchScope
     budget: int = 0
-    gate_kind: str | None = None
     prepared_query: PreparedQuery | None = None
     matches: Matches = Matches()
     marks: Sequence[UnhelpfulExcerpt] = ()
@@ -121,12 +118,11 @@ def prepare_recall(  # noqa: PLR0913 - each is one thing that a plan depends on
     if mode in ("off", "tools") or not settings.recall_limit or not budget:
         return PreparedRecall(mode, reading)
     prepared_recall = PreparedRecall(mode, reading, budget)
-    # As if nothing were visible: no other text is searched.
-    plan = reading.plan((), always=prepared_recall.shows_nearest)
+    plan = prepared_recall.plan(())  # as if nothing were visible: no other text is searched
     if not (plan.budget_share and plan.text):
         return prepared_recall
     about = triggers.role_meant(plan.text)
-    query = Query(plan.text, settings.recall_limit, about=about, nearest=prepared_recall.shows_nearest)
+    query = Query(plan.text, settings.recall_limit, about=about, nearest=plan.shows_nearest)
     # "I'm getting a new laptop. What should I know before buying one?"
     is_part = plan.text == reading.search_text and plan.text != reading.content
     around = reading.content if is_part and len(reading.content) <= AROUND_CHARS_MAX else ""
@@ -148,20 +144,16 @@ def search_in_snapshot(
         return Findings(SearchPlan("off", "recall is off"), scope)
     if scope.only_session and scope.session_row_id is None:
         return Findings(SearchPlan("session_only", "recall keeps to the session, and this turn is in none"), scope)
-    plan = prepared_recall.reading.plan(visible_texts, always=prepared_recall.shows_nearest)
+    plan = prepared_recall.plan(visible_texts)
     if not plan.budget_share:
         return Findings(plan, scope)
-    gate_kind: str | None = relevance.VAGUE if plan.conversation_place else plan.kind
-    if prepared_recall.shows_nearest:
-        gate_kind = None
-    found = Findings(plan, scope, int(prepared_recall.budget * plan.budget_share), gate_kind)
+    found = Findings(plan, scope, int(prepared_recall.budget * plan.budget_share))
     if plan.times_first and plan.times:
         latest = _load_in_spans(engine, tx, scope, plan.times, engine.settings.recall_limit)
         found = found._replace(matches=latest)
     if plan.text and prepared_recall.prepared_query is not None and not found.matches.hits:
         prepared = prepared_recall.prepared_query.with_fields(times=plan.times)
-        matches, marks = _search(engine, tx, scope, prepared, gate_kind)
-        found = found._replace(prepared_query=prepared, matches=matches, marks=marks)
+        found = _search(engine, tx, found, prepared)
     found = found._replace(other_sessions=_find_other_sessions(engine, tx, found))
     loaded = found.matches.loaded
     in_full = found.other_sessions.in_full
@@ -213,11 +205,10 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     # All messages are analysed, since what is left out would not be told; more may be stored since the prompt was made.
     generation = engine.index.generation(scope.owner_key)
     scope = replace(scope, generation=generation, unindexed=None, flags=SearchFlags(), analysed_max=None)
-    findings = Findings(SearchPlan("always", ""), scope, budget)
+    findings = Findings(SearchPlan("always", "", shows_nearest=True), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
-            matches, marks = _search(engine, tx, scope, prepared, None)
-            findings = findings._replace(prepared_query=prepared, matches=matches, marks=marks)
+            findings = _search(engine, tx, findings, prepared)
         else:
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_load_in_spans(engine, tx, scope, spans, query.limit))
@@ -239,26 +230,23 @@ def _corrections_of(excerpts: Sequence[Excerpt], corrections: Corrections) -> tu
     return tuple(facts.values())
 
 
-def _search(
-    engine: Engine, tx: Connection, scope: SearchScope, prepared: PreparedQuery, gate_kind: str | None
-) -> tuple[Matches, Sequence[UnhelpfulExcerpt]]:
-    """Search; return the matches, and the marks on hits.  Load nothing if no hit can be near enough."""
-    gate = None
-    if gate_kind is not None and engine.reranker is None:
-        gate = relevance.widest_gate(gate_kind, is_foreign=prepared.is_foreign)
-    spare = 2 * SPARE if scope.flags.unhelpful else SPARE
-    limit = max(prepared.query.limit + spare, reranking.MOST if engine.reranker else 0)
-    matches = find_matches(
-        tx,
-        engine.index,
-        scope,
-        prepared.with_fields(limit=limit, exclude=scope.exclude, session_id=scope.searched_session),
-        engine.settings.recall_window,
-        gate.is_open if gate is not None else None,
+def _search(engine: Engine, tx: Connection, findings: Findings, prepared: PreparedQuery) -> Findings:
+    """Return the findings with those of a query.  Nothing is loaded if no hit can be near enough."""
+    plan, scope, settings = findings.plan, findings.scope, engine.settings
+    limit = max(
+        prepared.query.limit + (2 * SPARE if scope.flags.unhelpful else SPARE),
+        reranking.MOST if engine.reranker else 0,
     )
+    searched = prepared.with_fields(limit=limit, exclude=scope.exclude, session_id=scope.searched_session)
+    matches = find_matches(tx, engine.index, scope, searched)
+    if not plan.shows_nearest and engine.reranker is None:
+        gates = relevance.possible_gates(plan, is_foreign=prepared.is_foreign)
+        if not any(gate.is_open(matches.hits) for gate in gates):
+            matches = matches._replace(hits=())
     hit_ids = [hit.message_id for hit in matches.hits]
     marks = marks_on(tx, scope.owner_id, hit_ids) if scope.flags.unhelpful and hit_ids else ()
-    return matches, marks
+    matches = matches.load(tx, scope.owner_id, settings.recall_window)
+    return findings._replace(prepared_query=prepared, matches=matches, marks=marks)
 
 
 def _find_other_sessions(engine: Engine, tx: Connection, findings: Findings) -> OtherSessions:
@@ -286,7 +274,7 @@ def _load_in_spans(engine: Engine, tx: Connection, scope: SearchScope, spans: Sp
     ids = find_in_spans(tx, scope.owner_id, scope.searched_session, spans, limit, scope.exclude)
     # Of session 0: no summary is shown beside messages that were found by their time alone.
     hits = [Hit(message_id, 0, 1 / rank, {"time": 1.0}) for rank, message_id in enumerate(ids, 1)]
-    return Matches(hits, load_windows(tx, scope.owner_id, ids, engine.settings.recall_window))
+    return Matches(hits).load(tx, scope.owner_id, engine.settings.recall_window)
 
 
 def _relevant_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...]:
@@ -306,7 +294,7 @@ def _relevant_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...
     if prepared is not None:
         hits = [hit for hit in hits if hit.message_id in loaded and hit.message_id not in empty]
         hits = relevance.without_bare_replies(hits, loaded)
-        if findings.gate_kind != "reference":  # "what did I ask you?"
+        if findings.plan.kind != "reference":  # "what did I ask you?"
             hits = relevance.without_questions(hits, loaded)
         hits = _near_enough(engine, findings, prepared, hits, loaded)
         if findings.marks:
@@ -338,22 +326,15 @@ def _near_enough(
     loaded: Mapping[int, LocatedMessage],
 ) -> list[Hit]:
     """Return the hits, re-ranked by the mini model if it does that; none if none is near enough."""
-    gate_kind = findings.gate_kind
-    if engine.reranker is not None and len(hits) > 1 and (gate_kind is None or relevance.JUDGED.is_open(hits)):
+    plan = findings.plan
+    if engine.reranker is not None and len(hits) > 1 and (plan.shows_nearest or relevance.JUDGED.is_open(hits)):
         judged = reranking.rerank(engine.reranker, findings.scope.owner_id, prepared.query.text, hits, loaded)
-        if judged is not None and gate_kind is not None:
-            return judged
-        hits = judged or hits  # what is asked for is shown, whatever the model says
-    if gate_kind is None or not hits:
+        if judged is not None:
+            return judged or (hits if plan.shows_nearest else [])  # what is asked for is shown, whatever the model says
+    if plan.shows_nearest or not hits:
         return hits
-    gate = relevance.gate_for(
-        hits,
-        prepared.query,
-        gate_kind,
-        is_question=findings.plan.budget_share > UNASKED,
-        is_passage=loaded[hits[0].message_id].message.is_passage,
-        is_foreign=prepared.is_foreign,
-    )
+    is_passage = loaded[hits[0].message_id].message.is_passage
+    gate = relevance.gate_for(plan, hits, prepared.query, is_passage=is_passage, is_foreign=prepared.is_foreign)
     return hits if gate.is_open(hits) else []
 
 

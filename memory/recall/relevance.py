@@ -10,12 +10,12 @@ asked again, so they would stand above the statement that answers it.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from memory.languages import QUESTION_MARKS, split_question, text_pattern
 from memory.recall.excerpts import LocatedMessage
-from memory.recall.triggers import POINTING, asking, role_meant
+from memory.recall.triggers import UNASKED, SearchPlan, asking, role_meant
 from models.messages import Message
 from search_index import SIGNS, Hit, Query
 
@@ -27,7 +27,6 @@ DENIAL_CHARS = 200  # a longer answer tells something beside what it does not kn
 BARE_CHARS = 40  # a longer reply tells something beside that it agrees
 ADDRESS_WORDS_MAX = 2  # before a question, of whom it addresses
 QUESTION_SHARE = 0.8  # of a message's characters; the rest may greet
-VAGUE = "vague"  # kind of a message without content
 _DENIAL = text_pattern(lambda language: language.denials)
 _HOW_TO = text_pattern(lambda language: language.how_tos)
 _SENTENCE = re.compile(r"[^.!?。！？؟।\n]++[.!?。！？؟।\s]*+")
@@ -57,75 +56,63 @@ class Gate(NamedTuple):
 
 
 REFERRING = Gate(0.5, 0.9)
-"""For a message that refers to something earlier: the widest gate."""
 PERSONAL = REFERRING._replace(both=1.25)
-"""For a message about the person, or about somebody who spoke."""
 OTHER = Gate(0.6, 1.3, both=1.65)
-"""For other messages: a question that anybody could ask a model is seldom about the past."""
-FOREIGN_PASSAGE = Gate(0.28, 0.9)
-FOREIGN_QUESTION = Gate(0.28, math.inf)
-FOREIGN = Gate(0.5, math.inf)
-FOREIGN_PERSONAL = Gate(0.15, math.inf)
-FOREIGN_WIDEST = Gate(0.15, 0.9)
-FOREIGN_SUMMARY = Gate(0.6, math.inf)
-"""The same for a message in another language than the search: of the content words of a question one in three counts,
-since static vectors find its language rather than its meaning, and one in six of a question that refers to something
-earlier or is about the person; who adds a document means to ask about it."""
-BY_MEANING = Gate(2.0, 0.9)
-"""For a message of generic words, such as "work" or "old", which are in many messages."""
-JUDGED = Gate(0.5, 0.7)
-"""Before the mini model re-ranks the hits, since it may say that none of them fits."""
+BY_MEANING = Gate(2.0, 0.9)  # generic words, such as "work" or "old", are in many messages
+JUDGED = Gate(0.5, 0.7)  # before the mini model re-ranks the hits, since it may say that none of them fits
+FOREIGN_SUMMARY = Gate(0.6, math.inf)  # of a summary in a line, for a message in another language than the search
+
+GATES = {
+    "document": PERSONAL,  # the best hit is of a document: who adds one means to ask about it
+    "reference": REFERRING,  # the message points at an earlier one
+    "personal": PERSONAL,  # it is about the person, or about somebody who spoke
+    "other": OTHER,  # a question that anybody could ask a model is seldom about the past
+}
+FOREIGN_GATES = {
+    "document": Gate(0.28, 0.9),
+    "statement": Gate(0.5, math.inf),  # the message asks for nothing
+    "reference": Gate(0.15, math.inf),
+    "personal": Gate(0.15, math.inf),
+    "other": Gate(0.28, math.inf),
+}
+"""Gates of a message in another language than the search: for it static vectors find its language rather than its
+meaning. Of its content words one in three counts, and one in six if it points at an earlier one or is personal."""
+
+
+def possible_gates(plan: SearchPlan, *, is_foreign: bool) -> Collection[Gate]:
+    """Return the gates of which `gate_for` chooses one, by what is found."""
+    if plan.conversation_place:  # the message has generic words alone
+        return [BY_MEANING]
+    return (FOREIGN_GATES if is_foreign else GATES).values()
 
 
 def gate_for(
-    hits: Sequence[Hit],
-    query: Query,
-    gate_kind: str = "",
-    *,
-    is_question: bool = True,
-    is_passage: bool = False,
-    is_foreign: bool = False,
+    plan: SearchPlan, hits: Sequence[Hit], query: Query, *, is_passage: bool = False, is_foreign: bool = False
 ) -> Gate:
-    """Return the gate of a message, for whose query these were found.
+    """Return the gate of the message with this plan, by the first row of GATES or FOREIGN_GATES that fits.
 
-    The first row that fits decides; one without a gate for the language of the message fits no message in it:
-
-        message                                     gate          in another language than the search
-        of generic words (VAGUE)                    BY_MEANING    BY_MEANING
-        whose best hit is of a document             PERSONAL      FOREIGN_PASSAGE
-        that asks for nothing                                     FOREIGN
-        that points at an earlier one (POINTING)    REFERRING     FOREIGN_PERSONAL
-        about the person or somebody who spoke      PERSONAL      FOREIGN_PERSONAL
-        any other                                   OTHER         FOREIGN_QUESTION
-
-    gate_kind: the kind of the message, or VAGUE.
-    is_question: the message asks for something; else it opens no gate by a time that it names.
+    hits: found for its query, the best first. is_passage: the best one is of a document.
     """
-    if gate_kind == VAGUE:
-        return BY_MEANING
-    if query.about is not None:  # the person speaks of themselves (`role_meant`)
-        is_personal = _HOW_TO.search(asking(query.text) or query.text) is None
-    else:  # the part `speaker` is of somebody who is named
-        is_personal = any(hit.why.get("speaker") for hit in hits)
-    points_back = gate_kind in POINTING
-    if is_passage:
-        gate = FOREIGN_PASSAGE if is_foreign else PERSONAL
-    elif is_foreign and not is_question:
-        gate = FOREIGN
-    elif is_foreign:
-        gate = FOREIGN_PERSONAL if points_back or is_personal else FOREIGN_QUESTION
-    elif points_back:
-        gate = REFERRING
+    gates = FOREIGN_GATES if is_foreign else GATES
+    asks = plan.budget_share > UNASKED
+    if plan.conversation_place:
+        gate = BY_MEANING
+    elif is_passage:
+        gate = gates["document"]
+    elif is_foreign and not asks:
+        gate = gates["statement"]
+    elif plan.points_back:
+        gate = gates["reference"]
     else:
-        gate = PERSONAL if is_personal else OTHER
-    return gate._replace(dated=points_back or is_question)  # "I was in Oslo yesterday" asks for nothing of that day
+        gate = gates["personal" if _is_personal(hits, query) else "other"]
+    return gate._replace(dated=plan.points_back or asks)  # "I was in Oslo yesterday" asks for nothing of that day
 
 
-def widest_gate(gate_kind: str, *, is_foreign: bool) -> Gate:
-    """Return a gate that is open for all hits for which `gate_for` gives an open one."""
-    if gate_kind == VAGUE:
-        return BY_MEANING
-    return FOREIGN_WIDEST if is_foreign else REFERRING
+def _is_personal(hits: Sequence[Hit], query: Query) -> bool:
+    """Return whether a query is about the person who speaks, or about somebody who is named and spoke."""
+    if query.about is not None:  # the person speaks of themselves (`role_meant`)
+        return _HOW_TO.search(asking(query.text) or query.text) is None
+    return any(hit.why.get("speaker") for hit in hits)
 
 
 def relevant(hits: Sequence[Hit], *, is_foreign: bool = False) -> list[Hit]:

@@ -9,10 +9,10 @@ Invariants:
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection, bindparam, null, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -126,13 +126,17 @@ class SearchScope:
 class Matches(NamedTuple):
     """Hits, best first, and the `loaded` messages, by id: the hits and their neighbours.
 
-    left_out: how many messages were not searched, since they wait for the index and nothing has analysed them.
+    left_out: how many unindexed messages were not searched, since none of the searches before has analysed them.
     """
 
     hits: Sequence[Hit] = ()
-    loaded: Mapping[int, LocatedMessage] = {}
     index_lost: bool = False
     left_out: int = 0
+    loaded: Mapping[int, LocatedMessage] = {}
+
+    def load(self, tx: Connection, owner_id: int, window_size: int) -> Self:
+        """Return the matches with their messages loaded, and with these many neighbours on either side."""
+        return self._replace(loaded=load_windows(tx, owner_id, [hit.message_id for hit in self.hits], window_size))
 
 
 class FactOrSummary(NamedTuple):
@@ -173,41 +177,27 @@ def facts_and_summaries(
     return [FactOrSummary(*row)._replace(text=str(Sections.from_dict(row.text))) for row in rows]
 
 
-def find_matches(
-    tx: Connection,
-    index: SearchIndex,
-    scope: SearchScope,
-    prepared: PreparedQuery,
-    window_size: int,
-    may_fit: Callable[[Sequence[Hit]], bool] | None = None,
-) -> Matches:
-    """Search the owner's messages in the snapshot of `tx`, and load the hits with their windows.
+def find_matches(tx: Connection, index: SearchIndex, scope: SearchScope, prepared: PreparedQuery) -> Matches:
+    """Search the owner's messages in the snapshot of `tx`; none is loaded.
 
     Messages about entities that are linked to one in the query count as hits.
-    may_fit: returns whether any of the hits may be shown; None: they may. If not, nothing is loaded, and there are no
-    hits.
     """
     owner_id = scope.owner_id
-    owner_key = scope.owner_key
     generation = scope.generation or NO_INDEX
     unindexed = scope.unindexed or find_unindexed(tx, owner_id, generation)
     index_lost = unindexed.is_lost
     if scope.flags.links:
-        linked = sources_about(tx, owner_id, prepared.text)
-        prepared = prepared.with_fields(linked=linked)
-
-    try:
-        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
-        hits = index.search(owner_key, prepared, generation, unindexed, connection=tx)
-    except IndexLost:
-        index_lost = True
-        unindexed = find_unindexed(tx, owner_id, NO_INDEX)
-        unindexed, left_out = index.analysable(owner_key, unindexed, scope.analysed_max)
-        hits = index.search(owner_key, prepared, NO_INDEX, unindexed, connection=tx)
-    if may_fit is not None and not may_fit(hits):
-        return Matches((), {}, index_lost, left_out)
-    loaded = load_windows(tx, owner_id, [hit.message_id for hit in hits], window_size)
-    return Matches(hits, loaded, index_lost, left_out)
+        prepared = prepared.with_fields(linked=sources_about(tx, owner_id, prepared.text))
+    while True:
+        unindexed, left_out = index.analysable(scope.owner_key, unindexed, scope.analysed_max)
+        try:
+            hits = index.search(scope.owner_key, prepared, generation, unindexed, connection=tx)
+        except IndexLost:
+            index_lost = True
+            generation = NO_INDEX
+            unindexed = find_unindexed(tx, owner_id, generation)
+        else:
+            return Matches(hits, index_lost, left_out)
 
 
 def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
@@ -252,7 +242,7 @@ def search_memory(  # noqa: PLR0913 - by keyword, as a query has them
     if kind in _KINDS:
         return _find_facts_or_summaries(engine, scope, prepared, kind, now)
     with engine.database.connect() as tx:
-        matches = find_matches(tx, engine.index, scope, prepared, window_size)
+        matches = find_matches(tx, engine.index, scope, prepared).load(tx, owner.id, window_size)
         corrections = find_corrections(engine, tx, owner.id, messages_of(matches.loaded))
     if matches.index_lost:
         index_again(engine, owner.id)
@@ -297,8 +287,8 @@ def _find_facts_or_summaries(
         by_id = {text.id: text for text in texts}
         best = [by_id[hit.message_id] for hit in hits]
         if kind == "summary":
-            matches = find_matches(tx, engine.index, scope, of_any_role.with_fields(limit=SUMMARY_RANKED_MAX), 0)
-            loaded = matches.loaded
+            matches = find_matches(tx, engine.index, scope, of_any_role.with_fields(limit=SUMMARY_RANKED_MAX))
+            loaded = matches.load(tx, scope.owner_id, 0).loaded
             sources: dict[int | None, list[int]] = defaultdict(list)
             for hit in matches.hits:
                 sources[hit.session_id].append(hit.message_id)

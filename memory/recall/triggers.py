@@ -103,6 +103,7 @@ class SearchPlan(NamedTuple):
     budget_share: of the budget that the excerpts may take; 0 for a message that does not look back.
     dangling: the message refers to something that no visible text shows.
     is_list_question: the message asks for many messages at once, such as their order, number or sum.
+    shows_nearest: the best hits are shown, however near they are; else a gate decides (see `relevance`).
     conversation_place: counted from the newest, of the conversation that a message without content means unless `text`
         finds something. 0: the message means none.
     """
@@ -116,6 +117,7 @@ class SearchPlan(NamedTuple):
     conversation_place: int = 0
     times_first: bool = False
     is_list_question: bool = False
+    shows_nearest: bool = False
 
     @property
     def points_back(self) -> bool:
@@ -198,7 +200,7 @@ class MessageReading:
     def plan(self, visible_texts: Sequence[str], *, always: bool = False) -> SearchPlan:
         """Decide whether to search earlier messages, for which text and times, and for which share of the budget.
 
-        always: search for everything that has words to look for.
+        always: search for everything that has words to look for, and show the nearest.
         """
         trigger = self.trigger(visible_texts)
         looks_back = always or trigger.looks_back
@@ -215,7 +217,7 @@ class MessageReading:
         empty = not times and self._has_no_content(points_back=points_back)
         dangling = (empty or points_back) and (self.is_elsewhere or not _shows_a_topic(visible_texts, self.analysis))
         plan = SearchPlan(kind, ", ".join(reasons), ALL, self.search_text, spans, dangling)
-        plan = plan._replace(is_list_question=self.is_list_question)
+        plan = plan._replace(is_list_question=self.is_list_question, shows_nearest=always)
         if empty and dangling:
             place = 1 if self._place is None else _PLACES[self._place[0].lower()]
             # "left off" would find a left shoe, and "it does not work" every broken thing; "where do I live" is told.
