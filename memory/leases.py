@@ -217,8 +217,9 @@ class Leases:
     def _renew(self, leases: Mapping[Lease, _Held]) -> None:
         failure = None
         for lease, work in leases.items():  # each in a transaction of its own: one that fails loses no other lease
+            patience = RENEW_SECONDS if failure is None else LOOK_SECONDS  # nor do some that wait for locks
             try:
-                with self._database.write(RENEW_SECONDS, durable=False) as tx:
+                with self._database.write(patience, durable=False) as tx:
                     until = self._now() + LEASE_DURATION  # read inside, since waiting for the transaction takes time
                     _change(tx, lease, lease_until=until)
                     if work.on_renew is not None:

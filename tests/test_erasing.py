@@ -4,16 +4,20 @@
 test_erasing_clients.)
 """
 
+import sqlite3
 import threading
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from sqlalchemy import event
 
 from app import engine_of
 from memory.erasing import erasing
+from memory.knowledge import fact_writes
 from memory.recall import indexing
+from models import FactRow, SessionRow
 from tests.application import derived
 from tests.http import answering, append, ask, chat, error, failed, good, meanwhile, read_all, said, stored, summary
 from tests.http import history as stored_words
@@ -506,6 +510,26 @@ def test_not_a_byte_of_an_erased_session_is_left(client, model_server, user):
     assert stored(client, "stays")[0]["content"] == "I like mate."
     assert summary(client, "stays")["latest"]["sections"]["topic"] == "Mate"
     assert neighbours(client, model_server) == before
+
+
+def test_a_session_of_more_facts_than_a_statement_may_name_is_erased(client, monkeypatch):
+    """PostgreSQL takes 65,535 values, SQLite takes as many as it was built for."""
+    append(client, "s", [said("I like tea.")], user_id="ada")
+    database, of_fact = engine_of(client.application).database, {"category": "other", "importance": 3, "scope": "user"}
+    with database.write() as tx:
+        session = tx.query(SessionRow).one()
+        of_fact |= {"owner_id": session.owner_id, "session_id": session.id, "valid_from": datetime.now(UTC)}
+        tx.add_all(
+            FactRow(**of_fact, text=f"Likes tea {number}", created_at=datetime.now(UTC)) for number in range(150)
+        )
+    event.listen(
+        database.engine,
+        "checkout",
+        lambda connection, *_: connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 200),
+    )
+    monkeypatch.setattr(fact_writes, "DELETED_AT_ONCE", 60)
+    assert counted(good(client.delete("/api/sessions/s?user_id=ada")))["facts"] == 150
+    assert read_all(client, "/api/facts", user_id="ada") == []
 
 
 def test_not_a_byte_of_an_erased_space_is_left(client, model_server):

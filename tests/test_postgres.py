@@ -243,6 +243,24 @@ def test_a_node_with_a_wrong_clock_says_so_once(nodes, caplog, seconds, times):
     assert caplog.text.count(f"the database server's by {seconds} seconds: set it by NTP") == times
 
 
+def test_leases_of_locked_rows_do_not_keep_another_from_being_renewed(nodes, monkeypatch):
+    monkeypatch.setattr("memory.leases.RENEW_SECONDS", 0.7)
+    monkeypatch.setattr("memory.leases.LOOK_SECONDS", 0.05)
+    queue, database = engine_of(nodes[0]).job_queue, engine_of(nodes[1]).database
+    with database.write() as tx:
+        engine_of(nodes[1]).job_queue.enqueue(tx, *(JobRequest("feedback", key, "default") for key in range(6)))
+    *locked, free = [job for _ in range(6) if (job := queue.claim_next("feedback")) is not None]
+
+    def expiry() -> Any:
+        with database.read() as tx:
+            return tx.scalar(select(JobRow.lease_until).where(JobRow.id == free.id))
+
+    claimed = expiry()
+    with database.write() as tx:
+        tx.execute(select(JobRow.id).where(JobRow.id.in_([job.id for job in locked])).with_for_update())
+        assert eventually(lambda: expiry() > claimed, 3.0)
+
+
 def test_a_worker_does_not_wait_for_a_job_that_another_is_claiming(nodes):
     one, two = map(engine_of, nodes)
     with one.database.write() as tx:

@@ -45,6 +45,8 @@ from models.messages import Message
 
 log = logging.getLogger(__name__)
 
+DELETED_AT_ONCE = 10_000  # facts: a statement of PostgreSQL has 65,535 parameters, and one of SQLite may have 32,766
+
 _F, _R = FactRow.__table__.c, FactRevisionRow.__table__.c
 _DRAFTED = {field.name for field in fields(FactDraft)} & {field.name for field in fields(Fact)}
 _REVISED = [column.name for column in _R if column.name in _F and column.name != "id"]
@@ -276,7 +278,13 @@ def delete_with_history(tx: Transaction, fact_ids: Iterable[int], now: datetime,
     Of several facts that were merged into a deleted one, the newest takes its place. action: why they are deleted, as
     the event says it; it says `superseded` where another fact stands or stood for the deleted one.
     """
-    deleted = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(set(fact_ids))))}
+    ids = list(fact_ids)
+    for start in range(0, len(ids), DELETED_AT_ONCE):
+        _delete(tx, ids[start : start + DELETED_AT_ONCE], now, action)
+
+
+def _delete(tx: Transaction, fact_ids: Sequence[int], now: datetime, action: str) -> None:
+    deleted = {fact.id: fact for fact in tx.scalars(select(FactRow).where(FactRow.id.in_(fact_ids)))}
     if not deleted:
         return
     taken_over = _relink(tx, deleted, now)
