@@ -83,12 +83,13 @@ class Name(UnicodeConverter):
 
 
 class ApiBlueprint(Blueprint):
-    """Blueprint of calls that act for a caller."""
+    """Blueprint of calls that act for a caller. own: a person's own key that may chat has every scope for them."""
 
     ARGUMENTS_PARSER = BodyParser()
 
-    def __init__(self, name: str, description: str, prefix: str = "/api") -> None:
+    def __init__(self, name: str, description: str, prefix: str = "/api", *, own: bool = True) -> None:
         super().__init__(name, name, url_prefix=prefix, description=description)
+        self.own = own
 
     def add_url_rule(
         self,
@@ -115,12 +116,10 @@ class ApiBlueprint(Blueprint):
         list_of: type[Schema] | None = None,
         status: int = 200,
         scope: str | None = None,
-        own: bool = True,
         errors: Mapping[int, str] | None = None,
         turn: bool = False,
         slow: bool = False,
-        files: bool = False,
-        uploads: bool = False,
+        takes: str | None = None,
         error_schema: type[Schema] = Error,
         **options: Any,
     ) -> None:
@@ -129,15 +128,15 @@ class ApiBlueprint(Blueprint):
         A function with the parameter `caller` gets the caller that address, query or body name, and after that what was
         loaded of the request, without the fields that name the caller.
         query, body: shapes to load. returns, page_of, list_of: how the function's value is dumped, with `status`.
-        scope: that a key needs. own: a person's own key that may chat has it for this call.
+        scope: that a key needs.
         errors: descriptions by status, beside those of every call.
         turn: it answers with events if `stream` says so, takes an Idempotency-Key, and needs the scope `chat`.
         slow: it may wait for a model, a session or a large document (see `api.limits`), as every turn does.
-        files: its body may be bytes instead of JSON. uploads: it may be a form with a file.
+        takes: the media type that its body may have instead of JSON.
         """
         methods = set(options.get("methods", ["GET"]))
         scope = scope or (CHAT if turn else READ if methods == {"GET"} else ADMIN)
-        too = "" if own else ", which a person's own key needs too"
+        too = "" if self.own else ", which a person's own key needs too"
         forbidden = NOT_LOCAL if scope == ANY_SCOPE else f"The key lacks the scope `{scope}`{too}. {NOT_LOCAL}"
         shape = resolve_schema_instance(body) if body is not None else None  # once: webargs would make one a request
         texts = {**_EVERY_CALL, 403: forbidden}
@@ -172,9 +171,9 @@ class ApiBlueprint(Blueprint):
             view = self.arguments(resolve_schema_instance(query), location="query")(view)
         view = self.doc(**described)(view)
         view.scope = scope
-        view.own = own
+        view.own = self.own
         view.slow = turn or slow  # for the middleware
-        view.files, view.uploads = files, uploads
+        view.takes = takes
         super().add_url_rule(rule, None, view, **options)
 
 
@@ -192,8 +191,8 @@ def _with_caller(view_func: Any, *, alone_in_query: bool) -> Any:
         by_address = whom is path
         if by_address:  # it is checked as in a query or a body
             ApiBlueprint.ARGUMENTS_PARSER.parse(CallerQuery(), request, location="view_args", unknown=EXCLUDE)
-        found = caller(whom.pop("user_id", None), whom.pop("space", None), by_address=by_address)
-        return view_func(found, *(loaded[1:] if alone_in_query else loaded), **path)
+        acts_for = caller(whom.pop("user_id", None), whom.pop("space", None), by_address=by_address)
+        return view_func(acts_for, *(loaded[1:] if alone_in_query else loaded), **path)
 
     return acting
 

@@ -18,6 +18,7 @@ from memory.errors import InvalidRequest, TooLarge
 from schemas.fields import JSON_DEPTH_MAX
 from schemas.shapes import WHOM, Input
 
+FILE, FORM = "application/octet-stream", "multipart/form-data"
 SHORT_BYTES = 1_000_000  # what most calls take: an edited summary fits
 FORM_BYTES = 100_000  # of the other fields beside a file, and of what separates them
 IMPORT_BYTES = 1 << 30  # of an import, which is read from a file; MAX_BODY_BYTES and MAX_DOCUMENT_BYTES are settings
@@ -81,10 +82,10 @@ def refuse_owner_in_body() -> None:
     request.max_content_length = min(request.max_content_length or SHORT_BYTES, SHORT_BYTES)
     check_values(request.get_data())
     body = request.get_json(silent=True)
-    named = [name for name in WHOM if name in body] if isinstance(body, dict) else []
-    if named:  # ignored there, it would mean everybody
-        message = f"This call takes `{named[0]}` in its address, as ?{named[0]}=NAME, and no body. Nothing was done."
-        raise InvalidRequest("owner_in_body", message, param=named[0])
+    names = [name for name in WHOM if name in body] if isinstance(body, dict) else []
+    if names:  # ignored there, it would mean everybody
+        message = f"This call takes `{names[0]}` in its address, as ?{names[0]}=NAME, and no body. Nothing was done."
+        raise InvalidRequest("owner_in_body", message, param=names[0])
 
 
 def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tuple[dict[str, Any], FileStorage | None]:
@@ -93,7 +94,7 @@ def read_upload(in_json: type[Schema], in_form: type[Schema], most: int) -> tupl
     most: bytes of the file, or of the JSON, which is limited as all JSON is.
     """
     parser = BodyParser()
-    if request.mimetype != "multipart/form-data":
+    if request.mimetype != FORM:
         request.max_content_length = min(request.max_content_length or most, most)
         return parser.parse(in_json(), request), None
     request.max_content_length = most + FORM_BYTES

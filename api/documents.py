@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.bodies import read_upload
+from api.bodies import FORM, read_upload
 from api.identity import caller
 from memory import documents
 from memory.passages import passages
@@ -25,7 +25,7 @@ _BODY = {
     returns=schema.Document,
     status=201,
     slow=True,
-    uploads=True,
+    takes=FORM,
     errors={
         413: "It is larger than MAX_DOCUMENT_BYTES, or has too many pages or characters. Nothing was stored.",
         415: "The file is of a kind that can't be read. Nothing was stored.",

@@ -31,7 +31,7 @@ from flask import Flask, Response, current_app, g, request
 from flask_cors import CORS
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from api.bodies import WholeRequest
+from api.bodies import FILE, FORM, WholeRequest
 from api.current_request import AT_END, RequestInfo, with_end
 from api.errors import REFUSALS, REFUSED, unreadable
 from api.identity import KEY_VARIABLES, authenticate
@@ -67,6 +67,10 @@ QUIET |= {"/health/live", "/health/ready", "/metrics", "/static/<path:filename>"
 # What the page asks for while it waits for a reply and for the memory.
 POLLED = {"/api/jobs", "/api/sessions", "/api/sessions/<session_id>/summary", "/api/facts"}
 POLLED |= {"/api/sessions/<session_id>/turns", "/api/sessions/<session_id>/turns/<int64:message_id>"}
+_INSTEAD_OF_JSON = {
+    FILE: " Or send a file as application/octet-stream.",
+    FORM: " Or send a form (multipart/form-data) with the field `file`.",
+}
 _REQUEST_ID = re.compile(r"[\w.:-]{1,128}")
 
 
@@ -153,24 +157,18 @@ def _require_json(view: Any, allowed_origins: Collection[str]) -> None:
         )
     if request.is_json:
         return
-    is_file = getattr(view, "files", False) and request.mimetype == "application/octet-stream"
-    is_form = request.blueprint == SIGN_IN and request.mimetype == "application/x-www-form-urlencoded"
-    if getattr(view, "uploads", False) and request.mimetype == "multipart/form-data":
-        is_form = True
-        origin = request.origin
-        if origin is not None and origin not in allowed_origins and urlsplit(origin).netloc != request.host:
-            raise Forbidden(
-                "other_site",
-                "A page of another site sent this form. Nothing was done. If the page is yours, list its address in "
-                "CORS_ORIGINS.",
-            )
-    if not (is_file or is_form):
+    taken: Any = "application/x-www-form-urlencoded" if request.blueprint == SIGN_IN else getattr(view, "takes", None)
+    if request.mimetype != taken:
         code, message = REFUSALS[415]
-        if getattr(view, "files", False):
-            message += " Or send a file as application/octet-stream."
-        elif getattr(view, "uploads", False):
-            message += " Or send a form (multipart/form-data) with the field `file`."
-        raise InvalidRequest(code, message, status=415)
+        raise InvalidRequest(code, message + _INSTEAD_OF_JSON.get(taken, ""), status=415)
+    origin = request.origin
+    is_of_site = origin is None or origin in allowed_origins or urlsplit(origin).netloc == request.host
+    if taken == FORM and not is_of_site:
+        raise Forbidden(
+            "other_site",
+            "A page of another site sent this form. Nothing was done. If the page is yours, list its address in "
+            "CORS_ORIGINS.",
+        )
 
 
 def log_request(metrics: Metrics, info: RequestInfo, method: str, route: str, response: Response) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Response, g, request, stream_with_context
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from api.bodies import IMPORT_BYTES
+from api.bodies import FILE, IMPORT_BYTES
 from api.permissions import ANY_SCOPE, permissions
 from memory import users
 from memory.erasing import erasing
@@ -93,7 +93,7 @@ def export_user(caller: Caller, query: dict[str, Any]) -> Response:
     query=ImportQuery,
     returns=Imported,
     slow=True,
-    files=True,
+    takes=FILE,
     errors={
         400: "The document is not valid JSON. Nothing was stored.",
         409: "A session is busy, or the person was erased during the import. Send the same again to continue.",

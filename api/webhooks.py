@@ -7,12 +7,12 @@ from memory import webhooks
 from models.keys import ADMIN
 from schemas import webhooks as schema
 
-blueprint = ApiBlueprint("webhooks", "Addresses that events are posted to; docs/events.md has the events.")
+blueprint = ApiBlueprint("webhooks", "Addresses that events are posted to; docs/events.md has the events.", own=False)
 
 _BAD_URL = {422: "The address can't be used, or something else is wrong."}
 
 
-@blueprint.get("/webhooks", list_of=schema.Webhook, scope=ADMIN, own=False)
+@blueprint.get("/webhooks", list_of=schema.Webhook, scope=ADMIN)
 def list_webhooks(caller: Caller) -> Any:
     """List webhooks, each with its last deliveries"""
     return {"items": webhooks.list_webhooks(current_engine(), caller)}
@@ -20,7 +20,6 @@ def list_webhooks(caller: Caller) -> Any:
 
 @blueprint.post(
     "/webhooks",
-    own=False,
     body=schema.WebhookCreate,
     returns=schema.WebhookMade,
     status=201,
@@ -37,7 +36,6 @@ def create_webhook(caller: Caller, body: dict[str, Any]) -> Any:
 
 @blueprint.patch(
     "/webhooks/<int64:webhook_id>",
-    own=False,
     body=schema.WebhookChange(partial=True),
     returns=schema.Webhook,
     errors=_BAD_URL,
@@ -52,7 +50,6 @@ def change_webhook(caller: Caller, body: dict[str, Any], webhook_id: int) -> Any
 
 @blueprint.post(
     "/webhooks/<int64:webhook_id>/rotate",
-    own=False,
     body=schema.WebhookRotate,
     returns=schema.WebhookMade,
     errors={409: "The server has no ENCRYPTION_KEY. Nothing was stored."},
@@ -66,13 +63,13 @@ def rotate_webhook(caller: Caller, body: dict[str, Any], webhook_id: int) -> Any
     return webhooks.rotate(current_engine(), caller, webhook_id, **body)
 
 
-@blueprint.delete("/webhooks/<int64:webhook_id>", status=204, own=False)
+@blueprint.delete("/webhooks/<int64:webhook_id>", status=204)
 def delete_webhook(caller: Caller, webhook_id: int) -> None:
     """Delete a webhook, with what waits for it"""
     webhooks.remove(current_engine(), caller, webhook_id)
 
 
-@blueprint.post("/webhooks/<int64:webhook_id>/test", returns=schema.Delivery, slow=True, own=False)
+@blueprint.post("/webhooks/<int64:webhook_id>/test", returns=schema.Delivery, slow=True)
 def test_webhook(caller: Caller, webhook_id: int) -> Any:
     """Post an event of the type `webhook.test`, and see how it went"""
     return webhooks.send_test(current_engine(), caller, webhook_id)

@@ -306,9 +306,8 @@ class MessageEncoder:
             elif isinstance(part, Thought) and self._shows_thoughts and not part.withdraws:
                 yield from blocks.add(_THINKING, {"type": "thinking_delta", "thinking": part.text})
             elif isinstance(part, RawChunk):
-                for piece in first.pieces(part):
-                    assert first.call is not None
-                    yield from blocks.add(*_call_block(first.call, piece))
+                for call, piece in first.pieces(part):
+                    yield from blocks.add(*_call_block(call, piece))
             elif isinstance(part, Waiting):
                 yield {"type": "ping"}
             elif isinstance(part, TurnFinished):

@@ -145,8 +145,8 @@ class FirstCall:
         self.call: ToolCall | None = None
         self._index: Any = None
 
-    def pieces(self, chunk: RawChunk) -> Iterator[str]:
-        """Yield pieces of the arguments, an empty one where the call begins."""
+    def pieces(self, chunk: RawChunk) -> Iterator[tuple[ToolCall, str]]:
+        """Yield the call and a piece of its arguments, an empty one where it begins."""
         for choice in chunk.data.get("choices") or ():
             for part in (choice.get("delta") or {}).get("tool_calls") or ():
                 function = part.get("function") or {}
@@ -154,11 +154,11 @@ class FirstCall:
                 if self.call is None and part.get("id") and function.get("name"):
                     self.call = ToolCall(str(part["id"]), str(function["name"]), "")
                     self._index = index
-                    yield ""
+                    yield self.call, ""
                 elif self.call is None or index != self._index or part.get("id") not in (None, "", self.call.id):
                     continue
                 if piece := function.get("arguments"):
-                    yield str(piece)
+                    yield self.call, str(piece)
 
     def others(self, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
         """Return the calls of a finished turn that have not been told yet."""
@@ -238,7 +238,9 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
     session = session or agent_session or text_of_name(dict_in(parameters.get("call")).get("id"))
     session_id = storable(session, fits=ID.fullmatch(session) is not None) if session else None
     owner = client_caller(parameters, user_id or dict_in(parameters.get("customer")).get("number"))
-    asked = f"{owner.user_id}\0{session_id}\0{owner.space or ''}".encode("utf-8", "replace") + request.get_data()
+    request_bytes = (
+        f"{owner.user_id}\0{session_id}\0{owner.space or ''}".encode("utf-8", "replace") + request.get_data()
+    )
     is_whole = not session or session_header in (WHOLE_HEADER, THREAD_HEADER) or session == agent_session
     return TurnRequest(
         owner,
@@ -255,7 +257,7 @@ def turn_request(parameters: dict[str, Any], metadata: Any, agent_session: str =
         transcript=TranscriptRequest(
             conversation,
             parameters,
-            fingerprint=hashlib.sha256(asked).hexdigest(),
+            fingerprint=hashlib.sha256(request_bytes).hexdigest(),
             is_complete=is_whole and not conversation.is_abridged,
             bypass=session_header == WHOLE_HEADER and session.startswith(TEMPORARY),
             is_declared_retry=header("X-Stainless-Retry-Count") not in ("", "0"),

@@ -295,10 +295,9 @@ class ResponseEncoder:
                 yield from self._piece(1 if thoughts else 0, self._message(""), part.text, begins=not text)
                 text += part.text
             elif isinstance(part, RawChunk):
-                for piece in first.pieces(part):
-                    assert first.call is not None
+                for call, piece in first.pieces(part):
                     index = bool(thoughts) + bool(text)
-                    item = self._call(first.call)
+                    item = self._call(call)
                     is_json = item["type"] == "function_call"  # the text of others is known at the end
                     yield from self._piece(index, item, piece if is_json else "", begins=not piece)
             elif isinstance(part, Waiting):
