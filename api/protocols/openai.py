@@ -126,10 +126,10 @@ def list_served_models() -> Response:
     A request with the header `anthropic-version` gets them in Anthropic's form, all on one page; so it does one model,
     and an error.
     """
-    listing = current_engine().model_server.models.listing()
+    models = current_engine().model_server.models.listing()
     if not is_anthropic():
-        return Response(listing, mimetype="application/json")
-    models = [_anthropic_model(model) for model in json.loads(listing)["data"]]
+        return jsonify(object="list", data=models)
+    models = list(map(_anthropic_model, models))
     return jsonify(data=models, has_more=False, first_id=models[0]["id"], last_id=models[-1]["id"])
 
 

@@ -89,27 +89,18 @@ def _check(task: str, model: "OpenAIModel", context_tokens: int) -> ModelCheck:
     system = f"Answer with one JSON object and nothing else, as {json.dumps({'answer': 'yes'})}." if json_mode else ""
     messages = ChatMessage("system", system or "Be brief."), ChatMessage("user", QUESTION)
     request = ModelRequest(messages, SCHEMA if json_mode else None, stream=not json_mode)
+    place = task, model.name, model.provider.address
     began = time.monotonic()
-    error = None
-    text = ""
     try:
         text, _ = complete(model, request)
-    except ModelError as failed:
-        error = failed
+    except ModelError as error:
+        return ModelCheck(*place, time.monotonic() - began, error=error, learned=_learned(model, json_mode=False))
     seconds = time.monotonic() - began
-    window, is_ollama = _window(model) if error is None else (None, False)
-    faults = _json_warnings(text) if error is None and json_mode else ()
-    return ModelCheck(
-        task,
-        model.name,
-        model.provider.address,
-        seconds,
-        reply=one_line(text)[:REPLY_CHARS],
-        error=error,
-        window=window,
-        learned=_learned(model, json_mode=json_mode and error is None and PROSE not in faults),
-        warnings=(*faults, *_warnings(window, context_tokens, is_ollama=is_ollama)),
-    )
+    window, is_ollama = _window(model)
+    faults = _json_warnings(text) if json_mode else ()
+    learned = _learned(model, json_mode=json_mode and PROSE not in faults)
+    warnings = (*faults, *_warnings(window, context_tokens, is_ollama=is_ollama))
+    return ModelCheck(*place, seconds, one_line(text)[:REPLY_CHARS], window=window, learned=learned, warnings=warnings)
 
 
 def _check_embedder(embedder: Embedder, address: str) -> ModelCheck:

@@ -143,13 +143,7 @@ class ModelServer:
     def get(self) -> ServerInfo:
         """Return the model server in use."""
         stored = self._stored()
-        problem = None
-        try:
-            settings = self._named_by(stored)
-        except SettingsError as error:
-            assert stored is not None
-            settings = self._with(stored, "")
-            problem = str(error)
+        settings, problem = self._named_by(stored)
         key = settings.openai_api_key
         of_environment = "none" if self._is_replaceable else "environment"
         return ServerInfo(
@@ -222,17 +216,15 @@ class ModelServer:
             row = tx.execute(select(_R.base_url, _R.api_key, _R.main, _R.mini)).first()
         return ServerDraft(*row) if row is not None else None
 
-    def _named_by(self, stored: ServerDraft | None) -> Settings:
-        """Return the settings with the stored server in them.  Raises SettingsError if its key can't be decrypted."""
+    def _named_by(self, stored: ServerDraft | None) -> tuple[Settings, str | None]:
+        """Return the settings with the stored server in them, and why it can't be used: nobody can decrypt its key."""
         if stored is None:
-            return self._settings
-        if not stored.api_key:
-            return self._with(stored, "")
+            return self._settings, None
         try:
-            key = self._encryption.decrypt(stored.api_key)
+            key = self._encryption.decrypt(stored.api_key) if stored.api_key else ""
         except Undecryptable:
-            raise SettingsError(UNREADABLE) from None
-        return self._with(stored, key)
+            return self._with(stored, ""), UNREADABLE
+        return self._with(stored, key), None
 
     def _with(self, draft: ServerDraft, key: str) -> Settings:
         """Return the settings, with a main model's server.
@@ -254,14 +246,15 @@ class ModelServer:
         return self._settings.model_copy(update=changes)
 
     def _made(self, stored: ServerDraft | None) -> ModelRegistry:
+        settings, problem = self._named_by(stored)
         try:
-            return self._models_of(self._named_by(stored))
+            if problem is None:
+                return self._models_of(settings)
         except SettingsError as error:
-            assert stored is not None  # the environment's were made at the start
-            unavailable = _Unavailable(stored.main or self._settings.openai_model, str(error))
-            models = self._models_of(self._settings, model=unavailable)
-            models.notice = str(error)
-            return models
+            problem = str(error)
+        models = self._models_of(self._settings, model=_Unavailable(settings.openai_model, problem))
+        models.notice = problem
+        return models
 
     def _refusal(self) -> str | None:
         """Return why no model server can be stored; None: it can."""
@@ -274,10 +267,9 @@ class ModelServer:
             raise InvalidRequest("bad_model_server", f"{text} Use OPENAI_BASE_URL for it.", param="base_url")
         key = draft.api_key
         if key is None:
-            try:
-                settings = self._named_by(self._stored())
-            except SettingsError as error:
-                raise InvalidRequest("api_key_needed", str(error), param="api_key") from None
+            settings, problem = self._named_by(self._stored())
+            if problem is not None:
+                raise InvalidRequest("api_key_needed", problem, param="api_key")
             key = settings.openai_api_key
             if key and draft.base_url.rstrip("/") != _address(settings).rstrip("/"):
                 place = _address(settings) or "OpenAI"

@@ -88,7 +88,6 @@ class ProviderClient:
         self.server, self.timeout = server, timeout
         path = parts.path.rstrip("/").removesuffix("/chat/completions")  # as manuals show the whole address of a call
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
-        self.takes_cache_key = server.takes_cache_key
         self._secrets = tuple(filter(None, (key, parts.password)))
         if client is not None:
             self._client = client.with_options(max_retries=0)
@@ -108,8 +107,7 @@ class ProviderClient:
 
     def errors(self, model: str, setting: str, seconds: float | None = None) -> ProviderErrors:
         """Return the errors of the model that `setting` names, whose answers may take `seconds` (or MODEL_TIMEOUT)."""
-        settings = self.server.url_setting, self.server.key_setting
-        return ProviderErrors(self.address, model, setting, seconds or self.timeout, self._secrets, *settings)
+        return ProviderErrors(self.address, model, setting, seconds or self.timeout, self._secrets, self.server)
 
     def get(self, path: str, body: Body | None = None, seconds: float | None = None) -> bytes:
         """Return the server's answer at `path`, to a POST of `body` or else to a GET.  Raises ModelError."""
@@ -350,7 +348,7 @@ class OpenAIModel:
         splitter = ThoughtSplitter(implicit=form.implicit_thoughts and request.stream)
         provider = self.provider
         path = "/chat/completions"
-        body = form.body(self.name, request, cache_key=provider.takes_cache_key)
+        body = form.body(self.name, request, cache_key=provider.server.takes_cache_key)
         if request.stream:
             chunks = provider.chunks_ahead(path, body, self._errors, deadline, request.cancel, provider.timeout)
         else:

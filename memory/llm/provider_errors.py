@@ -15,6 +15,7 @@ from html import unescape
 from typing import Any
 from urllib.parse import urlsplit
 
+from config import Server
 from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, IMAGES_REFUSED, ModelError, Upstream
 from memory.json_values import dict_in, list_in
 from memory.llm.retries import PASSING
@@ -116,8 +117,8 @@ _SECONDS = re.compile(r"(\d{1,5}(?:\.\d+)?)s?")  # to wait: a day at most; serve
 class ProviderErrors:
     """Makes the errors of one model.
 
-    `address` is its server's, `setting` the environment variable that names it, `seconds` the time an answer may take.
-    `url_setting` and `key_setting` are the variables of the server.
+    `address` is that of its `server`, `setting` the environment variable that names it, `seconds` the time an answer
+    may take.
     """
 
     address: str
@@ -125,8 +126,7 @@ class ProviderErrors:
     setting: str
     seconds: float
     secrets: tuple[str, ...] = field(default=(), repr=False)
-    url_setting: str = "OPENAI_BASE_URL"
-    key_setting: str = "OPENAI_API_KEY"
+    server: Server = Server()
 
     def unreachable(self, why: str) -> ModelError:
         return self._error("model_unreachable", self._quote(why))
@@ -194,10 +194,10 @@ class ProviderErrors:
         why = f"{why}: {quoted}" if quoted else why
         values = {"address": self.address, "model": self.model, "setting": self.setting, "why": why, "status": status}
         values["inside"] = _INSIDE if urlsplit(self.address).hostname in THIS_MACHINE else ""
-        sentence = _SENTENCES[code].replace("OPENAI_API_KEY", self.key_setting)
-        if self.setting == self.url_setting:  # which names models with their addresses
+        sentence = _SENTENCES[code].replace("OPENAI_API_KEY", self.server.key_setting)
+        if self.setting == self.server.url_setting:  # which names models with their addresses
             sentence = sentence.replace("{setting} and OPENAI_BASE_URL", "{setting}")
-        sentence = sentence.replace("OPENAI_BASE_URL", self.url_setting)
+        sentence = sentence.replace("OPENAI_BASE_URL", self.server.url_setting)
         return ModelError(code, sentence.format(**values), status=_OWN_STATUS.get(code, 502), quoted=quoted)
 
     def _quote(self, text: str, longest: int = _LONGEST_QUOTE) -> str:

@@ -183,11 +183,11 @@ class ModelRegistry:
 
     # -- for clients of the OpenAI protocol
 
-    def listing(self) -> bytes:
-        """Return the list of models: MAIN, then those of the server or of the operator.  Raises ModelError."""
+    def listing(self) -> list[dict[str, Any]]:
+        """Return the models: MAIN, then those of the server or of the operator.  Raises ModelError."""
         is_own = self.provider is None or self.listed
         models = [_entry(MAIN), *(map(_entry, self.names()) if is_own else self._described())]
-        return json.dumps({"object": "list", "data": list({model["id"]: model for model in models}.values())}).encode()
+        return list({model["id"]: model for model in models}.values())
 
     def entry(self, name: str) -> bytes:
         """Return one model.  Raises ModelError, and NotFound for a name that no model has."""

@@ -6,14 +6,14 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import unescape
 from typing import Any, NamedTuple, Self
 
 from memory.llm import ChatMessage
 from memory.quoting import CHAT_BLOCK, DOCUMENT_BLOCK, MEMORY_BLOCK
 from models.messages import KEPT_OUT_TEXT
-from models.sections import SECTIONS, Excluded, Sections
+from models.sections import SECTIONS, Sections
 
 _PASSAGE = re.compile(r"(?:page \d+|text): (.*)", re.S)
 _ATTACHED = re.compile(
@@ -126,21 +126,17 @@ def facts_in(items: Sequence[str]) -> Iterator[PromptLine]:
 
 def _summary(lines: Sequence[str]) -> Sections:
     """Read the lines of a summary, as `Sections.lines` writes them."""
-    summary = Sections()
+    sections: dict[str, Any] = {}
     name = ""
     for line in lines:
         title, colon, rest = line.partition(":")
         section = _TITLES.get(title) if colon else None
-        value: Any = None
         if section is not None and section.kind == "line":
-            value = rest.strip()
+            sections[section.name] = rest.strip()
         elif section is not None and not rest:
             name = section.name
         elif name and line.startswith("- "):
-            text, _, reason = line[2:].partition(": ")
-            item = Excluded(text, reason) if name == "excluded" else line[2:]
-            value = (*getattr(summary, name), item)
-        if value:
-            changed: dict[str, Any] = {section.name if section is not None else name: value}
-            summary = replace(summary, **changed)
-    return summary
+            option, _, reason = line[2:].partition(": ")
+            item = {"option": option, "reason": reason} if name == "excluded" else line[2:]
+            sections.setdefault(name, []).append(item)
+    return Sections.from_dict(sections)
