@@ -242,6 +242,7 @@ def test_the_person_agrees_to_what_is_accepted(tea, address):
         run(Client(address, elicitation_callback=answer), accept)
         assert "Has a cat" in asked[0]
     assert any(one["text"] == "Has a cat" for one in use(tea, "get_memories")["items"])
+    assert told(tea, "accept_memory", id=made["id"] + 1) == (True, f"There is no fact {made['id'] + 1}.")
 
 
 def test_a_correction_waits_for_review_too(tea):

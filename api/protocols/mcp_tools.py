@@ -173,7 +173,6 @@ TOKENS_MAX = 6_000  # of an answer: clients warn of, or cut off, answers of 10,0
 FOUND_MAX = 100  # messages that one search finds
 _SHOWN = ("id", "text", "category", "importance", "pinned", "session_id", "valid_from", "waiting")
 MEMORY = facts.Fact(only=_SHOWN)
-WAITING_MAX = 1_000  # memories among which one is looked for
 RULES = rules.RulesVersion(only=("version", "rules.topics"))
 MEMORIES = page_of(facts.Fact)(only=("next_cursor", *(f"items.{name}" for name in _SHOWN)))
 CHATS = page_of(sessions.Session)(only=("next_cursor", "items.id", "items.title", "items.updated_at"))
@@ -407,8 +406,8 @@ def keep_out(engine: Engine, caller: Caller, params: dict[str, Any]) -> Any:
 
 
 def _waiting(engine: Engine, caller: Caller, params: dict[str, Any]) -> str:
-    waiting = knowledge.page(engine, caller, state="waiting", limit=WAITING_MAX).items
-    text = next((one_line(fact.text) for fact in waiting if fact.id == params["id"]), "nothing, since it does not wait")
+    fact = knowledge.get(engine, caller, params["id"])
+    text = one_line(fact.text) if fact.waiting else "nothing, since it does not wait"
     return f'Remember this from now on: "{text}"?'
 
 
