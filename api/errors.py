@@ -142,11 +142,11 @@ def _meant() -> str | None:
     """
     adapter = current_app.create_url_adapter(request)
     path = f"/{re.sub('/{2,}', '/', request.path.strip('/'))}"
-    found = path if path == "/mcp" else f"/v1{_BASE.sub('', path, count=1)}"
-    if adapter is None or found == request.path or not adapter.test(found, request.method):
+    meant = path if path == "/mcp" else f"/v1{_BASE.sub('', path, count=1)}"
+    if adapter is None or meant == request.path or not adapter.test(meant, request.method):
         return None
     query = request.query_string.decode("latin-1")
-    return quote(request.script_root + found) + (f"?{query}" if query else "")
+    return quote(request.script_root + meant) + (f"?{query}" if query else "")
 
 
 def _unexpected(error: Exception) -> Response:

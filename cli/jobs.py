@@ -70,10 +70,10 @@ def _work_until_signal(engine: Engine) -> None:
 @click.option("--state", type=click.Choice(STATES), help="Only those. Without it, all.")
 def show(state: str | None) -> None:
     """List jobs that are not done, of all owners, with what failed and why."""
-    found = job_listing.page(current_engine(), None, state, limit=LISTED_MAX).items
-    for info in found:
+    listed = job_listing.page(current_engine(), None, state, limit=LISTED_MAX).items
+    for info in listed:
         click.echo(_line(info))
-    click.echo(f"{len(found)} {_jobs(len(found))}.", err=True)
+    click.echo(f"{len(listed)} {_jobs(len(listed))}.", err=True)
 
 
 @jobs.command("retry")

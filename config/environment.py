@@ -44,9 +44,9 @@ def read(environ: Mapping[str, str] | None, dotenv: Path | None, variables: Coll
 
 def read_all(environ: Mapping[str, str] | None, dotenv: Path | None) -> dict[str, str]:
     """Return every variable that is set, and not empty, whether it is a setting or not. Raises SettingsError."""
-    found = {} if dotenv is None else _in_file(dotenv)
-    found |= os.environ if environ is None else environ
-    return {name: text.strip() for name, text in found.items() if text and text.strip()}
+    values = {} if dotenv is None else _in_file(dotenv)
+    values |= os.environ if environ is None else environ
+    return {name: text.strip() for name, text in values.items() if text and text.strip()}
 
 
 def _in_file(dotenv: Path) -> dict[str, str | None]:

@@ -82,10 +82,10 @@ def rate_limit(raw: str) -> str:
     from limits import parse_many  # 3 MB, which gunicorn's first process needs for nothing else
 
     try:
-        found = parse_many(raw)
+        limits = parse_many(raw)
     except ValueError:
-        found = []
-    if not found or any(limit.amount < 1 for limit in found):
+        limits = []
+    if not limits or any(limit.amount < 1 for limit in limits):
         raise ValueError(f"it takes limits as `120 per minute; 10 per second`, or off, not {raw!r}")
     return raw
 
@@ -201,14 +201,14 @@ def public_url(raw: str) -> str:
 
 def origins(raw: str) -> tuple[str, ...]:
     """`https://app.example.com,http://localhost:3000`: each origin exactly as a browser sends it."""
-    found = names(raw)
-    for item in found:
+    allowed = names(raw)
+    for item in allowed:
         if not _ORIGIN.fullmatch(item):
             raise ValueError(
                 "it takes origins as a browser sends them, https://app.example.com, http://localhost:3000 or "
                 f"app://obsidian.md, without a path and never *; it does not take {item!r}"
             )
-    return found
+    return allowed
 
 
 @dataclass(frozen=True)
@@ -237,11 +237,11 @@ def when(raw: str) -> When:
     every = _EVERY.fullmatch(text)
     if every and (minutes := int(every[1]) * (60 if every[2] == "hour" else 1)) <= MINUTES_MAX:
         return When("schedule", minutes=minutes)
-    found = When("schedule", cron=text.upper())
+    schedule = When("schedule", cron=text.upper())
     try:
         if len(text.split()) != 5:  # with six, the first would be seconds
             raise CronSimError
-        found.next(datetime.now(UTC))
+        schedule.next(datetime.now(UTC))
     except (CronSimError, StopIteration):
         raise ValueError(f"it takes {FORMS}, which has to come round at some time; not {raw!r}") from None
-    return found
+    return schedule

@@ -110,16 +110,16 @@ def _read_file(file_data: str) -> str | None:
 
 def _decode(url: str) -> tuple[str, bytes]:
     """Return the media type and the bytes of a data: URL, or of base64 alone."""
-    found = _DATA_URL.match(url)
-    if found is None and url.startswith("data:"):
+    prefix = _DATA_URL.match(url)
+    if prefix is None and url.startswith("data:"):
         raise ValidationError("Must have its data as base64: data:image/png;base64,...")
     try:
-        data = base64.b64decode(url[found.end() :] if found else url, validate=True)
+        data = base64.b64decode(url[prefix.end() :] if prefix else url, validate=True)
     except (binascii.Error, ValueError):
         raise ValidationError("Is not base64.") from None
     if len(data) > ATTACHMENT_BYTES_MAX:
         raise ValidationError(f"Has {len(data):,} bytes, but at most {ATTACHMENT_BYTES_MAX:,} are allowed.")
-    return found[1].strip().lower() if found else "", data
+    return prefix[1].strip().lower() if prefix else "", data
 
 
 def _text_of(data: bytes) -> str | None:

@@ -63,8 +63,8 @@ def delete_response(response_id: str) -> dict[str, Any]:
     whom = client_caller({})
     reply_id = find_answer(whom, response_id).reply_message_id
     session_id, message_id = chat.turn_named(response_id)
-    asked = turns.get_input(current_engine(), whom, session_id, message_id)
-    for id in (reply_id, *(message.id for message in asked)):
+    answered = turns.get_input(current_engine(), whom, session_id, message_id)
+    for id in (reply_id, *(message.id for message in answered)):
         if id is not None:
             erase_message(current_engine(), whom, session_id, id)
     return {"id": response_id, "object": "response", "deleted": True}

@@ -125,37 +125,37 @@ def bypasses_memory(tx: Transaction, caller: Caller, session_id: str | None, cli
         return True
     if messages[-1].key.role == "assistant" and any(raw.get("role") in INSTRUCTING for raw in conversation.after):
         return True
-    said = (raw for raw in reversed(conversation.raw) if raw.get("role") != "tool" and not raw.get("tool_calls"))
-    last = next(said, conversation.raw[-1])  # a program works on its own request with tools, too
+    spoken = (raw for raw in reversed(conversation.raw) if raw.get("role") != "tool" and not raw.get("tool_calls"))
+    last = next(spoken, conversation.raw[-1])  # a program works on its own request with tools, too
     texts = [text_of(message) for message in conversation.instructions[:1]]
     texts += texts_in(last.get("content"))  # an agent adds its request to a message of the person's
     if _asks_for_title(client.parameters) or any(map(is_auxiliary_text, texts)):
         return True
     if len(messages) != 1 or messages[0].key.role != "user":
         return False
-    asked = messages[0].key.words
+    question = messages[0].key.words
     instruction = " ".join("".join(map(text_of, conversation.instructions[:1])).split())[:SUMMARY_CHARS]
     asks_for_summary = all(words.search(instruction) for words in _SUMMARIZE[:2])
-    is_to_be_summed_up = asks_for_summary and all(label.search(asked) for label in _QUOTED)
-    if is_to_be_summed_up or len(_LABELS.findall(asked)) < 2:  # a question's and its answer's
+    is_to_be_summed_up = asks_for_summary and all(label.search(question) for label in _QUOTED)
+    if is_to_be_summed_up or len(_LABELS.findall(question)) < 2:  # a question's and its answer's
         return is_to_be_summed_up
     if session_id is not None:
         row = find_session(tx, caller, session_id)
         rows = [row] if row is not None else []
     else:
         rows = list(tx.scalars(latest_sessions(caller)).unique()) if caller.owner is not None else []
-    return any(_is_quoted(list(active_keys(tx, row, QUOTED_LATEST).values()), asked) for row in rows)
+    return any(_is_quoted(list(active_keys(tx, row, QUOTED_LATEST).values()), question) for row in rows)
 
 
-def _is_quoted(line: Sequence[MessageKey], asked: str) -> bool:
+def _is_quoted(line: Sequence[MessageKey], quotation: str) -> bool:
     """Return whether a message has the last question and its answer, each after a label."""
     answered = max((place for place, key in enumerate(line) if key.role == "assistant"), default=0)
     question = next((key.text for key in reversed(line[:answered]) if key.role == "user"), "")
     if not question or len(" ".join(line[answered].text.split())) < QUOTED_MIN:
         return False
     for text in (line[answered].text, question):
-        asked, found, _ = asked.rpartition(opening(text))
-        if not found or not _ENDS_WITH_LABEL.search(asked[-_LABEL_CHARS_MAX:]):
+        quotation, found, _ = quotation.rpartition(opening(text))
+        if not found or not _ENDS_WITH_LABEL.search(quotation[-_LABEL_CHARS_MAX:]):
             return False
     return True
 
@@ -171,9 +171,9 @@ def _asks_for_title(parameters: Mapping[str, Any]) -> bool:
 def is_auxiliary_text(text: str) -> bool:
     """Return whether this is a frontend's request for a title, tags, a summary or the next question."""
     text = " ".join(text.split())
-    asked = _QUOTED[0].search(text)
+    quoted = _QUOTED[0].search(text)
     places = [text[:TITLE_CHARS]]
-    if asked and _QUOTED[1].search(text, asked.end()):  # the request may stand after the conversation
+    if quoted and _QUOTED[1].search(text, quoted.end()):  # the request may stand after the conversation
         places.append(text[-TITLE_CHARS:])
     if _AS_CODE.fullmatch(text) or _NEXT_WORDS.match(text):
         return True

@@ -43,11 +43,11 @@ def conversation_fingerprint(caller: Caller, sent: Sequence[MessageKey], *, answ
 
     answered: there is a whole answer. Without one, the question alone is hashed.
     """
-    asked = next((place for place, key in enumerate(sent) if key.role == "user"), len(sent))
-    answer = next((key for key in sent[asked:] if key.role == "assistant"), None) if answered else None
-    if asked == len(sent) or (answer is None and answered):
+    first = next((place for place, key in enumerate(sent) if key.role == "user"), len(sent))
+    answer = next((key for key in sent[first:] if key.role == "assistant"), None) if answered else None
+    if first == len(sent) or (answer is None and answered):
         return None
-    parts: list[Any] = [caller.tenant, caller.user_id, sent[asked].words]
+    parts: list[Any] = [caller.tenant, caller.user_id, sent[first].words]
     if answer is not None:
         parts += [answer.words, answer.calls]
     if caller.space is not None:  # else stored fingerprints stay as they are
@@ -167,8 +167,8 @@ def _find_by_latest_messages(
         line = list(active_keys(tx, row, len(sent) + LATEST).values()) if leases.is_free(row) else []
         places = reconcile(line, sent).places
         kept = [line[place] for place in places if not line[place].erased and _is_of_turn(line, place)]
-        found = Counter(key.role for key in kept if len(key.words) >= QUOTED_MIN or len(kept) > 1)
-        if any(2 * found[role] > roles[role] for role in ("user", "assistant")):
+        counts = Counter(key.role for key in kept if len(key.words) >= QUOTED_MIN or len(kept) > 1)
+        if any(2 * counts[role] > roles[role] for role in ("user", "assistant")):
             return _locked(tx, caller, row)
     return None
 
@@ -204,11 +204,11 @@ def is_another_conversation(tx: Transaction, caller: Caller, session_id: str | N
     False where the client's sessions have one conversation each.
     """
     row = find_session(tx, caller, session_id) if client.holds_several and session_id is not None else None
-    asked = next((key for key in client.keys if key.role == "user"), None)
-    if row is None or asked is None or client.conversation.is_abridged:
+    question = next((key for key in client.keys if key.role == "user"), None)
+    if row is None or question is None or client.conversation.is_abridged:
         return False
     first = tx.execute(_questions(row).order_by(MessageRow.position).limit(1)).first()
-    return first is not None and not asked.matches(message_key(first, erased=first.erased_at is not None))
+    return first is not None and not question.matches(message_key(first, erased=first.erased_at is not None))
 
 
 def supersedes(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> bool:
@@ -225,8 +225,8 @@ def is_superseded(tx: Transaction, row: SessionRow, client: TranscriptRequest, a
     if newest is None or newest.created_at <= arrived_at:
         return False
     stored = message_key(newest)
-    asked = client.keys[-1]
-    return asked.matches(stored) or stored.completes(asked)
+    question = client.keys[-1]
+    return question.matches(stored) or stored.completes(question)
 
 
 def _newest_question(tx: Transaction, row: SessionRow) -> Row[Any] | None:
@@ -281,8 +281,8 @@ def sync_transcript(
     if is_replaced and not new:  # for another answer the question is stored again in the place of its first copy
         position -= 1
         new = sent[-1:]
-        asked = sent[-1].draft
-        drafts = [replace(asked, name=asked.name or line[ids[plan.keep - 1]].name)]
+        question = sent[-1].draft
+        drafts = [replace(question, name=question.name or line[ids[plan.keep - 1]].name)]
     if not row.is_remembered:
         drafts = [draft.unremembered() for draft in drafts]
     stored: list[Message] = []
@@ -309,8 +309,8 @@ def new_drafts(
     keys = list(map(message_key, drafts))
     line = list(map(message_key, stored))
     answers = (place for place, key in enumerate(keys, 1) if key.role == "assistant")
-    known = (place for place in answers if ends_with(line, len(line), keys[:place]))
-    return drafts, drafts[max(known, default=0) :]
+    stored_ends = (place for place in answers if ends_with(line, len(line), keys[:place]))
+    return drafts, drafts[max(stored_ends, default=0) :]
 
 
 def _compared(tx: Transaction, row: SessionRow, client: TranscriptRequest) -> int | None:

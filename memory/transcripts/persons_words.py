@@ -118,16 +118,16 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
 
 def split_speaker(text: str) -> tuple[str, str]:
     """Return the name that a program put before the words of a message, "" for none, and these words."""
-    found = _SPEAKER.match(text)
-    return (found[1], text[found.end() :]) if found else ("", text)
+    speaker = _SPEAKER.match(text)
+    return (speaker[1], text[speaker.end() :]) if speaker else ("", text)
 
 
 def find_summary(raw: Sequence[Mapping[str, Any]]) -> int:
     """Return the place of the last message in which a program sums up those before it; -1 if there is none."""
     places = range(len(raw) - 1, -1, -1)
-    found = next((place for place in places if _begins(raw[place], "user", _SUMMARY)), -1)
+    summary = next((place for place in places if _begins(raw[place], "user", _SUMMARY)), -1)
     first = next((place for place, message in enumerate(raw) if message.get("role") in ("user", "assistant")), len(raw))
-    return first if found < first < len(raw) - 1 and _is_labelled(raw[first]) else found
+    return first if summary < first < len(raw) - 1 and _is_labelled(raw[first]) else summary
 
 
 def _is_labelled(message: Mapping[str, Any]) -> bool:
@@ -141,25 +141,29 @@ def without_agents(raw: Sequence[Mapping[str, Any]], summary: int) -> list[Mappi
     them from it.
     """
     begin = next((place for place, message in enumerate(raw) if _begins(message, "user", _EXAMPLE_ENDS)), None)
+    if begin is not None:
+        return [None] * (begin + 1) + list(map(_without_aider, raw[begin:], raw[begin + 1 :]))
     persons: list[Mapping[str, Any] | None] = []
-    if begin is None:
-        for place, message in enumerate(raw):
-            is_agents = (
-                place < summary
-                or _begins(message, "assistant", _ANSWERS)
-                or _begins(message, message.get("role"), _CONTEXT)
-                or (place == summary and _is_labelled(message))
-            )
-            persons.append(None if is_agents else _by_role(raw[place - 1] if place else None, message))
-        return persons
-    persons += [None] * (begin + 1)
-    for before, message in zip(raw[begin:], raw[begin + 1 :], strict=False):
-        is_reply = _begins(message, "assistant", "Ok") and _begins(before, "user", (_EXAMPLE_ENDS, *_FILES))
-        is_aiders = is_reply or _begins(message, "user", _FILES)
-        content = message.get("content")
-        words = _RULES.split(content)[0] if message.get("role") == "user" and isinstance(content, str) else content
-        persons.append(None if is_aiders else {**message, "content": words})
+    for place, message in enumerate(raw):
+        is_agents = (
+            place < summary
+            or _begins(message, "assistant", _ANSWERS)
+            or _begins(message, message.get("role"), _CONTEXT)
+            or (place == summary and _is_labelled(message))
+        )
+        persons.append(None if is_agents else _by_role(raw[place - 1] if place else None, message))
     return persons
+
+
+def _without_aider(before: Mapping[str, Any], message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a message without Aider's rules; None for its files, and for the answer to what it wrote `before`."""
+    is_reply = _begins(message, "assistant", "Ok") and _begins(before, "user", (_EXAMPLE_ENDS, *_FILES))
+    if is_reply or _begins(message, "user", _FILES):
+        return None
+    content = message.get("content")
+    if message.get("role") != "user" or not isinstance(content, str):
+        return message
+    return {**message, "content": _RULES.split(content)[0]}
 
 
 def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -169,14 +173,14 @@ def _by_role(before: Mapping[str, Any] | None, message: Mapping[str, Any]) -> Ma
     """
     if before is None or before.get("role") != "assistant" or message.get("role") not in ("user", "system"):
         return message
-    told = "\n".join(texts_in(message.get("content")))
-    if _FILLED_IN.match(told):
+    text = "\n".join(texts_in(message.get("content")))
+    if _FILLED_IN.match(text):
         return message
-    called = "\n".join(texts_in(before.get("content")))
+    call = "\n".join(texts_in(before.get("content")))
     is_result = (
-        (message.get("role") == "user" and _FOUND_WRONG.match(told) is not None)
-        or (_begins(message, "user", "Observation:") and _CALLED.search(called) is not None)
-        or (message.get("role") == "system" and called.rstrip().endswith("```"))
+        (message.get("role") == "user" and _FOUND_WRONG.match(text) is not None)
+        or (_begins(message, "user", "Observation:") and _CALLED.search(call) is not None)
+        or (message.get("role") == "system" and call.rstrip().endswith("```"))
     )
     return {**message, "role": "tool"} if is_result else message
 

@@ -219,9 +219,9 @@ def common_run(line: Sequence[MessageKey], sent: Sequence[MessageKey], at: int, 
     return length if tells and any(key.role != "user" for key in alike) else 0
 
 
-def is_same_utterance(one: MessageKey, other: MessageKey) -> bool:
+def is_same_utterance(first: MessageKey, second: MessageKey) -> bool:
     """Return whether one of two messages of a person's is the other, understood further."""
-    return one.completes(other) or other.completes(one)
+    return first.completes(second) or second.completes(first)
 
 
 def goes_on(rest: Sequence[MessageKey], sent: Sequence[MessageKey]) -> bool:
@@ -238,14 +238,14 @@ def goes_on(rest: Sequence[MessageKey], sent: Sequence[MessageKey]) -> bool:
 
 
 def _only_new(line: Sequence[MessageKey], sent: Sequence[MessageKey], *, is_retry: bool) -> MergePlan:
-    asked = max((place for place, key in enumerate(line, 1) if key.role != "assistant"), default=0)
-    if asked and goes_on(line[asked - 1 :], sent):
-        return MergePlan(asked - 1, 0)
-    is_stored = ends_with(line, asked, sent) and all(
-        key.answers == stored.answers for key, stored in zip(sent, line[asked - len(sent) :], strict=False)
+    end = max((place for place, key in enumerate(line, 1) if key.role != "assistant"), default=0)
+    if end and goes_on(line[end - 1 :], sent):
+        return MergePlan(end - 1, 0)
+    is_stored = ends_with(line, end, sent) and all(
+        key.answers == stored.answers for key, stored in zip(sent, line[end - len(sent) :], strict=False)
     )
-    if is_stored and (is_retry or asked == len(sent) or any(key.role == "tool" for key in sent)):
-        return _once_more(asked, sent)
+    if is_stored and (is_retry or end == len(sent) or any(key.role == "tool" for key in sent)):
+        return _once_more(end, sent)
     return MergePlan(len(line), 0)
 
 

@@ -278,9 +278,9 @@ def _draft(raw: Raw) -> MessageDraft | None:
     if not text.strip() and not extra:
         return None
     name = text_in(raw.get("name"))[:128] if role == "user" else ""
-    speaker, said = split_speaker(text)
+    speaker, words_of_speaker = split_speaker(text)
     if role == "user" and not name and speaker.startswith("<@"):  # as Discord writes who says it
-        name, text = speaker, said
+        name, text = speaker, words_of_speaker
     if role == "tool" and len(text) > TOOL_RESULT_CHARS_MAX:
         end = TOOL_RESULT_CHARS_MAX // 10
         text = f"{text[: TOOL_RESULT_CHARS_MAX - end]}\n[… of {len(text):,} characters …]\n{text[-end:]}"
@@ -445,10 +445,10 @@ def _shown(message: Message, sent: TranscriptMessage | None) -> ChatMessage:
 
 def _signed(raw: Raw, stored: Sequence[ToolCall]) -> Raw:
     """Return a message with what the model server gave with its calls: not every client sends it back."""
-    given = [{} if call.extra is None else {"extra_content": call.extra} for call in stored]
-    if not any(given):
+    extras = [{} if call.extra is None else {"extra_content": call.extra} for call in stored]
+    if not any(extras):
         return raw
-    calls = zip(given, dicts_in(raw.get("tool_calls")), strict=False)
+    calls = zip(extras, dicts_in(raw.get("tool_calls")), strict=False)
     return {**raw, "tool_calls": [{**extra, **sent} for extra, sent in calls]}
 
 
