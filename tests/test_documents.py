@@ -261,6 +261,22 @@ def test_encodings_are_told_apart(client):
     assert [one["text"] for one in passages(client, document)] == ["Größe: fünf Met\ufffd"], "cut within a letter"
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1250", "Dzień dobry, łącznie 300 zł za środę."),
+        ("cp1250", "Lékař mi řekl, že nesmím jíst ořechy, ani ťuhýk."),
+        ("cp1250", "Az orvos azt mondta, hogy nem ehetek diót, se gyümölcsöt, se szőlőt, csak hűs vizet."),
+        ("cp1254", "Doktor ceviz yememem gerektiğini söyledi, çünkü alerjim var, eşim öğretmen."),
+        ("cp1252", "Viður er 12 m³, það kostar £5 og þau eru góð."),
+        ("cp1252", "La construcción tiene 12 m³ y 30 m²."),
+    ],
+)
+def test_the_code_page_of_windows_is_told_by_the_letters(client, encoding, text):
+    document = good(send(client, text.encode(encoding), "a.txt"))
+    assert [one["text"] for one in passages(client, document)] == [text]
+
+
 def test_a_page_is_in_the_encoding_that_browsers_read_it_in(client):
     page = '<meta charset="{}"><p>{}</p>'
     for charset, encoding, text in (
