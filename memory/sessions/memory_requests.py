@@ -67,6 +67,20 @@ def requests_to_forget(text: str) -> list[str]:
     return parts
 
 
+def _asks_to_forget_everything(text: str) -> bool:
+    """Return whether a message asks to forget all that is known: "forget everything", but not "forget it, that's all".
+
+    The clause that asks has the word, or a later one begins with it.
+    """
+    for sentence in _own_sentences(text):
+        if match := _FORGET.search(sentence):
+            has_rest = any(map(str.isalnum, sentence[match.end() :]))
+            clause, *later = CLAUSE_END.split(sentence[match.start() :] if has_rest else sentence)
+            if _EVERYTHING.search(clause) or any(_EVERYTHING.match(part.strip()) for part in later):
+                return True
+    return False
+
+
 def unknown_to_forget(text: str, known: Iterable[str]) -> str:
     """Return the words of a message for the one thing that it asks to forget; "" if a known text says that."""
     asked = [words for words in requests_to_forget(text) if content_terms(words)]
@@ -95,11 +109,11 @@ def may_be_asked_to_forget(
     found = set[int]()
     for text in requests:
         request = ", ".join(requests_to_forget(text))
-        rest = _EVERYTHING.sub(" ", request)
-        asked = content_terms(" ".join(word for word in rest.split() if word not in _VERBS))
+        words_asked = (word for word in _EVERYTHING.sub(" ", request).split() if word not in _VERBS)
+        asked = content_terms(" ".join(words_asked))
         if named := {fact.id for fact, terms in words.items() if shared(asked, terms)}:
             found |= named
-        elif rest != request:
+        elif _asks_to_forget_everything(text):
             found |= {fact.id for fact in known}
         elif asked and len(chosen) <= max(1, len(known) // 2):
             found |= {fact.id for fact in chosen}
