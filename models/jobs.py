@@ -65,7 +65,7 @@ class QueueRow(Base):
 
 
 class Job(NamedTuple):
-    """Claimed job, with the names of its owner and session for the log."""
+    """Claimed job, with the error of its last try, and the names of its owner and session for the log."""
 
     id: int
     kind: str
@@ -78,6 +78,7 @@ class Job(NamedTuple):
     revision: int
     round: int
     lease_token: str
+    error: str | None
     owner_kind: str | None = None
     owner_name: str | None = None
     session_name: str | None = None

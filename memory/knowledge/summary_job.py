@@ -30,7 +30,7 @@ from memory.knowledge.fact_writes import add_proposed, schedule_end
 from memory.knowledge.forgetting import forget_asked, forget_said
 from memory.knowledge.rule_set import RuleSet, rules_in_force, stored_rules
 from memory.knowledge.summaries import insert_version, replace_texts
-from memory.knowledge.summary_update import SummaryInput, SummaryUpdate, shortened, update_summary
+from memory.knowledge.summary_update import SHRUNKEN, SummaryInput, SummaryUpdate, shortened, update_summary
 from memory.llm.mini_model import BATCH_TOKENS, ParsedAnswer
 from memory.ops import logs
 from memory.prompts.prompts import HAS_PROMPTS, PromptTemplate
@@ -66,6 +66,7 @@ LATER_MAX = 4  # later messages that are tried after one that the mini model alw
 TOO_MUCH = frozenset({"summary_cut_off", CONTENT_REFUSED, CONTEXT_EXCEEDED})
 """The codes of errors that fewer messages may avoid."""
 _MOST = "messages_max"  # in a job's payload: how many messages the mini model could read in one call
+_BAD = "answered_badly"  # there too: the mini model has answered badly at the job's last try
 PREVIEW = "preview"  # the name of a prompt that a preview tries as a text
 
 
@@ -93,6 +94,7 @@ class Batch:
 
     session: a row of _READ. last: the position of the last message that waits for a summary.
     most: how many messages the job's next part may have. refused: the model server's refusal of the only message.
+    is_bad: the mini model always answers one of the messages badly.
     kept_out_requests: messages, with their words, that ask to forget something and not to be remembered themselves.
     """
 
@@ -103,6 +105,7 @@ class Batch:
     most: int
     kept_out_requests: Sequence[Message] = ()
     refused: ModelError | None = None
+    is_bad: bool = False
 
     @property
     def through(self) -> int:
@@ -120,7 +123,8 @@ def run(engine: Engine, job: Job) -> bool:
     out; one that is too long is shortened. The job's next parts have no more messages than the one that worked.
     The job's last try does so as well if the model answers badly, and the built-in model reads a message of which the
     mini model makes no summary, while it makes one of a later message: else it is the model's fault, and all wait. If
-    the model can't go on from what the built-in model wrote, the unchanged summary covers the message.
+    the model can't go on from what the built-in model wrote, the unchanged summary covers the message. The next parts
+    of that job do so at their first try.
     Messages that arrive meanwhile are left to the job of their own turn, which waits for the end of a burst.
     Idempotent. Raises ModelError.
     """
@@ -260,14 +264,17 @@ def _update_fewer(
     unchanged = ParsedAnswer(SummaryUpdate(batch.source.previous), engine.model_server.models.mini.name, ())
     if all(is_kept_out(message.extra) for message in batch.source.messages):
         return batch, unchanged
+    keeps_previous = SHRUNKEN in (job.error or "")  # it is no slip: the model writes only what is new
+    may_cover = job.is_last_try or _BAD in (job.payload or {})
     while True:
         try:
-            return batch, update_summary(ask, batch.prompt, batch.source, keeps_previous=job.attempts > 1)
+            return batch, update_summary(ask, batch.prompt, batch.source, keeps_previous=keeps_previous)
         except ModelError as error:
             messages = batch.source.messages
-            is_bad = job.is_last_try and isinstance(error, AnswerRefused)
+            is_bad = may_cover and isinstance(error, AnswerRefused)
             if error.code not in TOO_MUCH and not is_bad:
                 raise
+            batch = replace(batch, is_bad=batch.is_bad or is_bad)
             if len(messages) > 1:
                 batch = batch.of(messages[: len(messages) // 2])
             elif error.code == CONTENT_REFUSED:
@@ -357,7 +364,7 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
             owner = tx.get_one(OwnerRow, session.owner_id)
             for enqueue in (overview.enqueue_update, profile.enqueue_update, consolidation.enqueue_run):
                 enqueue(engine, tx, owner)
-        _remember_most(tx, job, batch)
+        _remember(tx, job, batch)
     spent.clear()
     engine.metrics.count_facts(counts)
     outcomes = {f"facts_{outcome}": count for outcome, count in counts.items()}
@@ -426,11 +433,12 @@ def _forget_as_asked(
             forget_said(engine, tx, session.owner_id, words, [message.id])
 
 
-def _remember_most(tx: Transaction, job: Job, batch: Batch) -> None:
-    """Store how many messages the job's next part may have."""
-    if batch.most != (job.payload or {}).get(_MOST, BATCH_MESSAGES):
-        most = batch.most if batch.through < batch.last else BATCH_MESSAGES
-        payload = {**(job.payload or {}), _MOST: most}
+def _remember(tx: Transaction, job: Job, batch: Batch) -> None:
+    """Store how many messages the job's next part may have, and whether it looks for one that is answered badly."""
+    before = job.payload or {}
+    most = batch.most if batch.through < batch.last else BATCH_MESSAGES
+    if batch.is_bad or batch.most != before.get(_MOST, BATCH_MESSAGES):
+        payload = {**before, _MOST: most} | ({_BAD: True} if batch.is_bad else {})
         tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=payload))
 
 

@@ -42,6 +42,7 @@ WRAPPED_MAX = 2  # members of an object that a model puts around its answer
 INSTRUCTIONS_MAX = 5
 LINKS_MAX = 8  # of one fact
 SUMMARY_TOKENS_MAX = 1200  # more than the prompt asks for; a longer summary loses its oldest and least important items
+SHRUNKEN = "Its summary keeps only"  # how the problem of such an answer begins
 SHRUNKEN_FROM = 80  # tokens; a smaller summary may lose anything
 SHRUNKEN_TO = 0.5  # an update that keeps a smaller share of the summary is taken for a mistake
 
@@ -255,7 +256,7 @@ def read(
         if keeps_previous and not update.sections.empty:
             return replace(update, sections=limit_size(_joined(previous, update.sections)))
         raise InvalidAnswer(
-            f"Its summary keeps only {after} of {before} tokens of the one before; what still holds must stay in it."
+            f"{SHRUNKEN} {after} of {before} tokens of the one before; what still holds must stay in it."
         )
     return update
 
