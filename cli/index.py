@@ -21,9 +21,9 @@ def verify() -> None:
         if not check.consistent:
             wrong += 1
             click.echo(f"{check.owner}: {check.missing} missing, {check.surplus} surplus of {check.messages} messages")
-        elif check.waiting:
+        elif check.unindexed:
             click.echo(
-                f"{check.owner}: {check.waiting} of {check.messages} messages wait to be indexed; all are searched"
+                f"{check.owner}: {check.unindexed} of {check.messages} messages wait to be indexed; all are searched"
             )
     if wrong:
         click.echo(f"{wrong} of {total} indexes disagree with the messages. `recap index rebuild` makes them again.")

@@ -25,7 +25,7 @@ OPTIONAL = ("consolidation",)  # kinds of jobs without which nothing is missing
 
 @dataclass(frozen=True)
 class JobInfo:
-    """Job as it is shown: its `age` in seconds and, if it waits, its `position` in the tenant's queue, from 1."""
+    """Job as it is shown: its `age` in seconds and, if it is pending, its `position` in the tenant's queue, from 1."""
 
     id: int
     kind: str
@@ -61,7 +61,7 @@ def page(
 
 
 def retry(engine: Engine, caller: Caller | None, job_id: int) -> JobInfo:
-    """Make a failed or waiting job due now.  Raises NotFound."""
+    """Make a failed or pending job due now.  Raises NotFound."""
     with engine.database.write() as tx:
         _get(tx, caller, job_id)
         tx.execute(_made_due(engine, JobRow.id == job_id, JobRow.state != "running"))
@@ -117,11 +117,10 @@ _BEFORE_ALL = (-1, datetime.min.replace(tzinfo=UTC), 0)
 
 
 def _positions(tx: Transaction, rows: Iterable[Row[Any]]) -> dict[int, int]:
-    """Return the positions of the rows that wait, by id. Jobs between two of them are counted in the index, once."""
+    """Return the positions of the pending rows, by id. Jobs between two of them are counted in the index, once."""
     positions: dict[int, int] = {}
-    pending = [row for row in rows if row.state == "pending"]
-    waiting = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in pending]
-    for (kind, tenant), group in groupby(sorted(waiting), key=itemgetter(0, 1)):
+    pending = [(row.kind, row.tenant, (row.round, row.run_at, row.id)) for row in rows if row.state == "pending"]
+    for (kind, tenant), group in groupby(sorted(pending), key=itemgetter(0, 1)):
         of_queue = JobRow.kind == kind, JobRow.state == "pending", JobRow.tenant == tenant
         position, last = 0, _BEFORE_ALL
         for _, _, place in group:

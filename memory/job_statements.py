@@ -80,16 +80,16 @@ def _is_next_of_owner(job: Any) -> ColumnElement[bool]:
 
 def _next_job() -> ScalarSelect[int]:
     """Return the id of the job of `kind` to take next, if one is due `now` or was enqueued `in_future`."""
-    # The tenants whose jobs wait, each found by one step in the index, however many jobs it has.
+    # The tenants with pending jobs, each found by one step in the index, however many jobs it has.
     pending = JobRow.__table__.alias().c
     of_kind = pending.kind == bindparam("of_kind"), pending.state == "pending"
-    waiting = select(func.min(pending.tenant).label("tenant")).where(*of_kind).cte("waiting", recursive=True)
-    after = select(func.min(pending.tenant)).where(*of_kind, pending.tenant > waiting.c.tenant).scalar_subquery()
-    waiting = waiting.union_all(select(after).where(waiting.c.tenant.is_not(None)))
+    tenants = select(func.min(pending.tenant).label("tenant")).where(*of_kind).cte("tenants", recursive=True)
+    after = select(func.min(pending.tenant)).where(*of_kind, pending.tenant > tenants.c.tenant).scalar_subquery()
+    tenants = tenants.union_all(select(after).where(tenants.c.tenant.is_not(None)))
 
     theirs = JobRow.__table__.alias().c
     job = JobRow.__table__.alias()
-    of_tenant = theirs.kind == bindparam("of_kind"), theirs.tenant == waiting.c.tenant
+    of_tenant = theirs.kind == bindparam("of_kind"), theirs.tenant == tenants.c.tenant
     due = or_(theirs.run_at <= bindparam("now"), theirs.updated_at > bindparam("in_future"))
     in_turn = or_(bindparam("of_kind").not_in(ONE_BY_ONE), _is_next_of_owner(theirs))
     first = select(theirs.id).where(*of_tenant, theirs.state == "pending", due, in_turn)
@@ -98,9 +98,9 @@ def _next_job() -> ScalarSelect[int]:
     return (
         select(job.c.id)
         .where(job.c.state == "pending")  # still, when another worker had it locked meanwhile
-        .select_from(waiting)
+        .select_from(tenants)
         .join(job, job.c.id == first.scalar_subquery())
-        .outerjoin(QueueRow, (_Q.kind == bindparam("of_kind")) & (_Q.tenant == waiting.c.tenant))
+        .outerjoin(QueueRow, (_Q.kind == bindparam("of_kind")) & (_Q.tenant == tenants.c.tenant))
         .order_by(running.scalar_subquery(), func.coalesce(_Q.served, 0), job.c.run_at, job.c.id)
         .limit(1)
         .with_for_update(of=job, key_share=True, skip_locked=True)  # PostgreSQL alone locks rows

@@ -52,7 +52,7 @@ RUN_POLL_FIRST, RUN_POLL_LAST = 0.02, 0.25  # seconds between looks at a job tha
 IDLE_SECONDS = 120.0  # without anything new, after which a conversation is over for now
 ERROR_CHARS = 2000
 ABANDONED = "The process that ran it ended before the job was done."  # the error of such a try
-NO_DUE_TIMES: Mapping[str, datetime | None] = {}  # of no kind is known when its waiting job is due
+NO_DUE_TIMES: Mapping[str, datetime | None] = {}  # of no kind is known when its pending job is due
 
 Result = TypeVar("Result")
 Handler = Callable[[Job], bool | None]
@@ -100,8 +100,8 @@ class JobQueue:
     ) -> None:
         """Insert jobs in the caller's write transaction, or merge them with those that exist.
 
-        Its commit wakes this process's workers for jobs that are due soon. due: when the jobs that wait already are
-        due, by kind, as far as it is known: requests that change nothing of them are left out, only to save the write.
+        Its commit wakes this process's workers for jobs that are due soon. due: when the jobs that are pending already
+        are due, by kind, as far as it is known: requests that change nothing of them are left out, to save the write.
         """
         now = self._now()
         requests = tuple(request for request in requests if not _is_covered(request, due.get(request.kind), now))
@@ -406,7 +406,7 @@ class JobQueue:
 
 
 def _is_covered(request: JobRequest, due: datetime | None, now: datetime) -> bool:
-    """Return whether the request changes nothing of a job that waits until `due` (None: none is known to wait).
+    """Return whether the request changes nothing of a job that is pending until `due` (None: none is known).
 
     It asks for nothing sooner, and for at most DEBOUNCE_STEP later.  A job that is due soon may be running by the time
     that the request's transaction commits, so another is needed.

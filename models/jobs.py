@@ -93,7 +93,7 @@ class Job(NamedTuple):
 class JobRequest:
     """Work to ask for: one job for each `kind` and `key`, due in `delay` seconds.
 
-    If the job waits already, the earlier time holds; with `debounce` the new one does.  A job that runs
+    If the job is pending already, the earlier time holds; with `debounce` the new one does.  A job that runs
     will run again then.  A job that failed keeps the pause before its next try, unless the request has `force`.  A
     job that outlives its owner has none.
     """

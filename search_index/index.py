@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import Connection, Engine
 
 from search_index import ranking
-from search_index.analysis import DEFAULT_ANALYSIS, Analysis, languages_of_script
+from search_index.analysis import DEFAULT_ANALYSIS, Analysis
 from search_index.arrays import Candidates, IndexedMessage, Ints, SearchableText, Segment, microseconds, term_hash
 from search_index.caches import ByteLRU, clear_all
 from search_index.calibration import CalibratedEmbedder, Nearness, nearness_by_chance
@@ -24,6 +24,7 @@ from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, W
 from search_index.index_storage import FORMAT, NO_INDEX, IndexBusy, IndexLost, IndexStore, Snapshot, UnindexedMessages
 from search_index.postgres_store import PostgresStore
 from search_index.query import NONE, PreparedQuery, Query, parsed
+from search_index.spelling import languages_of_script
 from search_index.whoosh_store import WhooshStore
 
 log = logging.getLogger(__name__)
@@ -89,10 +90,10 @@ class SearchIndex:
         self.held, self.remove, self.drop = self._store.held, self._store.remove, self._store.drop
         self._profile = profile
         self._embedder = CalibratedEmbedder(embedder) if embedder is not None else None
-        # A service would take too long for texts without an index.  Messages that wait for theirs are compared by their
-        # words, what stands alone by the local model.
+        # A service would take too long for texts without an index: unindexed messages are compared by their words, what
+        # stands alone by the local model.
         is_service = embedder is not None and not embedder.instant
-        self._waiting_embedder = None if is_service else self._embedder
+        self._unindexed_embedder = None if is_service else self._embedder
         self._text_embedder = CalibratedEmbedder(WordLlamaEmbedder()) if is_service else self._embedder
         self.nearness = Nearness(analysis, self._text_embedder)
         self._snapshots = ByteLRU(ARRAYS_BYTES)
@@ -108,8 +109,8 @@ class SearchIndex:
         Raises SettingsError if the indexes can't be opened.
         """
         self._store.open()
-        if self._waiting_embedder is not None:
-            self._waiting_embedder.calibrate()
+        if self._unindexed_embedder is not None:
+            self._unindexed_embedder.calibrate()
         elif self._embedder is not None:
             self._embedder.calibrate_soon()
 
@@ -149,7 +150,7 @@ class SearchIndex:
         if around:
             prepared = prepared._replace(around=self._read(replace(query, text=around))[0])
         service = self._embedder
-        if service is None or service is self._waiting_embedder or query.alone or not text.strip():
+        if service is None or service is self._unindexed_embedder or query.alone or not text.strip():
             return prepared
         key = owner, " ".join(text.split())
         try:
@@ -197,21 +198,21 @@ class SearchIndex:
         if query.limit < 1 or not (prepared.terms or prepared.operators.required or by_meaning):  # exclusions alone
             return []
         exclude = {*query.exclude}
-        waiting = np.array([message_id for message_id in unindexed.ids if message_id not in exclude], np.int64)
-        waiting = np.sort(waiting)[-RANKED_WHOLE:]
+        unindexed_ids = np.array([message_id for message_id in unindexed.ids if message_id not in exclude], np.int64)
+        unindexed_ids = np.sort(unindexed_ids)[-RANKED_WHOLE:]
         try:
             segments, commit, accepted = self._indexed(owner, generation, prepared, connection)
         except (IndexBusy, OSError) as error:
             log.error("the search index can't be read; messages are searched without it: %s", error)
             raise IndexLost("the index can't be read") from error
         gone = frozenset(exclude.union(unindexed.deleted_ids))
-        candidates = self._candidates(owner, (generation, commit), segments, waiting, gone, unindexed)
+        candidates = self._candidates(owner, (generation, commit), segments, unindexed_ids, gone, unindexed)
         if candidates is None:
             return []
-        if accepted is not None and len(waiting):
-            accepted.difference_update(waiting.tolist())
-            for text in unindexed.load(waiting.tolist()):
-                if prepared.operators.match(self._analysis.terms(text.content, text.name, singles=True)):
+        if accepted is not None and len(unindexed_ids):
+            accepted.difference_update(unindexed_ids.tolist())
+            for text in unindexed.load(unindexed_ids.tolist()):
+                if prepared.operators.match(self._analysis.terms(text.content, text.name, is_indexed=True)):
                     accepted.add(text.message_id)
         return self._best(prepared, candidates, accepted)
 
@@ -228,22 +229,22 @@ class SearchIndex:
             accepted = {entry.text.message_id for entry in analysed if alone.operators.match(entry.terms)}
         return self._best(alone, candidates, accepted)
 
-    def _unindexed_segments(self, owner: str, waiting: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
+    def _unindexed_segments(self, owner: str, unindexed_ids: Ints, unindexed: UnindexedMessages) -> Sequence[Segment]:
         """Return the analysed messages that the index lacks, among others maybe.
 
         Messages that came since the last search make one more segment, and segments whose messages are indexed by now
         go. Of many segments all are made anew.
         """
         segments: Sequence[Segment] = self._unindexed.get(owner) or ()
-        new = np.setdiff1d(waiting, _ids(segments), assume_unique=True)
+        new = np.setdiff1d(unindexed_ids, _ids(segments), assume_unique=True)
         if len(new):
-            lacking = {*waiting.tolist()}
+            lacking = {*unindexed_ids.tolist()}
             segments = [segment for segment in segments if not lacking.isdisjoint(segment.rows["id"].tolist())]
             if len(segments) >= UNINDEXED_SEGMENTS_MAX:
                 segments = []
-                new = waiting
+                new = unindexed_ids
             # A message that was erased or replaced a moment ago is not loaded any more.
-            if entries := self.analysed(unindexed.load(new.tolist()), self._waiting_embedder):
+            if entries := self.analysed(unindexed.load(new.tolist()), self._unindexed_embedder):
                 segments = [*segments, Segment.of_messages(entries)]
             self._unindexed.put(owner, segments, sum(segment.nbytes for segment in segments))
         return segments
@@ -265,7 +266,7 @@ class SearchIndex:
         owner: str,
         commit: Hashable,
         segments: Sequence[Segment],
-        waiting: Ints,
+        unindexed_ids: Ints,
         gone: frozenset[int],
         unindexed: UnindexedMessages,
     ) -> Candidates | None:
@@ -276,15 +277,15 @@ class SearchIndex:
         # A turn leaves out what it shows, of which most is not indexed yet.
         indexed_ids = _ids(segments)
         gone = gone.intersection(indexed_ids.tolist())
-        version = commit, tuple(map(id, segments)), waiting.tobytes()
+        version = commit, tuple(map(id, segments)), unindexed_ids.tobytes()
         last_version, candidates = self._arranged.get((owner, gone)) or (None, None)
         if last_version == version:
             return candidates
-        more = self._unindexed_segments(owner, waiting, unindexed) if len(waiting) else ()
+        more = self._unindexed_segments(owner, unindexed_ids, unindexed) if len(unindexed_ids) else ()
         if not (segments or more):
             return None
-        hidden = np.isin(indexed_ids, [*waiting.tolist(), *gone])
-        candidates = Candidates.of([*segments, *more], np.append(hidden, ~np.isin(_ids(more), waiting)))
+        hidden = np.isin(indexed_ids, [*unindexed_ids.tolist(), *gone])
+        candidates = Candidates.of([*segments, *more], np.append(hidden, ~np.isin(_ids(more), unindexed_ids)))
         self._arranged.put((owner, gone), (version, candidates), candidates.nbytes)
         return candidates
 
@@ -331,7 +332,7 @@ class SearchIndex:
         """Return what compares the meaning of a query; None: nothing does, or its service gave no vector."""
         if prepared.query.alone:
             return self._text_embedder
-        if self._embedder is self._waiting_embedder:
+        if self._embedder is self._unindexed_embedder:
             # Models that run here are English: they know a language in Latin letters a little, and others not at all.
             return self._embedder if languages_of_script(prepared.text) is None else None
         return self._embedder if prepared.content else None
@@ -390,8 +391,8 @@ class SearchIndex:
             return (), None, set() if operators != NONE else None
         snapshot = self._snapshot(owner, generation, connection)
         if snapshot.segments is None:
-            if self._waiting_embedder is not None:
-                prepared = prepared._replace(vector=quantize(self._waiting_embedder.embedder, [prepared.text])[0])
+            if self._unindexed_embedder is not None:
+                prepared = prepared._replace(vector=quantize(self._unindexed_embedder.embedder, [prepared.text])[0])
             segment, ids = self._store.best(owner, generation, prepared, CANDIDATES, connection)
             # Another query has other ones, so they are cached under no commit.
             return [segment], object(), ids if operators != NONE else None
@@ -419,14 +420,14 @@ class SearchIndex:
         for at, vector in zip(new, vectors, strict=True):
             text = texts[at]
             name = self._analysis.terms(text.name or "")
-            terms = self._analysis.terms(text.content, text.name, singles=True)
+            terms = self._analysis.terms(text.content, text.name, is_indexed=True)
             entries[at] = entry = IndexedMessage.of(text, terms, vector, term_hash(name[0]) if name else 0)
             self._entries.put((text, size), entry, entry.nbytes)
         return entries
 
     def analyse_ahead(self, texts: Iterable[SearchableText]) -> None:
         """Analyse messages that are not indexed yet, so that the first search which needs them does not wait for it."""
-        self.analysed(list(texts), self._waiting_embedder)
+        self.analysed(list(texts), self._unindexed_embedder)
 
     def _analysed_for_index(self, texts: Sequence[SearchableText]) -> list[IndexedMessage]:
         """Return messages analysed.  The index has them from then on, so the cache gives them up."""

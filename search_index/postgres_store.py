@@ -61,8 +61,6 @@ class PostgresStore(IndexStore):
                 connection.execute(select(func.pg_advisory_xact_lock(_CREATING)))  # two processes may start at once
                 connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
                 tables.TABLES.create_all(connection)
-                if connection.scalar(tables.SIZED):
-                    connection.execute(tables.ANY_SIZE)
             self._opened = True
         except (NotSupportedError, ProgrammingError) as error:  # not installed, or not allowed
             raise SettingsError(f"{UNAVAILABLE} PostgreSQL says: {error.orig}") from error

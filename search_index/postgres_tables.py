@@ -64,11 +64,6 @@ MESSAGES = sa.Table(
 _M = MESSAGES.c
 COLUMNS = sa.select(_M.commit, _M.row, _M.bag, sa.func.halfvec_send(_M.vector))
 
-# Before FORMAT 8 the column had 256 numbers.
-SIZED = sa.text(
-    "SELECT atttypmod >= 0 FROM pg_attribute WHERE attrelid = 'search_messages'::regclass AND attname = 'vector'"
-)
-ANY_SIZE = sa.text("ALTER TABLE search_messages ALTER COLUMN vector TYPE halfvec")
 STATE = sa.text(
     "SELECT CASE WHEN n.is_called THEN n.last_value END, i.generation FROM search_notices n"
     " LEFT JOIN search_indexes i ON i.owner = :owner AND starts_with(i.made_with, :made_with)"

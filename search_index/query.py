@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from search_index.analysis import Analysis
 from search_index.arrays import Ints, microseconds, term_hash
 from search_index.embeddings import NO_VECTOR
+from search_index.spelling import folded
 
 _OPERATOR = re.compile(
     r"""(?<!\S) (?P<minus>-)? (?: "(?P<phrase>[^"]+)" | (?P<prefix>\w+)\*(?!\S) | (?P<word>\w[^\s"]*) )""", re.VERBOSE
@@ -63,7 +64,7 @@ def parsed(text: str, analysis: Analysis) -> tuple[str, Operators]:
         words = typed["phrase"] or typed["prefix"] or typed["word"]
         if typed["word"] and not typed["minus"]:
             return typed[0]
-        part = Part(analysis.rows(words), analysis.folded(words) if typed["prefix"] else "")
+        part = Part(analysis.rows(words), folded(words) if typed["prefix"] else "")
         if part.prefix or part.rows:
             (operators.excluded if typed["minus"] else operators.required).append(part)
         return "" if typed["minus"] else words

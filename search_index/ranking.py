@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.analysis import PAIR, characters
 from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, window_sums
 from search_index.calibration import Calibration
 from search_index.embeddings import cosines
+from search_index.spelling import PAIR, characters
 
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
 FEW_WORDS = 0.5  # of a query's words around any message, by weight: with fewer, meaning decides

@@ -125,7 +125,7 @@ def test_a_restore_brings_back_what_the_backup_holds_and_keeps_the_rest_beside_i
     assert found[0]["content"] == "My cat is called Miso."
     assert "Miso" in chat(client, "What is my cat called?", session_id="new", user_id="ada")["reply"]
     jobs_done(client)
-    assert all(one.consistent and not one.waiting for one in indexing.verify(engine_of(restored)))
+    assert all(one.consistent and not one.unindexed for one in indexing.verify(engine_of(restored)))
     (former,) = (tmp_path / "data").glob("recap-until-*.db")
     assert str(former) in result.output
     assert "My dog is called Rex." in messages(former), "also what was in its log"

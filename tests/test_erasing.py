@@ -265,7 +265,7 @@ def test_what_follows_an_erased_message_is_indexed(client, model_server):
     erase(client, "Which tea?")
     chat(client, "I like jam.", session_id="s", user_id="ada")
     jobs_done(client)
-    assert all(owner.consistent and not owner.waiting for owner in indexing.verify(engine_of(client.application)))
+    assert all(owner.consistent and not owner.unindexed for owner in indexing.verify(engine_of(client.application)))
 
 
 def test_a_retry_is_not_answered_from_what_was_erased(client, model_server):

@@ -27,7 +27,6 @@ from models.jobs import JobRequest
 from models.owners import Caller
 from models.store import Get, Put, Search
 from search_index import SearchIndex
-from search_index.postgres_tables import SIZED, TABLES
 from tests.http import append, ask, chat, error, failed, good, read_all, said, stream, streamed_text
 from tests.knowledge import Talk
 from tests.processes import eventually
@@ -150,21 +149,6 @@ def test_where_pgvector_can_not_be_had_recap_says_what_to_do(nodes, postgres):
             engine.dispose()
         finally:
             connection.execute(text("DROP ROLE nobody"))
-
-
-def test_an_index_of_a_fixed_size_of_vectors_takes_any_size_after_an_upgrade(postgres):
-    engine = create_engine(postgres)
-    with engine.begin() as connection:
-        connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
-        TABLES.drop_all(connection)
-        TABLES.create_all(connection)
-        connection.execute(text("ALTER TABLE search_messages ALTER COLUMN vector TYPE halfvec(256)"))
-    with engine.begin() as connection:
-        assert connection.scalar(SIZED)
-    SearchIndex(engine).warm_up()
-    with engine.begin() as connection:
-        assert not connection.scalar(SIZED)
-    engine.dispose()
 
 
 def test_items_below_a_namespace_are_found_as_on_sqlite(nodes):

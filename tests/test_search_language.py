@@ -21,7 +21,7 @@ ENGLISH = analysis_in("en")
 
 def meets(language: str, asked: str, told: str) -> bool:
     analysis = analysis_in(language)
-    return bool(set(analysis.query_terms(asked)) & set(analysis.terms(told, singles=True)))
+    return bool(set(analysis.query_terms(asked)) & set(analysis.terms(told, is_indexed=True)))
 
 
 def test_a_query_in_another_language_is_asked_without_its_function_words():
@@ -70,7 +70,9 @@ def test_what_is_asked_for_finds_what_was_said_and_not_what_only_looks_alike():
     for asked, told in (("C++", "C is old"), ("v2.1", "v21"), ("14", "3.14"), ("数据", "据数"), ("car", "care")):
         assert not meets("en", asked, told), asked
     for text in ("We walked home in the rain.", "Die hard is a film", "walking dogs", "日本人"):
-        assert set(ENGLISH.terms(text, singles=True)) <= {*ENGLISH.terms(text), *text}, "no stems of another language"
+        assert set(ENGLISH.terms(text, is_indexed=True)) <= {*ENGLISH.terms(text), *text}, (
+            "no stems of another language"
+        )
 
 
 def test_stop_words_of_the_language_are_not_searched():
@@ -104,7 +106,7 @@ def test_what_is_not_of_the_language_is_analysed_as_ever():
 @given(st.sampled_from(STEMMED), st.text(st.characters(codec=None, categories=None)))
 def test_any_text_gives_terms_that_can_be_stored_in_any_language(language, text):
     analysis = analysis_in(language)
-    found = analysis.terms(text, text, singles=True)
+    found = analysis.terms(text, text, is_indexed=True)
     assert all(term and not term.isspace() and len(term.encode()) <= 4 * MAX_TERM for term in found)
     assert set(analysis.query_terms(text)) <= set(found)
 
@@ -354,15 +356,15 @@ def test_an_index_of_another_language_counts_as_none_and_is_made_again(make_app)
     append(english.test_client(), "s", [said(text) for text in GERMAN], user_id="ida")
     engine_of(english).job_queue.run_due()
     (before,) = indexing.verify(engine_of(english))
-    assert (before.indexed, before.waiting) == (2, 0)
+    assert (before.indexed, before.unindexed) == (2, 0)
 
     german = make_app(search_language="de")
     (other,) = indexing.verify(engine_of(german))
-    assert (other.indexed, other.waiting, other.consistent) == (0, 2, True)
+    assert (other.indexed, other.unindexed, other.consistent) == (0, 2, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]  # searched as what waits to be indexed
     engine_of(german).job_queue.run_due()  # which the search has asked for
     (after,) = indexing.verify(engine_of(german))
-    assert (after.indexed, after.waiting, after.consistent) == (2, 0, True)
+    assert (after.indexed, after.unindexed, after.consistent) == (2, 0, True)
     assert contents(german.test_client(), "Haus")[0] == GERMAN[0]
 
     again = make_app(search_language="de")  # a restart keeps it

@@ -138,7 +138,7 @@ def test_openais_vectors_are_asked_for_and_kept(make_app, model_server):
     assert [request.body for request in asked[2:]] == [{"model": "small", "input": texts} for texts in inputs]
     assert {(one.path, one.headers["authorization"]) for one in asked} == {("/v1/embeddings", "Bearer test-key")}
     (kept,) = indexing.verify(engine_of(app))
-    assert (kept.indexed, kept.waiting, kept.missing) == (2, 1, 0)
+    assert (kept.indexed, kept.unindexed, kept.missing) == (2, 1, 0)
 
 
 def test_an_embedding_server_that_fails_delays_the_index_however_long_and_loses_nothing(
@@ -162,7 +162,7 @@ def test_an_embedding_server_that_fails_delays_the_index_however_long_and_loses_
     again = make_app(**at(model_server, embeddings="openai"))
     engine_of(again).job_queue.run_due(["index"])
     (one,) = indexing.verify(engine_of(again))
-    assert (one.indexed, one.waiting) == (2, 0)
+    assert (one.indexed, one.unindexed) == (2, 0)
 
 
 def test_a_text_that_the_server_refuses_or_at_which_it_fails_does_not_hold_up_the_others(make_app, model_server):
@@ -180,7 +180,7 @@ def test_a_text_that_the_server_refuses_or_at_which_it_fails_does_not_hold_up_th
     append(app.test_client(), "s", [*MOVED, *refused], user_id="ada")
     engine_of(app).job_queue.run_due(["index"])
     (verified,) = indexing.verify(engine_of(app))
-    assert (verified.indexed, verified.waiting, verified.missing) == (5, 0, 0)
+    assert (verified.indexed, verified.unindexed, verified.missing) == (5, 0, 0)
     assert search(app, "zzz refused")[0]["content"] == "zzz is refused, always"
 
 
@@ -194,7 +194,7 @@ def test_an_index_is_made_again_when_the_model_or_its_size_changes(make_app, mod
         search(app, "the kettle is broken again")  # asks for the index again
         engine_of(app).job_queue.run_due(["index"])
         (verified,) = indexing.verify(engine_of(app))
-        assert (verified.waiting, verified.missing, verified.surplus) == (0, 0, 0)
+        assert (verified.unindexed, verified.missing, verified.surplus) == (0, 0, 0)
         index, key = engine_of(app).index, index_key(engine_of(app), "ada")
         segments = index._snapshot(key, index.generation(key)).segments or {}  # which alone know their size
         assert {segment.vectors.shape[1] for segment in segments.values()} == {size}

@@ -424,7 +424,7 @@ def _in_session(turn: TurnRequest, body: ResponseBody) -> TurnRequest:
     listed = body.listed
     if listed is None and len(conversation.messages) == 1 and turn.caller.owner is not None:
         # Agents' SDKs have just appended the person's first message.
-        listed = current_engine().sessions.find_waiting(turn.caller, CONVERSATION, turn.message)
+        listed = current_engine().sessions.find_unanswered(turn.caller, CONVERSATION, turn.message)
     if listed is not None:
         with suppress(NotFound):  # somebody else's: the messages tell which session it is
             return replace(turn, session_id=find_conversation(turn.caller, listed).id)

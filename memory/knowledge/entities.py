@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 from memory.quoting import one_line
 from models.facts import SELF, Relation
-from search_index.analysis import DEFAULT_ANALYSIS, PAIRED
+from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.caches import cached
+from search_index.spelling import PAIRED
 
 _SELF = re.compile(r"(?:the )?(?:user|person)|i|me|myself|我|用户", re.I)
 _OWN = re.compile(r"\b(?:my|our|(?:the )?(?:user|person)'s)(?!\w)\s*|(?:我|用户)的?", re.I)

@@ -37,7 +37,8 @@ from memory.quoting import comparable, normalize, one_line, strip_markup, withou
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
 from schemas.facts import NAME_CHARS_MAX, TEXT_CHARS_MAX
-from search_index.analysis import DEFAULT_ANALYSIS, PAIRED
+from search_index.analysis import DEFAULT_ANALYSIS
+from search_index.spelling import PAIRED
 
 QUOTE_WORDS_MIN = 3  # for a quote of common words only, or from another message than the draft names
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said

@@ -29,7 +29,7 @@ from models import ItemRow, OwnerRow, Transaction
 from models.facts import FACT_CATEGORIES, Fact, columns_of_waiting
 from models.sections import Sections
 from models.store import OWN
-from search_index.analysis import PAIRED
+from search_index.spelling import PAIRED
 
 OTHER = "other"  # the category of facts that have none of their own
 LOANED = "loaned"  # in the place of a language's code
@@ -183,12 +183,12 @@ class RuleSet:
         """Return whether a text has all content words of a topic, in any form or as the ends of compounds."""
         is_german = "de" in ENGLISH.likely_languages(text)
         for analysis in map(analysis_in, ENGLISH.likely_languages(text, 1)):
-            words = set(analysis.terms(text, singles=True))
+            words = set(analysis.terms(text, is_indexed=True))
             for topic in self.topics:
                 terms = {frozenset((term, f"~{term}")) for term in analysis.words(topic)}
                 if not terms or any(map(words.isdisjoint, terms)):
                     continue
-                nouns = analysis.terms(_nouns_for(topic, text), singles=True) if is_german else words
+                nouns = analysis.terms(_nouns_for(topic, text), is_indexed=True) if is_german else words
                 if not any(map(frozenset(nouns).isdisjoint, terms)):
                     return True
         return False

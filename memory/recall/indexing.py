@@ -107,7 +107,7 @@ class Verified:
     owner: str
     messages: int
     indexed: int
-    waiting: int
+    unindexed: int
     missing: int
     surplus: int
 
@@ -175,7 +175,7 @@ def verify(engine: Engine) -> Iterator[Verified]:
             owner=f"{owner.kind}:{owner.name}",
             messages=len(current),
             indexed=len(current & noted),
-            waiting=len(unnoted),
+            unindexed=len(unnoted),
             missing=len((current & noted) - held),
             surplus=len(held - current - unnoted),
         )

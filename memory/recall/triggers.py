@@ -31,8 +31,9 @@ from memory.languages import (
     vocabulary,
 )
 from memory.recall.times import READ_CHARS, time_ranges
-from search_index.analysis import MAX_TERM, UNSPACED, Analysis
+from search_index.analysis import MAX_TERM, Analysis
 from search_index.han import in_both_scripts
+from search_index.spelling import UNSPACED
 
 SMALL_TALK_CHARS = 300  # a longer text is no small talk
 KEYWORDS_SHOWN = 5  # in a reason

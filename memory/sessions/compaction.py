@@ -121,16 +121,16 @@ def summary_request(
     The update is urgent when one more turn makes the recent messages too many, and no newer summary is stored or being
     made.  Asked for one turn ahead, the summary is ready when the compaction is due.
     """
-    waiting = session.message_count - session.summary_through
+    unread = session.message_count - session.summary_through
     if session.summary_through > session.head_through:  # the next compaction makes room already
-        full = waiting + TURN > settings.tail_messages_max
+        full = unread + TURN > settings.tail_messages_max
     else:
         messages = session.message_count - session.head_through
         size = session.tokens - session.head_tokens
         another = size * TURN / max(messages, TURN)
         full = messages + TURN > settings.tail_messages_max or size + another > settings.tail_tokens_max
     is_urgent = full and tx.scalar(_BEING_MADE, {"session": str(session.id)}) is None
-    if not is_urgent and waiting < 2 * settings.summary_every - 1:
+    if not is_urgent and unread < 2 * settings.summary_every - 1:
         return None
     delay = 0.0 if is_urgent else settings.summary_debounce
     payload = {"prompt": prompt} if prompt else None

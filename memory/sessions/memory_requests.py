@@ -29,8 +29,8 @@ from memory.quoting import one_line, own_words
 from models import REVISED, MessageRow, SessionRow, Transaction
 from models.facts import Fact, FactDraft
 from models.messages import KEPT_OUT, KEPT_OUT_TEXT, Message, is_kept_out
-from search_index.analysis import DEFAULT_ANALYSIS
 from search_index.caches import cached
+from search_index.spelling import folded
 
 READ_CHARS_MAX = 1_000  # at each end of a message; what stands between them is pasted rather than said
 
@@ -186,7 +186,7 @@ class MessageWords:
 
     @cached_property
     def _folded(self) -> str:
-        return DEFAULT_ANALYSIS.folded(self.content)
+        return folded(self.content)
 
     @cached_property
     def _figures(self) -> frozenset[str]:

@@ -38,7 +38,7 @@ from models.sessions import SessionState
 
 # Seconds in which messages gather for one job, since two cost nearly as much as twenty.  Searches read their rows.
 INDEX_DELAY_SECONDS = 60.0
-WAITING_SECONDS = 60.0  # in which a program asks for the answer to what it appended
+UNANSWERED_SECONDS = 60.0  # in which a program asks for the answer to what it appended
 INDEX_MESSAGES = 200  # of a session, after which it is due at once
 
 
@@ -112,13 +112,10 @@ class Sessions:
         with self.database.read() as tx:
             return self.info(get_session(tx, caller, session_id))
 
-    def find_waiting(self, caller: Caller, prefix: str, text: str) -> str | None:
-        """Return the id, with this prefix, of the person's session whose only message waits for an answer since now.
-
-        text: of the message.
-        """
+    def find_unanswered(self, caller: Caller, prefix: str, text: str) -> str | None:
+        """Return the id of the person's newest session, with this prefix, that has only this message, just appended."""
         only = MessageRow.position == 1, MessageRow.branch == 0, MessageRow.role == "user", MessageRow.content == text
-        since = self.now() - timedelta(seconds=WAITING_SECONDS)
+        since = self.now() - timedelta(seconds=UNANSWERED_SECONDS)
         query = visible_to(select(SessionRow.public_id).join(OwnerRow), caller)
         query = query.join(MessageRow, MessageRow.session_id == SessionRow.id).where(*only)
         query = query.where(SessionRow.message_count == 1, SessionRow.updated_at > since)
@@ -259,7 +256,7 @@ class Sessions:
 
         due: as for `enqueue`.
         """
-        if index_delay is None:  # what waits for the index is counted in each turn, so a long talk has it sooner
+        if index_delay is None:  # unindexed messages are counted in each turn, so a long talk has them indexed sooner
             index_delay = INDEX_DELAY_SECONDS if session.message_count % INDEX_MESSAGES > 1 else 0.0
         jobs = [JobRequest("index", session.owner_id, session.tenant, session.owner_id, delay=index_delay)]
         if summarise and (request := summary_request(tx, session, self.settings, prompt)):

@@ -44,7 +44,7 @@ from functools import cached_property
 
 from memory.llm.thoughts import without_thoughts
 from memory.transcripts.persons_words import split_speaker
-from search_index.analysis import UNSPACED
+from search_index.spelling import UNSPACED
 
 SHORTENED_MIN = 40  # characters by which the beginning of an answer is known
 NOTES_MAX = 32  # of a client's own messages in the place of what it left out; these three bound the work
