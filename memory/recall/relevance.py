@@ -132,16 +132,15 @@ def is_mere_question(message: Message) -> bool:
     end = max(map(content.rfind, QUESTION_MARKS)) + 1
     if not end:
         return not content
-    if len(content) - len(content[end:].lstrip()) < QUESTION_SHARE * len(content):
+    least = QUESTION_SHARE * len(content)
+    if len(content) - len(content[end:].lstrip()) < least:
         return False
-    asked = sum(len(_asking_part(sentence)) for sentence in _SENTENCE.findall(content))
-    return asked >= QUESTION_SHARE * len(content)
+    questions = [sentence for sentence in _SENTENCE.findall(content) if sentence.rstrip().endswith(QUESTION_MARKS)]
+    return sum(map(len, questions)) >= least and sum(len(_asking_part(question)) for question in questions) >= least
 
 
 def _asking_part(sentence: str) -> str:
-    """Return the part of a sentence that asks; not what it tells before, but for an address ("Hey Recap, ...")."""
-    if not sentence.rstrip().endswith(QUESTION_MARKS):
-        return ""
+    """Return the part of a question that asks; not what it tells before, but for an address ("Hey Recap, ...")."""
     *before, asked = split_question(sentence)
     tells = before and (role_meant(before[0]) is not None or len(before[0].split()) > ADDRESS_WORDS_MAX)
     return asked if tells else sentence

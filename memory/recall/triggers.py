@@ -130,9 +130,10 @@ class MessageReading:
     """Message that was read once.
 
     message: its first READ_CHARS.
-    content: the message without the fixed words of a question for a list or of how things stand. What a question is
-        made of is no word to search for: each that nobody used makes all hits seem far off.
-    keywords: of the content. asking: the sentences that ask for something.
+    asks_how_things_stand, is_list_question: it asks for that in fixed words.
+    content: the message without these words. What a question is made of is no word to search for: each that nobody used
+        makes all hits seem far off.
+    keywords: of the content. asking: the sentences that ask for something; asks_of_change: they ask what was before.
     search_text: the asking sentences of the content, if they can be understood alone; else all of it.
     times: those that the message names, as far as it means the past or the person's own plans.
     names_oneself: it says "I" or "my". is_elsewhere: it speaks of another conversation.
@@ -150,41 +151,48 @@ class MessageReading:
         self.message = message = message[:READ_CHARS]
         self.now = now
         self.analysis = analysis
-        text = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
-        how_things_stand = _HOW_THINGS_STAND.search(text)
-        of_lists = [match[0] for match in _LIST_QUESTION.finditer(text)]
-        fixed = [how_things_stand[0], *of_lists] if how_things_stand else of_lists
+        # Patterns are looked for in one line with plain apostrophes.
+        line = " ".join(unicodedata.normalize("NFKC", message).translate(_APOSTROPHES).split())
+
+        # What is said, without the fixed words of some questions.
+        how_things_stand = _HOW_THINGS_STAND.search(line)
+        of_lists = [match[0] for match in _LIST_QUESTION.finditer(line)]
         self.asks_how_things_stand = how_things_stand is not None
         self.is_list_question = bool(of_lists)
-        content = text if fixed else message
+        fixed = [how_things_stand[0], *of_lists] if how_things_stand else of_lists
+        content = line if fixed else message
         for phrase in fixed:
             content = content.replace(phrase, " ")
         self.content = content
         self.keywords = list(each_keyword(analysis.without_function_words(content), analysis))
+
+        # What it points at.
         self.names_oneself = _OWN.search(message) is not None
         self.is_elsewhere = _ELSEWHERE.search(message) is not None
         self.pronouns: Sequence[tuple[str, Callable[[str], bool]]] = ()
-        if reference := _REFERENCE.search(text) or how_things_stand:
+        if reference := _REFERENCE.search(line) or how_things_stand:
             self.trigger_alone = Trigger("reference", f'refers to the past ("{reference[0].strip(" ,.?!")}")')
-        elif pointer := _POINTER.search(text):
+        elif pointer := _POINTER.search(line):
             self.trigger_alone = Trigger("implicit", f'points at what was said before ("{pointer[0]}")')
         else:
-            is_small_talk = _is_small_talk(text, analysis)
+            is_small_talk = _is_small_talk(line, analysis)
             if not has_attachments:
-                self.pronouns = tuple(_pronouns(text, analysis, is_small_talk=is_small_talk))
-            self.trigger_alone = Trigger("small_talk", "small talk") if is_small_talk else self._plain_trigger(text)
+                self.pronouns = tuple(_pronouns(line, analysis, is_small_talk=is_small_talk))
+            self.trigger_alone = Trigger("small_talk", "small talk") if is_small_talk else self._plain_trigger(line)
         # "What's the weather today?" asks about the world.
         is_own = self.names_oneself or self.trigger_alone.kind in POINTING
         self.times = [time for time in time_ranges(message, now, zone) if time.before <= now or is_own]
+
+        # What it asks for.
         in_content = asking(content)
         self.asking = asking(message) if fixed else in_content
         self.asks_of_change = _CHANGES.search(self.asking) is not None
         is_part = len(in_content) < len(content) and stands_alone(in_content, analysis)
         self.search_text = in_content if is_part else content
 
-    def _plain_trigger(self, text: str) -> Trigger:
+    def _plain_trigger(self, line: str) -> Trigger:
         """Return the trigger of a message that points at nothing: by whether it has words to look for."""
-        if not self.keywords or _ANSWER.fullmatch(text):
+        if not self.keywords or _ANSWER.fullmatch(line):
             return Trigger("nothing", "has no words to look for")
         return Trigger("plain", f"has words worth looking for: {', '.join(self.keywords[:KEYWORDS_SHOWN])}")
 
