@@ -126,7 +126,7 @@ class Sessions:
     def page(self, caller: Caller, *, cursor: str | None = None, limit: int = 20, **filters: Any) -> Page[SessionInfo]:
         """List the caller's sessions, newest first.
 
-        filters: see `conditions`; of times, `after` <= updated_at < `before`. None: any.
+        filters: parameters of the call that lists sessions; of times, `after` <= updated_at < `before`. None: any.
         """
         query = visible_to(select(SessionRow).join(OwnerRow), caller)
         updated_at = SessionRow.updated_at
@@ -286,6 +286,6 @@ class Sessions:
         row.created_at = row.updated_at = now
         row.timezone = latest_timezone(tx, owner.id) if owner.id is not None else None
         for column in SessionRow.__table__.columns:
-            if isinstance(column.default, ColumnDefault):  # else set when the row is stored, as this one may never be
+            if isinstance(column.default, ColumnDefault):  # a value; others are set with the stored row
                 setattr(row, column.name, column.default.arg)
         return row
