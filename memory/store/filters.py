@@ -1,4 +1,4 @@
-"""Conditions on JSON values, as SQL that means the same on SQLite and PostgreSQL.
+"""Conditions on the values of the store's items, as SQL that means the same on SQLite and PostgreSQL.
 
 A filter names keys of the value, nested as the value is: `{"size": {"$gt": 3}, "made_by": {"name": "Ada"}}`. An
 outermost key with dots that the value does not have is a path: `made_by.name`. A value without an operator has to be

@@ -230,7 +230,7 @@ def _prepare_for_turn(
             mode, reason = "auto", CLIENT_TOOLS
         elif model is not None and not model.supports_tools:
             mode, reason = "auto", NO_TOOLS
-        elif model is None or not (settings.recall_limit and settings.recall_tokens):
+        elif model is None or not (settings.recall_limit and settings.recall_tokens):  # a search would find nothing
             mode = "auto"
     prepared = recall.prepare_recall(
         engine,

@@ -37,7 +37,7 @@ _VERSIONS = (
 class RecallToolCall:
     """Model's call of a tool, with the arguments that could be read.
 
-    query: None in a stored report. excerpts: how many the call returned. error: the sentence that it returned instead,
+    query: None in a stored report. excerpts: how many it returned. error: the sentence that it returned instead,
     without facts that it quoted.
     """
 
