@@ -38,7 +38,7 @@ from memory.recall.times import time_ranges
 from memory.recall.triggers import ALL, SearchPlan, role_meant
 from models.messages import Message
 from search_index import RANKING_PROFILES, Hit, Query, RankingProfile, SearchableText, SearchIndex, WordLlamaEmbedder
-from search_index.embeddings import cosines, norms, quantize, rows_of
+from search_index.embeddings import Vectors, quantize
 
 ENGLISH = analysis_in("en")
 BATCH = 200  # messages in one commit, as in `memory.recall.indexing`
@@ -128,11 +128,11 @@ def search_by_index(index: SearchIndex, owner: str) -> Search:
 def search_by_meaning(documents: Sequence[SearchableText]) -> Search:
     """Return a search by cosine alone, for comparison with services that only use embeddings."""
     embedder = WordLlamaEmbedder()
-    vectors = rows_of(quantize(embedder, [f"{document.name}: {document.content}" for document in documents]))
-    lengths, ids = norms(vectors), np.array([document.message_id for document in documents])
+    vectors = Vectors.of(quantize(embedder, [f"{document.name}: {document.content}" for document in documents]))
+    ids = np.array([document.message_id for document in documents])
 
     def search(query: Query) -> list[Hit]:
-        similarity = cosines(vectors, quantize(embedder, [query.text])[0], lengths)
+        similarity = vectors.cosines(quantize(embedder, [query.text])[0])
         best = np.lexsort((-ids, -similarity))[: query.limit]
         return [Hit(documents[at].message_id, documents[at].session_id, similarity[at], {}) for at in best]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from search_index.caches import cached
-from search_index.embeddings import norms, rows_of, unit_sum
+from search_index.embeddings import Vectors
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -118,16 +118,11 @@ def checksum(row: bytes, postings: bytes, vector: bytes) -> int:
 class Columns:
     """Vectors and terms of messages.
 
-    vectors, norms: packed vectors (zeros where there is none), and their lengths.
-    unit_sum, vector_count: the sum of the vectors (see `embeddings.unit_sum`), and how many there are.
     vocabulary, doc_freqs: terms as hashes, sorted, and how many messages have each; `posting_rows` are which, one term
     after the other, and `counts` how often.
     """
 
-    vectors: NDArray[np.int8]
-    norms: NDArray[np.float32]
-    unit_sum: Ints
-    vector_count: int
+    vectors: Vectors
     vocabulary: Ints
     doc_freqs: Ints
     posting_rows: NDArray[np.int32]
@@ -135,7 +130,8 @@ class Columns:
 
     @property
     def nbytes(self) -> int:
-        arrays = (array.nbytes for array in vars(self).values() if isinstance(array, np.ndarray))
+        columns = (*vars(self).values(), *self.vectors)
+        arrays = (array.nbytes for array in columns if isinstance(array, np.ndarray))
         return _COLUMNS_BYTES + sum(arrays)
 
 
@@ -148,18 +144,13 @@ class Segment(Columns):
     @classmethod
     def of(cls, rows: Sequence[bytes], postings: Sequence[bytes], vectors: Sequence[bytes]) -> Self:
         """Return the messages with these columns."""
-        packed = rows_of(vectors)
-        lengths = norms(packed)
         joined = np.frombuffer(b"".join(postings), POSTING)
         sizes = [len(column) // POSTING.itemsize for column in postings]
         order = joined["code"].argsort(kind="stable")
         vocabulary, doc_freqs = _runs(joined["code"][order])
         return cls(
             rows=np.frombuffer(b"".join(rows), ROW),
-            vectors=packed,
-            norms=lengths,
-            unit_sum=unit_sum(packed, lengths),
-            vector_count=int(np.count_nonzero(lengths)),
+            vectors=Vectors.of(vectors),
             vocabulary=vocabulary,
             doc_freqs=doc_freqs,
             posting_rows=np.arange(len(rows), dtype=np.int32).repeat(sizes)[order],
@@ -240,8 +231,8 @@ class Candidates(Columns):
         speaker = np.ascontiguousarray(rows["speaker"])
         postings = _postings(segments, order)
         return cls(
-            **_vectors(segments, order, hidden),
             **postings,
+            vectors=Vectors.join([segment.vectors for segment in segments], order, hidden),
             ids=ids[order],
             session=session,
             created=np.ascontiguousarray(rows["created"]),
@@ -282,31 +273,6 @@ class Candidates(Columns):
             terms_of, at = terms_of[first], at[first]
             doc_freqs = np.bincount(terms_of)
         return Postings(terms_of, self.posting_rows[at], self.counts[at].astype(float), doc_freqs, numbers)
-
-
-def _vectors(segments: Sequence[Segment], order: Ints, hidden: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the fields of `Candidates` about vectors; all have the same size, but for segments without any."""
-    size = max(segment.vectors.shape[1] for segment in segments)
-    base = 0
-    total = np.zeros(size, np.int64)
-    count = 0
-    for segment in segments:
-        if segment.vectors.shape[1] == size:
-            gone = hidden[base : base + len(segment.rows)].nonzero()[0]
-            total += segment.unit_sum - unit_sum(segment.vectors[gone], segment.norms[gone])
-            count += segment.vector_count - int(np.count_nonzero(segment.norms[gone]))
-        base += len(segment.rows)
-    joined = [
-        segment.vectors if segment.vectors.shape[1] == size else np.zeros((len(segment.rows), size), np.int8)
-        for segment in segments
-    ]
-    lengths = [segment.norms * (segment.vectors.shape[1] == size) for segment in segments]
-    return {
-        "vectors": np.concatenate(joined).take(order, axis=0),
-        "norms": np.concatenate(lengths)[order],
-        "unit_sum": total,
-        "vector_count": count,
-    }
 
 
 def _postings(segments: Sequence[Segment], order: Ints) -> dict[str, Any]:

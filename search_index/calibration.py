@@ -16,22 +16,11 @@ from statistics import median
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from search_index.analysis import DEFAULT_ANALYSIS, Analysis
 from search_index.arrays import Floats
 from search_index.caches import cached
-from search_index.embeddings import (
-    NO_VECTOR,
-    UNIT,
-    Embedder,
-    EmbeddingUnavailable,
-    norms,
-    products,
-    quantize,
-    rows_of,
-    unit_sum,
-)
+from search_index.embeddings import NO_VECTOR, UNIT, Embedder, EmbeddingUnavailable, Vectors, quantize
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +47,7 @@ class Calibration:
         pairs = json.loads(PAIRS.read_text("utf-8"))
         form = DEFAULT_ANALYSIS.content if embedder.instant else str
         texts = [form(pair["q"]) for pair in pairs] + [pair["a"] for pair in pairs]
-        vectors = _units(rows_of(quantize(embedder, texts)).astype(float))
+        vectors = _units(Vectors.of(quantize(embedder, texts)).rows.astype(float))
         questions = vectors[: len(pairs)]
         answers = vectors[len(pairs) :]
         common = answers.mean(axis=0)
@@ -66,32 +55,25 @@ class Calibration:
         right = np.eye(len(pairs), dtype=bool)
         return cls(common, median(cosines.diagonal().tolist()), float(cosines[~right].mean()))
 
-    def near(
-        self,
-        query: bytes,
-        rows: NDArray[np.int8],
-        lengths: NDArray[np.float32],
-        total: NDArray[np.int64],
-        count: int,
-    ) -> Floats:
-        """Return how near packed rows of these `lengths` are to the packed `query`; 0 for one without such a vector.
+    def near(self, query: bytes, vectors: Vectors) -> Floats:
+        """Return how near vectors are to the packed `query`; 0 for one without such a vector.
 
-        All are seen from the mean of `count` vectors with the sum `total` (see `unit_sum`).  What is multiplied with
-        the rows is rounded to small whole numbers, so that the products are exact.
+        All are seen from their mean.  What is multiplied with the rows is rounded to small whole numbers, so that the
+        products are exact.
         """
         spread = self.like - self.unlike
-        if spread < _LEAST_SPREAD or len(query) != rows.shape[1]:
-            return np.zeros(len(rows))
-        mean = (total / UNIT + COMMON_WEIGHT * self.common) / (count + COMMON_WEIGHT)
+        if spread < _LEAST_SPREAD or len(query) != vectors.rows.shape[1]:
+            return np.zeros(len(vectors.rows))
+        mean = (vectors.total / UNIT + COMMON_WEIGHT * self.common) / (vectors.number + COMMON_WEIGHT)
         step = float(np.abs(mean).max()) / 127 or 1.0
         centre = np.rint(mean / step)
         vector = np.frombuffer(query, np.int8).astype(float)
         towards = vector / math.sqrt(vector @ vector) - centre * step
         towards = np.rint(towards * (127 / (np.abs(towards).max() or 1.0)))
         size = math.sqrt(towards @ towards) or 1.0
-        has_vector = lengths > 0
+        has_vector = vectors.norms > 0
         targets = [towards.astype(np.float32), centre.astype(np.float32)]
-        along, across = products(rows, targets) / np.where(has_vector, lengths, 1).astype(float)
+        along, across = vectors.products(targets) / np.where(has_vector, vectors.norms, 1).astype(float)
         squared = 1 + step**2 * (centre @ centre) - 2 * step * across
         cosine = (along / size - step * (centre @ towards) / size) / np.sqrt(np.maximum(squared, 1e-9))
         near: Floats = (cosine - self.unlike) / spread
@@ -169,18 +151,13 @@ class Nearness:
         calibration = self._embedder.calibration
         if calibration is None:
             return [0.0] * len(others)
-        near: list[float] = calibration.near(vector, *self._measured(tuple(others), of_one=of_one)).tolist()
+        near: list[float] = calibration.near(vector, self._measured(tuple(others), of_one=of_one)).tolist()
         return near
 
-    def _measure(
-        self, texts: Sequence[str], *, of_one: bool
-    ) -> tuple[NDArray[np.int8], NDArray[np.float32], NDArray[np.int64], int]:
-        """Return the vectors of texts with their norms, and their sum and number if they are `of_one` person."""
-        rows = rows_of(list(map(self._vector_of, texts)))
-        lengths = norms(rows)
-        if not of_one:
-            return rows, lengths, np.zeros(rows.shape[1], np.int64), 0
-        return rows, lengths, unit_sum(rows, lengths), int((lengths > 0).sum())
+    def _measure(self, texts: Sequence[str], *, of_one: bool) -> Vectors:
+        """Return the vectors of texts, with their sum and number if they are `of_one` person."""
+        vectors = Vectors.of(list(map(self._vector_of, texts)))
+        return vectors if of_one else vectors._replace(total=np.zeros_like(vectors.total), number=0)
 
     def similar(self, text: str, others: Sequence[str]) -> list[bool]:
         """Return which of the other texts ask for much the same: half of their words are the same, or their meaning.

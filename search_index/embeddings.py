@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,52 +171,78 @@ def quantize(embedder: Embedder, texts: Sequence[str], within: float | None = No
     return out
 
 
-def rows_of(vectors: Sequence[bytes]) -> NDArray[np.int8]:
-    """Return packed vectors as the rows of an array; zeros where there is none."""
-    size = max(map(len, vectors), default=0)
-    together = b"".join(vector.ljust(size, b"\0") for vector in vectors)
-    return np.frombuffer(together, np.int8).reshape(len(vectors), size)
+class Vectors(NamedTuple):
+    """Packed vectors as rows, zeros where there is none, with their lengths (`norms`).
+
+    total, number: the sum of the vectors, each of length UNIT, and how many there are.  The sum is of whole numbers, so
+    it is the same in any order of the rows.
+    """
+
+    rows: NDArray[np.int8]
+    norms: NDArray[np.float32]
+    total: NDArray[np.int64]
+    number: int
+
+    @classmethod
+    def of(cls, packed: Sequence[bytes]) -> Self:
+        size = max(map(len, packed), default=0)
+        together = b"".join(vector.ljust(size, b"\0") for vector in packed)
+        rows = np.frombuffer(together, np.int8).reshape(len(packed), size)
+        wide = rows.astype(np.float32)
+        norms = np.sqrt(np.vecdot(wide, wide))
+        return cls(rows, norms, _unit_sum(rows, norms), int(np.count_nonzero(norms)))
+
+    @classmethod
+    def join(cls, parts: Sequence["Vectors"], order: NDArray[np.int64], hidden: NDArray[np.bool_]) -> Self:
+        """Return the vectors of all parts in this order, as if the `hidden` ones were not there.
+
+        All have the same size, but for parts without any.
+        """
+        size = max(part.rows.shape[1] for part in parts)
+        parts = [part if part.rows.shape[1] == size else cls.of([bytes(size)] * len(part.rows)) for part in parts]
+        rows = np.concatenate([part.rows for part in parts])
+        norms = np.concatenate([part.norms for part in parts])
+        gone = hidden.nonzero()[0]
+        total = np.sum([part.total for part in parts], axis=0) - _unit_sum(rows[gone], norms[gone])
+        number = sum(part.number for part in parts) - int(np.count_nonzero(norms[gone]))
+        return cls(rows.take(order, axis=0), norms[order], total, number)
+
+    def at(self, places: NDArray[np.int64]) -> Self:
+        """Return the vectors at these places, among all of `total`."""
+        return self._replace(rows=self.rows[places], norms=self.norms[places])
+
+    def products(self, vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Return the product of each of `vectors` with each row.
+
+        Of whole numbers up to 127 it is exact, so a row's does not depend on the rows around it.
+        """
+        # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
+        # As floats the rows of an owner with a long history do not fit into the processor's cache: a piece at a time.
+        out = np.empty((len(vectors), len(self.rows)), np.float32)
+        for start in range(0, len(self.rows), _PIECE):
+            piece = slice(start, start + _PIECE)
+            wide = self.rows[piece].astype(np.float32)  # once for all vectors
+            for at, vector in enumerate(vectors):
+                np.vecdot(wide, vector, out=out[at, piece])
+        return out
+
+    def cosines(self, query: bytes) -> NDArray[np.float64]:
+        """Return the cosine of each row with the packed `query`.
+
+        0 for rows, or a query, without a vector, and for vectors of different sizes.
+        """
+        if query == NO_VECTOR or len(query) != self.rows.shape[1]:
+            return np.zeros(len(self.rows))
+        vector = np.frombuffer(query, np.int8).astype(np.float32)
+        lengths = self.norms * np.sqrt(np.vecdot(vector, vector))
+        return (self.products([vector])[0] / np.where(lengths > 0, lengths, 1)).astype(float)
 
 
-def norms(rows: NDArray[np.int8]) -> NDArray[np.float32]:
-    """Return the length of each row's vector."""
-    wide = rows.astype(np.float32)
-    return np.sqrt(np.vecdot(wide, wide))
-
-
-def unit_sum(rows: NDArray[np.int8], lengths: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the sum of the rows as vectors of length UNIT, in whole numbers: the same in any order of the rows."""
+def _unit_sum(rows: NDArray[np.int8], norms: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the sum of rows: see `Vectors`."""
     total = np.zeros(rows.shape[1], np.int64)
-    factors = UNIT / np.where(lengths > 0, lengths, 1)
+    factors = UNIT / np.where(norms > 0, norms, 1)
     for start in range(0, len(rows), _PIECE):
         piece = slice(start, start + _PIECE)
         total += np.rint(rows[piece] * factors[piece, None]).astype(np.int64).sum(axis=0)
     return total
-
-
-def products(rows: NDArray[np.int8], vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Return the product of each of `vectors` with each row.
-
-    Of whole numbers up to 127 it is exact, so a row's does not depend on the rows around it.
-    """
-    # `@` would wake a thread for each core from some thousand rows on, which turn for longer than all of it takes.
-    # As floats the rows of an owner with a long history would not fit into the processor's cache: a piece at a time.
-    out = np.empty((len(vectors), len(rows)), np.float32)
-    for start in range(0, len(rows), _PIECE):
-        piece = slice(start, start + _PIECE)
-        wide = rows[piece].astype(np.float32)  # once for all vectors
-        for at, vector in enumerate(vectors):
-            np.vecdot(wide, vector, out=out[at, piece])
-    return out
-
-
-def cosines(rows: NDArray[np.int8], query: bytes, lengths: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the cosine of each row, of these `lengths`, with the packed `query`.
-
-    0 for rows, or a query, without a vector, and for vectors of different sizes.
-    """
-    if query == NO_VECTOR or len(query) != rows.shape[1]:
-        return np.zeros(len(rows))
-    vector = np.frombuffer(query, np.int8).astype(np.float32)
-    lengths = lengths * np.sqrt(np.vecdot(vector, vector))
-    return (products(rows, [vector])[0] / np.where(lengths > 0, lengths, 1)).astype(float)

@@ -319,7 +319,7 @@ class SearchIndex:
             own = np.maximum(own, around.own[at])
             near = np.maximum(near, around.near(at))
         fits = np.maximum.accumulate(ranking.fit(own, near)[::-1])[::-1]
-        near = near - nearness_by_chance(candidates.vector_count)
+        near = near - nearness_by_chance(candidates.vectors.number)
         parts = scores.why(at)
         if prepared.failure is not None:  # nothing was compared by meaning
             parts = [{name: part[name] for name in part if name not in ranking.BY_MEANING} for part in parts]

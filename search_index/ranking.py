@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, window_sums
 from search_index.calibration import Calibration
-from search_index.embeddings import cosines
 from search_index.spelling import PAIR, characters
 
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
@@ -89,7 +88,7 @@ class ScoringContext:
         count = len(candidates.ids)
         self._content = content
         self._calibration = calibration
-        self.has_near = calibration is not None and candidates.vector_count > 0
+        self.has_near = calibration is not None and candidates.vectors.number > 0
         term, rows, counts, doc_freqs, known = self.postings
         rarity = np.log1p(count / (doc_freqs + 1))
         # Words that nobody has used count as the rarest.
@@ -104,19 +103,16 @@ class ScoringContext:
             self.neighbours = _sums(rows, _bm25(idf[term], counts, candidates.near_lengths[rows]), count)
             self.nearby = _sums(rows, share[term], count)
             if vector:
-                alike = np.maximum(cosines(candidates.vectors, vector, candidates.norms), 0)
+                alike = np.maximum(candidates.vectors.cosines(vector), 0)
                 together = (window_sums(alike, candidates.line) + alike) / (candidates.near_count + 1)
                 self.semantic = np.maximum(together - np.add.reduce(together) / count, 0)
 
     def near(self, rows: Ints | None = None) -> Floats:
         """Return how near messages are (None: all) to the query (see `calibration`); 0 for one without a vector."""
-        vectors, norms = self.candidates.vectors, self.candidates.norms
-        if rows is not None:
-            vectors, norms = vectors[rows], norms[rows]
+        vectors = self.candidates.vectors if rows is None else self.candidates.vectors.at(rows)
         if self._calibration is None:
-            return np.zeros(len(norms))
-        of_all = self.candidates.unit_sum, self.candidates.vector_count
-        return self._calibration.near(self._content, vectors, norms, *of_all)
+            return np.zeros(len(vectors.rows))
+        return self._calibration.near(self._content, vectors)
 
     def _in_windows(self) -> tuple[Ints, Ints, Floats]:
         """Return each term in the messages around each message: its number, the message, and the count there."""

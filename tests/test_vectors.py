@@ -20,8 +20,7 @@ from config import SettingsError
 from memory import jobs as jobs_module
 from memory.recall import indexing
 from search_index import WordLlamaEmbedder
-from search_index.embeddings import NO_VECTOR, norms, quantize, rows_of
-from search_index.embeddings import cosines as cosines_of
+from search_index.embeddings import NO_VECTOR, Vectors, quantize
 from tests.application import index_key
 from tests.http import append, chat, find, good, jobs, said
 from tests.model_server import Body, Delay, HangUp, Json, Status, at
@@ -40,8 +39,7 @@ class Given:
 
 
 def cosines(vectors: Sequence[bytes], query: bytes) -> NDArray[np.float64]:
-    rows = rows_of(vectors)
-    return cosines_of(rows, query, norms(rows))
+    return Vectors.of(vectors).cosines(query)
 
 
 # How they are kept
@@ -197,7 +195,7 @@ def test_an_index_is_made_again_when_the_model_or_its_size_changes(make_app, mod
         assert (verified.unindexed, verified.missing, verified.surplus) == (0, 0, 0)
         index, key = engine_of(app).index, index_key(engine_of(app), "ada")
         segments = index._snapshot(key, index.generation(key)).segments or {}  # which alone know their size
-        assert {segment.vectors.shape[1] for segment in segments.values()} == {size}
+        assert {segment.vectors.rows.shape[1] for segment in segments.values()} == {size}
         assert any(hit["why"]["meaning"] for hit in search(app, "the kettle is broken"))
 
 
