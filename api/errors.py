@@ -107,7 +107,7 @@ def _refused(error: HTTPException) -> Response:
         wrong: dict[str, list[str]] = {}
         for problems in data["messages"].values():
             wrong |= flat(problems)
-        known = data["schema"].fields
+        known = [field.data_key or name for name, field in data["schema"].fields.items()]
         named = {name: [_hint(name, text, known) for text in texts] for name, texts in islice(wrong.items(), WRONG_MAX)}
         first, texts = next(iter(named.items()))
         refusal = InvalidRequest(code, f"{message} First: {first}: {texts[0]}", param=first)

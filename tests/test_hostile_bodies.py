@@ -255,6 +255,8 @@ def test_the_messages_of_a_client_are_measured_before_they_are_read(shared):
 def test_unknown_keys_are_named_unless_there_are_very_many(shared):
     found = refused(shared, "/api/chat", '{"message": "x", "userid": "ada"}')
     assert found["fields"] == {"userid": ["Unknown field. Is it user_id?"]}
+    found = refused(shared, "/api/store/search", '{"namespace_prefx": []}')
+    assert found["fields"] == {"namespace_prefx": ["Unknown field. Is it namespace_prefix?"]}
     assert refused(shared, "/api/chat", '"hello"')["fields"] == {"body": ["Must be a JSON object."]}
     found = refused(shared, "/api/chat", "{" + ",".join(f'"k{number}":0' for number in range(100)) + "}")
     known = len(ChatRequest().fields)

@@ -15,7 +15,7 @@ from app import engine_of
 from benchmarks.serving import ROOT
 from config import ApiKey
 from memory import jobs as jobs_module
-from memory.ops.metrics import Metrics, ScrapeInfo
+from memory.ops.metrics import Metrics
 from models import JobRow
 from tests.http import append, ask, chat, failed, said
 from tests.model_server import Status, Text, ToolCalls, at
@@ -197,7 +197,7 @@ def test_without_keys_the_metrics_are_for_this_machine(client):
 
 def test_every_metric_is_described_and_no_other():
     metrics = Metrics()
-    there = Figures(metrics.text(ScrapeInfo("1", {("index", "pending"): 1})).decode()).names
+    there = Figures(metrics.text("1", {("index", "pending"): 1}).decode()).names
     told = set(re.findall(r"^\| `(recap_\w+)", OPERATIONS.read_text("utf-8"), re.M))
     assert sorted(there - told) == [], "metrics that docs/operations.md does not describe"
     assert sorted(told - there) == [], "metrics in docs/operations.md that there are not"

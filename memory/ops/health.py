@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from memory.ops import logs
-from memory.ops.metrics import Metrics, ScrapeInfo
+from memory.ops.metrics import Metrics
 from models import Database, JobRow, Transaction, WebhookRow
 from models.database import clock_ahead, is_read_only
 from models.database_faults import DAMAGED, DatabaseFault, fault_of, in_short
@@ -107,7 +107,7 @@ class Health:
                 jobs = _count_jobs(tx)
         except SQLAlchemyError as error:
             log.error("the jobs can't be counted", extra=logs.fields(error=logs.safe_message(error)))
-        return self._metrics.text(ScrapeInfo(version, jobs))
+        return self._metrics.text(version, jobs)
 
     def _compare_clocks(self, tx: Transaction) -> None:
         """Log when this node's clock differs from that of the database's server, as far as other nodes notice."""

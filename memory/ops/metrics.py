@@ -14,7 +14,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import (
@@ -55,15 +55,12 @@ disable_created_metrics()  # a second series for each, which nobody asked for
 
 
 @dataclass(frozen=True, eq=False)  # a registry keeps collectors by identity
-class ScrapeInfo(Collector):
-    """Values that are looked up when the metrics are read, so that it is the same from every process.
-
-    `jobs` are counted by kind and state; None: the database can't be read.
-    """
+class _ScrapeInfo(Collector):
+    """Values that are looked up when the metrics are read, so that it is the same from every process."""
 
     version: str
     jobs: Mapping[tuple[str, str], int] | None
-    shared: bool = False
+    shared: bool
 
     def collect(self) -> Iterator[Metric]:
         build = GaugeMetricFamily("recap_build_info", "1; the version that runs.", labels=["version"])
@@ -199,10 +196,13 @@ class Metrics:
                 return number
         raise AssertionError("counting has no end")
 
-    def text(self, info: ScrapeInfo) -> bytes:
-        """Return all metrics in Prometheus' text format. Raises RecapError when the counts were deleted."""
+    def text(self, version: str, jobs: Mapping[tuple[str, str], int] | None) -> bytes:
+        """Return all metrics in Prometheus' text format. Raises RecapError when the counts were deleted.
+
+        jobs: their numbers by kind and state; None: the database can't be read.
+        """
         at_scrape = CollectorRegistry(auto_describe=False)
-        at_scrape.register(replace(info, shared=self._folder is not None))
+        at_scrape.register(_ScrapeInfo(version, jobs, self._folder is not None))
         counted = self._registry
         if self._folder is not None:
             if not self._folder.is_dir():
