@@ -117,11 +117,10 @@ def _line(message: Message, tokens_max: int) -> str:
     return next(message_lines([message._replace(content=text)]))
 
 
-def _corrections() -> fields.List:
-    return fields.List(
-        fields.Nested(facts.Fact(only=("id", "text", "valid_from"))),
-        about="Memories that hold now in place of what `text` says.",
-    )
+_CORRECTIONS = fields.List(
+    fields.Nested(facts.Fact(only=("id", "text", "valid_from"))),
+    about="Memories that hold now in place of what `text` says.",
+)
 
 
 class Found(Schema):
@@ -130,7 +129,7 @@ class Found(Schema):
     title = fields.String()
     url = fields.Function(lambda hit: place_uri(hit.message), metadata=_STRING)
     text = fields.Function(lambda hit: _line(hit.message, 150), metadata=_STRING)
-    corrections = _corrections()
+    corrections = _CORRECTIONS
 
 
 class Results(Schema):
@@ -145,7 +144,7 @@ class Conversation(Schema):
     text = fields.Function(
         lambda shown: "\n".join(_line(message, 900) for message in shown["page"].items), metadata=_STRING
     )
-    corrections = _corrections()
+    corrections = _CORRECTIONS
     next_cursor = fields.String(attribute="page.next_cursor", allow_none=True)
 
 

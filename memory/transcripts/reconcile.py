@@ -84,10 +84,9 @@ class MessageKey:
     def words(self) -> str:
         """Return the text with single spaces, and an assistant's without its thinking and name."""
         shown = self.text
-        if self.role == "assistant" and "<" in shown:
-            shown = without_thoughts(_THINKING.sub("", shown))
         if self.role == "assistant":
-            shown = split_speaker(shown)[1]
+            shown = without_thoughts(_THINKING.sub("", shown)) if "<" in shown else shown
+            _, shown = split_speaker(shown)
         return " ".join(shown.split())
 
     def matches(self, stored: "MessageKey") -> bool:

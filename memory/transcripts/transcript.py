@@ -89,10 +89,10 @@ class Transcript:
         """Read the conversation in a request's `messages`. continues: the model goes on from the assistant's last."""
         messages: list[TranscriptMessage] = []
         waiting: list[Raw] = []
-        summary = find_summary(raw)
-        read = zip(map(_without_thoughts, raw), without_agents(raw, summary), strict=True)
-        for place, (item, persons) in enumerate(read):
-            draft = _draft(_without_thoughts(persons)) if persons is not None else None
+        clean = list(map(_without_thoughts, raw))
+        summary = find_summary(clean)
+        for place, (item, persons) in enumerate(zip(clean, without_agents(clean, summary), strict=True)):
+            draft = _draft(persons) if persons is not None else None
             if draft is None:
                 waiting.append(item)
             else:
