@@ -227,7 +227,9 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
             server.terminate()
         assert server.wait(30) == 0
     assert (folder / "data/recap.db").exists()
-    outside = subprocess.run([python, "-c", "import recap_server, models"], cwd="/", capture_output=True, text=True)
+    outside = subprocess.run(
+        [python, "-c", "import recap_server, models"], cwd="/", env=environ, capture_output=True, text=True
+    )
     assert "No module named 'models'" in outside.stderr, "only the command has Recap's modules on its path"
 
 

@@ -22,14 +22,14 @@ from sqlalchemy import create_engine, inspect, make_url, text
 from sqlalchemy.pool import NullPool
 
 from app import build_app, engine_of, upgrade_schema
-from benchmarks.serving import ROOT, Server
+from benchmarks.serving import ROOT
 from memory.recall import indexing
 from models.schema import MIGRATIONS, revisions
 from tests.application import an_app
 from tests.conftest import empty
 from tests.http import append, ask, chat, failed, good, read_all, said, stored
 from tests.model_server import Delay
-from tests.processes import eventually
+from tests.processes import ForkedServer, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -86,10 +86,9 @@ def none_lost_or_doubled(app: Flask, told: list[Told]) -> None:
 
 def test_nodes_that_upgrade_the_database_at_once_wait_for_each_other(postgres, tmp_path):
     empty(postgres)
-    with ThreadPoolExecutor(3) as pool:
-        starting = [Server(tmp_path / str(number), DATABASE_URL=postgres) for number in range(3)]
-        ended = list(pool.map(lambda node: node.flask("db", "upgrade"), starting))
-    assert [one.returncode for one in ended] == [0, 0, 0], ended
+    nodes = [ForkedServer(tmp_path / str(number), DATABASE_URL=postgres) for number in range(3)]
+    begun = [node.begin("flask", "--app", "wsgi", "db", "upgrade") for node in nodes]
+    assert [process.wait(120) for process in begun] == [0, 0, 0], [node.log.read_text() for node in nodes]
 
 
 def test_a_database_without_unicode_or_without_rights_is_refused_with_what_to_do(postgres, tmp_path, caplog):
