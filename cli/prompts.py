@@ -146,5 +146,6 @@ def _holds(summary: str, fact: str, analysis: Analysis) -> bool:
 
 def extract_facts(messages: Sequence[Message]) -> tuple[str, ...]:
     """Return what the built-in model takes for facts: a measure for other models, where nobody named the facts."""
-    text, _ = complete(BuiltinModel(), SummaryInput(Sections(), messages, ()).request(""))
-    return tuple(fact.text for fact in read(text, Sections()).facts)
+    source = SummaryInput(Sections(), messages, ())
+    text, _ = complete(BuiltinModel(), source.request(""))
+    return tuple(fact.text for fact in read(text, source).facts)

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,13 +10,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
-from memory.knowledge.summary_update import SUMMARY_FACTS_MAX, SUMMARY_TOKENS_MAX, read
+from memory.knowledge.summary_update import SUMMARY_FACTS_MAX, SUMMARY_TOKENS_MAX, SummaryInput, read
 from memory.llm.mini_model import InvalidAnswer
+from models.messages import Message
 from models.sections import ITEM_CHARS_MAX, SECTIONS, Excluded, Sections
 from tests.application import soon_over
 from tests.knowledge import digest_of, fact
 
-NOTHING = Sections()
+
+def after(previous: Sections) -> SummaryInput:
+    """A message after this summary."""
+    return SummaryInput(previous, [Message.of_person("Good day.", datetime(2026, 3, 5, tzinfo=UTC))], ())
+
+
+NOTHING = after(Sections())
 GOOD = digest_of(fact("Drinks tea", 1), topic="Tea", data=["Green tea, 80 °C"], discussed=["Steeping"])
 TEXT = json.dumps(GOOD)
 
@@ -69,7 +77,7 @@ def test_an_answer_without_a_summary_is_refused_in_a_sentence():
         ('{"topic": null, "data": [null, ""]}', "summary is empty"),
     ]:
         with pytest.raises(InvalidAnswer, match=rf"{why}.*\.$"):
-            read(answer, Sections(topic="Tea"))
+            read(answer, after(Sections(topic="Tea")))
 
 
 def summary_of(items: int) -> Sections:
@@ -77,10 +85,10 @@ def summary_of(items: int) -> Sections:
 
 
 def test_a_summary_that_lost_most_is_refused():
-    for before, after in ((20, 20), (20, 11), (6, 1)):
-        assert read(json.dumps(summary_of(after).as_dict()), summary_of(before)).sections == summary_of(after)
+    for before, left in ((20, 20), (20, 11), (6, 1)):
+        assert read(json.dumps(summary_of(left).as_dict()), after(summary_of(before))).sections == summary_of(left)
     with pytest.raises(InvalidAnswer, match=r"keeps only \d+ of \d+ tokens"):
-        read(json.dumps(summary_of(6).as_dict()), summary_of(20))
+        read(json.dumps(summary_of(6).as_dict()), after(summary_of(20)))
 
 
 @pytest.mark.parametrize("section", [section.name for section in SECTIONS if section.kind != "line"])
@@ -151,7 +159,7 @@ DEEP = [
 
 def read_soon(answer: str) -> None:
     with soon_over(), suppress(InvalidAnswer):
-        read(answer, summary_of(3))
+        read(answer, after(summary_of(3)))
 
 
 OPENED = ["", '{"topic": "', '{"summary": [', '{"summary": {"topic": "x", "data": ']

@@ -7,9 +7,10 @@ Models may write prose instead of JSON, or other names.  Reading is tolerant of 
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, tzinfo
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -125,6 +126,11 @@ class SummaryInput:
         return Grounding(self.messages, [*self.previous.lines()], self.known_facts, facts_through)
 
     @property
+    def has_content(self) -> bool:
+        """Return whether the person has said anything in words."""
+        return any(message.role == "user" and any(map(str.isalnum, message.content)) for message in self.messages)
+
+    @property
     def variables(self) -> dict[str, Any]:
         """Return the variables of a summary prompt."""
         own = {"first": self.previous.empty, "links": self.links, "types": list(self.types)}
@@ -197,68 +203,43 @@ def update_summary(
     keeps_previous: what the previous summary says stays in one that shrinks, which is refused otherwise.
     Raises ModelError when the model fails, AnswerRefused when its answer can't be used, even repaired.
     """
-    previous = source.previous
-    has_content = any(message.role == "user" and any(map(str.isalnum, message.content)) for message in source.messages)
-    to_forget = {fact.id for fact in source.known_facts} if source.beside_requests else None
-    may_be_empty = previous.empty and (to_forget is not None or not has_content)
-    instruction = prompt.render(**source.variables)
-
-    def usable(text: str) -> SummaryUpdate:
-        update = read(
-            text,
-            previous,
-            source.messages,
-            may_be_empty=may_be_empty,
-            to_forget=to_forget,
-            keeps_previous=keeps_previous,
-        )
-        return replace(update, sections=source.rules.kept_of(update.sections))
-
-    answer = ask(source.request(instruction), read=usable, replacing="summary")
+    usable = partial(read, source=source, keeps_previous=keeps_previous)
+    answer = ask(source.request(prompt.render(**source.variables)), read=usable, replacing="summary")
     if answer.cut_off and not answer.value.whole and len(source.messages) > 1:
         raise CutOff().to_error("summary")
     return answer
 
 
-def read(
-    answer: str,
-    previous: Sections,
-    messages: Sequence[Message] = (),
-    *,
-    may_be_empty: bool = False,
-    to_forget: Collection[int] | None = None,
-    keeps_previous: bool = False,
-) -> SummaryUpdate:
-    """Read a model's answer that is fit to replace `previous`. Prose becomes `discussed`, without facts.
+def read(answer: str, source: SummaryInput, *, keeps_previous: bool = False) -> SummaryUpdate:
+    """Read a model's answer that is fit to replace the previous summary. Prose becomes `discussed`, without facts.
 
-    messages: what it is about; facts without a quote get one from them.
-    may_be_empty: whether the person has said nothing yet.
-    to_forget: the ids of the known facts, if the person asks to forget something. The summary may shrink where the
-    answer forgets one of these, or there is none: that may be all that it has. "Forget it, let's go on" takes nothing.
-    keeps_previous: as for `update_summary`.
-    Raises InvalidAnswer.
+    The summary may shrink where the person asks to forget something, and the answer forgets a known fact or there is
+    none: that may be all that it has. "Forget it, let's go on" takes nothing. It may be empty then, too, and as long as
+    nothing was said. keeps_previous: as for `update_summary`. Raises InvalidAnswer.
     """
+    previous = source.previous
     if not without_thoughts(answer).strip():
         raise InvalidAnswer("It is empty.")
-    shown = "\n".join([str(previous), *(message.content for message in messages)])
+    shown = "\n".join([str(previous), *(message.content for message in source.messages)])
     for escaped, sign in _ESCAPED.items():  # as memory.quoting writes it, and models copy it
         answer = answer if escaped in shown else answer.replace(escaped, sign)
-    update = _in_json(answer, previous, messages)
+    update = _in_json(answer, previous, source.messages)
     if update is None and ("{" in answer or _NO_WORDS.issuperset(_WORD.findall(answer.lower()))):
         raise InvalidAnswer("It holds no complete JSON object with a `summary`.")
     update = update or SummaryUpdate(_from_text(without_thoughts(answer), previous))
-    may_shrink = to_forget is not None and (not to_forget or any(map(update.forget.__contains__, to_forget)))
-    if update.sections.empty and not (may_be_empty or may_shrink):
+    kept = replace(update, sections=source.rules.kept_of(update.sections))
+    known = {fact.id for fact in source.known_facts}
+    if source.beside_requests and (previous.empty or not known or not known.isdisjoint(update.forget)):
+        return kept
+    if update.sections.empty and (source.has_content or not previous.empty):
         raise InvalidAnswer("Its summary is empty.")
     before = tokens.estimate(str(previous))
     after = tokens.estimate(str(update.sections))
-    if before >= SHRUNKEN_FROM and after < before * SHRUNKEN_TO and not may_shrink:
-        if keeps_previous and not update.sections.empty:
-            return replace(update, sections=limit_size(_joined(previous, update.sections)))
-        raise InvalidAnswer(
-            f"{SHRUNKEN} {after} of {before} tokens of the one before; what still holds must stay in it."
-        )
-    return update
+    if before < SHRUNKEN_FROM or after >= before * SHRUNKEN_TO:
+        return kept
+    if keeps_previous:
+        return replace(kept, sections=limit_size(_joined(previous, kept.sections)))
+    raise InvalidAnswer(f"{SHRUNKEN} {after} of {before} tokens of the one before; what still holds must stay in it.")
 
 
 def _joined(previous: Sections, new: Sections) -> Sections:
