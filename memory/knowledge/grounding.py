@@ -267,7 +267,9 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     nouns_max = len(names_in(text)) / 2 if is_german else 0
     if len(unknown) > nouns_max:
         raise Ungrounded("it has a name that is not in its sources")
-    if any(number not in content for number in text if NUMBER_WORDS.get(number, 1) != 1):  # 三, as words are not split
+    if any(
+        sign not in content for sign in text if sign < "가" and NUMBER_WORDS.get(sign, 1) != 1
+    ):  # 三, not 세: see "세상"
         raise Ungrounded("it has a number that is not in its sources")
     if NEGATION.search(plain_apostrophes(content)) and not NEGATIVE.search(plain_apostrophes(text)):
         raise Ungrounded("its sources deny something, and it does not")

@@ -12,7 +12,7 @@ Invariants [test_overview, test_erasing]:
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from functools import partial
@@ -375,7 +375,7 @@ def forget_facts(tx: Transaction, facts: Collection[FactRow], replaced: Collecti
         texts = [fact.text for fact in erased if stems(fact.text)]
         item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
         if item is not None:
-            item_rows.drop_versions(tx, owner_id, item, partial(_without, partial(_rests_on_erased, ids, texts)), now)
+            item_rows.drop_versions(tx, owner_id, item, partial(_without, facts=ids, texts=texts), now)
 
 
 def forget_sessions(tx: Transaction, owner_id: int, item: Item, messages: Select[int], now: datetime) -> Counter[str]:
@@ -385,28 +385,31 @@ def forget_sessions(tx: Transaction, owner_id: int, item: Item, messages: Select
     """
     of_messages = select(MessageRow.session_id).where(MessageRow.id.in_(messages))
     session_ids = set(tx.scalars(select(SessionRow.public_id).where(SessionRow.id.in_(of_messages))))
-    return item_rows.drop_versions(tx, owner_id, item, partial(_without, partial(_rests_on, set(), session_ids)), now)
+    return item_rows.drop_versions(tx, owner_id, item, partial(_without, sessions=session_ids), now)
 
 
 def outdate(tx: Transaction, owner_id: int, now: datetime, *, fact_id: int = 0, session_id: str = "") -> None:
     """Remove from the newest version the sentences that rest on a fact, or on summaries of a session."""
     item = item_rows.read(tx, owner_id, NAMESPACE, KEY, now)
-    is_gone = partial(_rests_on, {fact_id}, {session_id})
-    if item is not None and (rest := _without(is_gone, item.value)) != item.value:
+    if item is not None and (rest := _without(item.value, {fact_id}, {session_id})) != item.value:
         item_rows.write(tx, owner_id, Put(NAMESPACE, KEY, rest), now, author="correction")
 
 
-def _rests_on(fact_ids: set[int], session_ids: set[str], sentence: Sentence) -> bool:
-    return not fact_ids.isdisjoint(sentence.facts) or any(place[0] in session_ids for place in sentence.summaries)
+def _without(
+    value: Mapping[str, Any],
+    facts: Collection[int] = (),
+    sessions: Collection[str] = (),
+    texts: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return a stored overview without the sentences that rest on facts or sessions, or say one of these texts."""
 
+    def left(sentence: Sentence) -> Sentence | None:
+        share = 0.5 if sentence.summaries else 1.0
+        is_gone = any(fact_id in facts for fact_id in sentence.facts)
+        is_gone = is_gone or any(session_id in sessions for session_id, _ in sentence.summaries)
+        return None if is_gone or any(says(sentence.text, text, share) for text in texts) else sentence
 
-def _rests_on_erased(fact_ids: set[int], texts: Sequence[str], sentence: Sentence) -> bool:
-    share = 0.5 if sentence.summaries else 1.0
-    return any(says(sentence.text, text, share) for text in texts) or _rests_on(fact_ids, set(), sentence)
-
-
-def _without(is_gone: Callable[[Sentence], bool], value: Mapping[str, Any]) -> dict[str, Any]:
-    return Overview.of(value).changed(lambda sentence: None if is_gone(sentence) else sentence).value
+    return Overview.of(value).changed(left).value
 
 
 # -- in another database

@@ -416,17 +416,21 @@ def _store_facts(
 def _forget_as_asked(
     engine: Engine, tx: Transaction, batch: Batch, result: SummaryUpdate, corrected: Mapping[Fact, Fact]
 ) -> None:
-    """Forget what messages of the batch ask to forget, also in the version that was just stored: it may repeat that."""
-    session, known = batch.session, batch.source.known_facts
+    """Forget what messages of the batch ask to forget, also in the version that was just stored: it may repeat that.
+
+    corrected: see `add_proposed`. A request that goes on to correct a fact ("Forget that Tom cooks, it's Kim") does not
+    mean it.
+    """
+    session, source = batch.session, batch.source
+    known = source.known_facts
     kept_out = [message for message in batch.kept_out_requests if message.position <= batch.through]
-    asking = [message for message in batch.source.messages if message.id in batch.source.beside_requests]
+    asking = [message for message in source.messages if message.id in source.beside_requests]
     requests = asking + kept_out
     named = {fact_id: "" for message in kept_out for fact_id in named_to_forget(message.content, known)}
-    chosen = result.forgotten(batch.source, corrected)
-    texts = [message.content for message in asking]
-    asked = may_be_asked_to_forget(texts, [fact for fact in known if fact.id in chosen], known, batch.source.session_id)
-    chosen = {fact_id: rest for fact_id, rest in chosen.items() if fact_id in asked}
-    if forgotten := named | chosen:
+    stays = {old.id for old, new in corrected.items() if source.is_beside_request(new)}
+    chosen = [fact for fact in known if fact.id in result.forget and fact.id not in stays]
+    asked = may_be_asked_to_forget([message.content for message in asking], chosen, known, source.session_id)
+    if forgotten := named | {fact.id: result.forget[fact.id] for fact in chosen if fact.id in asked}:
         forget_asked(engine, tx, Caller(session.tenant), forgotten, [message.id for message in requests])
     for message in requests:
         if words := unknown_to_forget(message.content, (f"{fact.text} {fact.quote}" for fact in known)):

@@ -82,21 +82,6 @@ class SummaryUpdate:
     instructions: tuple[InstructionDraft, ...] = ()
     whole: bool = field(default=False, compare=False)
 
-    def forgotten(self, source: "SummaryInput", corrected: Mapping[Fact, Fact]) -> dict[int, str]:
-        """Return the ids of the known facts to forget, with what stays; none where the person did not ask for it.
-
-        corrected: facts with those that took their place. A request that goes on to correct a fact ("Forget that Tom
-        cooks, it's Kim") does not mean it.
-        """
-        beside = source.beside_requests
-        kept = {
-            old.id
-            for old, new in corrected.items()
-            if contains_quote(new.quote, beside.get(new.source_message_id or 0, ""))
-        }
-        known = {fact.id for fact in source.known_facts} - kept if beside else set()
-        return {fact_id: rest for fact_id, rest in self.forget.items() if fact_id in known}
-
 
 @dataclass(frozen=True)
 class SummaryInput:
@@ -124,6 +109,10 @@ class SummaryInput:
     def grounding(self, facts_through: int = 0) -> Grounding:
         """Return the check of the facts that are proposed from it."""
         return Grounding(self.messages, [*self.previous.lines()], self.known_facts, facts_through)
+
+    def is_beside_request(self, fact: Fact) -> bool:
+        """Return whether a fact rests on what its message says beside a request to forget."""
+        return contains_quote(fact.quote, self.beside_requests.get(fact.source_message_id or 0, ""))
 
     @property
     def has_content(self) -> bool:
