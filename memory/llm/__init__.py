@@ -93,9 +93,8 @@ class ToolCall:
 class ChatMessage(NamedTuple):
     """Message of a prompt; one of the role `tool` answers the assistant's call with the id `tool_call_id`.
 
-    `thoughts` are the fields with the model's thoughts that go back to its server beside its calls.
-
-    `raw` is the message as an OpenAI client sent it.  It is sent on, and the other fields say what Recap read in it.
+    raw: the message as an OpenAI client sent it, which is sent on; the other fields say what Recap read in it.
+    thoughts: the fields with the model's thoughts that go back to its server beside its calls.
     """
 
     role: str
@@ -201,10 +200,8 @@ class LanguageModel(Protocol):
     def answer(self, request: ModelRequest) -> Iterator[ModelEvent]:
         """Yield the text, then any tool calls, then one `StreamEnd`.
 
-        A client's answer may have neither text nor calls.
-
-        A `Fallback` comes before everything else; thoughts and `Waiting` may stand anywhere before the `StreamEnd`.
-
+        A client's answer may have neither text nor calls. A `Fallback` comes before everything else; thoughts and
+        `Waiting` may stand anywhere before the `StreamEnd`.
         Raises ModelError, also after some text.  Raises Cancelled when the request's call is stopped while the model
         is silent; between two pieces the caller looks at `CancelToken.cancelled`.
         """

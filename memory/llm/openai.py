@@ -126,7 +126,6 @@ class ProviderClient:
         """Yield the bytes of a response as they come, until `deadline` (of time.monotonic()).
 
         silence: the seconds in which nothing may come; without it only the deadline counts.
-
         Cancelling `cancel` breaks the connection once the response has begun.  So does closing the generator early.
         """
         size = 0
@@ -161,7 +160,6 @@ class ProviderClient:
         """As `chunks`, but read in a thread of their own: a cancelled token and the deadline end them at once.
 
         Yields no bytes, b"", for each QUIET_SECONDS in which nothing comes.
-
         When the generator is closed, the thread reads on: if nothing more comes, the connection can be used again.
         A thread that waits for a silent server ends with its read timeout.
         """

@@ -87,10 +87,9 @@ def find_session_of(
         line = list(active_keys(tx, row).values())
         shared = common_prefix(line, sent)
         all_sent = shared == len(line)
-        has_all = goes_on(line[shared:], sent[shared:])
         if leases.is_free(row):
             is_theirs = caller.owner is not None and is_known and any(_is_of_turn(line, at) for at in range(shared))
-            fits = all_sent or has_all or is_theirs
+            fits = all_sent or is_theirs or goes_on(line[shared:], sent[shared:])
         elif all_sent:
             fits = opening is not None or shared < len(sent) or client.is_declared_retry
         else:
