@@ -9,7 +9,6 @@ import logging
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import time_ns
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from sqlalchemy import Connection, Engine
 
 from search_index import ranking
 from search_index.analysis import DEFAULT_ANALYSIS, Analysis
-from search_index.arrays import Candidates, IndexedMessage, Ints, SearchableText, Segment, microseconds, term_hash
+from search_index.arrays import Candidates, IndexedMessage, Ints, SearchableText, Segment, term_hash
 from search_index.caches import ByteLRU, clear_all
 from search_index.calibration import CalibratedEmbedder, Nearness, nearness_by_chance
 from search_index.embeddings import NO_VECTOR, Embedder, EmbeddingUnavailable, WordLlamaEmbedder, quantize
@@ -339,7 +338,6 @@ class SearchIndex:
 
     def _context(self, prepared: PreparedQuery, candidates: Candidates) -> ranking.ScoringContext:
         """Return the query beside its candidates.  Local vectors leave out the speakers' names: they mean nothing."""
-        query, vector, content = prepared.query, prepared.vector, prepared.content
         terms = (*prepared.terms, *prepared.forms)
         named = candidates.speakers
         speakers = [term for term in terms if named and term_hash(term) in named]
@@ -347,23 +345,13 @@ class SearchIndex:
         if calibrated is not None and calibrated.embedder.instant:
             text = self._analysis.without(prepared.text, speakers) if speakers else prepared.text
             vector, content = quantize(calibrated.embedder, [text, self._analysis.content(text)])
-        has_windows = not query.alone and any(feature.looks_around for feature in self._profile.features)
+            prepared = prepared._replace(vector=vector, content=content)
         return ranking.ScoringContext(
             candidates,
-            prepared.terms,
-            prepared.forms,
-            vector,
-            content,
-            calibrated.calibration if calibrated is not None and content else None,
-            ranking.Preferences(
-                now=time_ns() // 1_000,
-                times=[(microseconds(after), microseconds(before)) for after, before in query.times],
-                speaker=term_hash(speakers[0]) if len(speakers) == 1 else 0,
-                role=term_hash(query.about) if query.about else 0,
-                linked=query.linked,
-                nearest=query.nearest,
-            ),
-            has_windows=has_windows,
+            prepared,
+            calibrated.calibration if calibrated is not None and prepared.content else None,
+            speaker=term_hash(speakers[0]) if len(speakers) == 1 else 0,
+            has_windows=not prepared.query.alone and any(feature.looks_around for feature in self._profile.features),
         )
 
     def highlights(self, prepared: PreparedQuery, text: str) -> list[str]:

@@ -133,7 +133,7 @@ class Query:
 class PreparedQuery(NamedTuple):
     """Query with its plain text, the terms to rank by, and the operators.
 
-    vector, content: vectors of the text, and of the text without stop words, if a service makes them.
+    vector, content: vectors of the text, and of the text without stop words.  A service makes them before the search.
     failure: why the service made none; then words alone rank.
     is_foreign: the text is in another language than the analysis, and no service made its vector.
     forms: other forms of terms, each with its term; a message with the form counts as having the term.

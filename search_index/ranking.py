@@ -13,16 +13,18 @@ there are few sessions, and a common word is in most of them.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from time import time_ns
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, window_sums
+from search_index.arrays import K1, Candidates, Floats, Ints, line_sums, microseconds, term_hash, window_sums
 from search_index.calibration import Calibration
+from search_index.query import PreparedQuery
 from search_index.spelling import PAIR, characters
 
 RRF_K = 60  # reciprocal rank fusion's constant (Cormack, Clarke and Büttcher 2009)
@@ -35,24 +37,6 @@ GRACE_DAYS = 3.0  # a thing is told of in the days after it happened, not only o
 FUZZY_HOURS = 24.0
 
 
-@dataclass(frozen=True)
-class Preferences:
-    """Messages that a query prefers, beside its words.
-
-    now, times: microseconds since 1970, and half-open ranges of them that the query speaks of.
-    speaker, role: hashes of whose words are preferred, or 0.
-    linked: weights, by id, of messages about what belongs to somebody or something that the query names.
-    nearest: the nearest are preferred if the query's words are hardly there.
-    """
-
-    now: int = 0
-    times: Sequence[tuple[int, int]] = ()
-    speaker: int = 0
-    role: int = 0
-    linked: Mapping[int, float] = field(default_factory=dict)
-    nearest: bool = False
-
-
 class ScoringContext:
     """Query beside its candidates, with the arrays that features and filters take, computed once.
 
@@ -62,37 +46,34 @@ class ScoringContext:
     the mean of all messages.
     """
 
-    def __init__(  # noqa: PLR0913 - each is one thing that features read
+    def __init__(
         self,
         candidates: Candidates,
-        terms: Sequence[str],
-        forms: Mapping[str, str],
-        vector: bytes,
-        content: bytes,
+        prepared: PreparedQuery,
         calibration: Calibration | None,
-        preferences: Preferences,
         *,
+        speaker: int,
         has_windows: bool,
     ) -> None:
         """Compute what the profile takes.
 
-        forms: other forms of terms (see `Candidates.postings`).
-        vector: of the query, NO_VECTOR where there is none. content: without its stop words.
-        calibration: tells how near messages are to the content; None where there is nothing to compare.
+        calibration: tells how near messages are to the query; None where there is nothing to compare.
+        speaker: the hash of the one speaker whom the query names; 0 if it names none, or several.
         has_windows: the profile looks at neighbours.
         """
         self.candidates = candidates
-        self.preferences = preferences
-        self.postings = candidates.postings(terms, forms)
-        self.term_count = len(terms)
+        self.query = prepared.query
+        self.speaker = speaker
+        self.postings = candidates.postings(prepared.terms, prepared.forms)
+        self.term_count = len(prepared.terms)
         count = len(candidates.ids)
-        self._content = content
+        self._content = prepared.content
         self._calibration = calibration
         self.has_near = calibration is not None and candidates.vectors.number > 0
         term, rows, counts, doc_freqs, known = self.postings
         rarity = np.log1p(count / (doc_freqs + 1))
         # Words that nobody has used count as the rarest.
-        share = rarity / ((rarity.sum() + _count_unused(terms, {*known.tolist()}) * np.log1p(count)) or 1.0)
+        share = rarity / ((rarity.sum() + _count_unused(prepared.terms, {*known.tolist()}) * np.log1p(count)) or 1.0)
         idf = np.log(count / (doc_freqs + 1)) + 1
         self.bm25 = _sums(rows, _bm25(idf[term], counts, candidates.own_lengths[rows]), count)
         self.own = _sums(rows, share[term], count)
@@ -102,8 +83,8 @@ class ScoringContext:
             idf = _session_idf(np.bincount(term, minlength=len(doc_freqs)), count)
             self.neighbours = _sums(rows, _bm25(idf[term], counts, candidates.near_lengths[rows]), count)
             self.nearby = _sums(rows, share[term], count)
-            if vector:
-                alike = np.maximum(candidates.vectors.cosines(vector), 0)
+            if prepared.vector:
+                alike = np.maximum(candidates.vectors.cosines(prepared.vector), 0)
                 together = (window_sums(alike, candidates.line) + alike) / (candidates.near_count + 1)
                 self.semantic = np.maximum(together - np.add.reduce(together) / count, 0)
 
@@ -176,30 +157,29 @@ def _time(context: ScoringContext) -> Floats:
     created = context.candidates.created
     grace = int(GRACE_DAYS * 86_400e6)
     inside = np.zeros(len(created), bool)
-    for after, before in context.preferences.times:
-        inside |= (created >= after) & (created < before + grace)
+    for after, before in context.query.times:
+        inside |= (created >= microseconds(after)) & (created < microseconds(before) + grace)
     return inside.astype(float)
 
 
 def _speaker(context: ScoringContext) -> Floats:
-    preferences = context.preferences
-    if preferences.speaker:
-        return (context.candidates.speaker == preferences.speaker).astype(float)
-    if preferences.role:
-        return (context.candidates.role == preferences.role).astype(float)
+    if context.speaker:
+        return (context.candidates.speaker == context.speaker).astype(float)
+    if context.query.about:
+        return (context.candidates.role == term_hash(context.query.about)).astype(float)
     return np.zeros(len(context.own))
 
 
 def _linked(context: ScoringContext) -> Floats:
     weights = np.zeros(len(context.own))
-    for message_id, weight in context.preferences.linked.items():  # a few
+    for message_id, weight in context.query.linked.items():  # a few
         weights[context.candidates.ids == message_id] = weight
     return weights
 
 
 def _nearest(context: ScoringContext) -> Floats:
     place = np.zeros(len(context.own))
-    if not context.preferences.nearest or not context.has_near or context.nearby.max() >= FEW_WORDS:
+    if not context.query.nearest or not context.has_near or context.nearby.max() >= FEW_WORDS:
         return place
     place[np.lexsort((-context.candidates.ids, -context.near()))] = np.arange(len(place))
     return NEAREST_SPAN / (NEAREST_SPAN + place)
@@ -219,7 +199,7 @@ def _cosine(context: ScoringContext) -> Floats:
 
 
 def _age(context: ScoringContext) -> Floats:
-    hours = np.maximum(context.preferences.now - context.candidates.created, 0) / 3.6e9
+    hours = np.maximum(time_ns() // 1_000 - context.candidates.created, 0) / 3.6e9
     return 1 - 0.3 * np.minimum(hours / FUZZY_HOURS, 1)
 
 

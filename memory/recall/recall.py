@@ -28,7 +28,7 @@ from memory.recall import other_sessions, relevance, reranking, triggers
 from memory.recall.excerpts import LocatedMessage, Spans, find_in_spans, make_excerpts, messages_of
 from memory.recall.other_sessions import OtherSessions
 from memory.recall.search import Matches, SearchFlags, SearchScope, find_matches, index_again
-from memory.recall.triggers import Kind, MessageReading, SearchPlan
+from memory.recall.triggers import ALL, Kind, MessageReading, SearchPlan
 from memory.recall.unhelpful import UnhelpfulExcerpt, marks_on
 from models.facts import Fact
 from models.messages import Excerpt, is_kept_out
@@ -205,7 +205,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
     # All messages are analysed, since what is left out would not be told; more may be stored since the prompt was made.
     generation = engine.index.generation(scope.owner_key)
     scope = replace(scope, generation=generation, unindexed=None, flags=SearchFlags(), analysed_max=None)
-    findings = Findings(SearchPlan("always", "", shows_nearest=True), scope, budget)
+    findings = Findings(SearchPlan("always", "", ALL, shows_nearest=True), scope, budget)
     with engine.database.connect() as tx:
         if query.text:
             findings = _search(engine, tx, findings, prepared)
@@ -213,10 +213,7 @@ def search_now(engine: Engine, scope: SearchScope, query: Query, budget: int) ->
             spans = [(query.after, query.before)]
             findings = findings._replace(matches=_load_in_spans(engine, tx, scope, spans, query.limit))
         corrections = find_corrections(engine, tx, scope.owner_id, messages_of(findings.matches.loaded))
-    if findings.matches.index_lost:
-        index_again(engine, scope.owner_id)
-    excerpts = _relevant_excerpts(engine, findings)
-    return RecallResult(excerpts, corrections=_corrections_of(excerpts, corrections))
+    return choose_excerpts(engine, findings._replace(corrections=corrections))
 
 
 def _corrections_of(excerpts: Sequence[Excerpt], corrections: Corrections) -> tuple[Fact, ...]:
@@ -300,17 +297,14 @@ def _relevant_excerpts(engine: Engine, findings: Findings) -> tuple[Excerpt, ...
         if findings.marks:
             hits = _demote_unhelpful(engine, prepared, findings.marks, hits)
         hits = relevance.relevant(hits[: prepared.query.limit], is_foreign=prepared.is_foreign)
-    window_size = engine.settings.recall_window
-    exclude = scope.exclude | empty
     of_hits = findings.other_sessions.of_hits
-    budget = findings.budget
-    summaries, budget = other_sessions.summaries_of_hits(of_hits, hits, budget) if of_hits else ([], budget)
+    summaries, budget = other_sessions.summaries_of_hits(of_hits, hits, findings.budget)
     excerpts = make_excerpts(
         loaded,
         hits,
         budget=budget,
-        window_size=window_size,
-        exclude=exclude,
+        window_size=engine.settings.recall_window,
+        exclude=scope.exclude | empty,
         evenly=findings.plan.is_list_question,
         terms=prepared.terms if prepared is not None else (),
         analysis=analysis_in(engine.settings.search_language),
