@@ -70,12 +70,13 @@ _NEXT_ROUND = _next_round()
 ENQUEUE = Upsert(JobRow, ("kind", "key"), _merge, round=_NEXT_ROUND)
 
 
-def _is_next_of_owner(job: Any) -> ColumnElement[bool]:
-    """Return the condition that no other job of this kind runs for a job's owner. job: the columns of the job."""
+def _is_next_of_owner(job: Any, kind: Any) -> ColumnElement[bool]:
+    """Return the condition that no other job of this kind runs for a job's owner. job: the columns of the job.
+
+    The owners are looked up once for all jobs: an owner may have thousands that wait.
+    """
     running = JobRow.__table__.alias().c
-    return ~exists().where(
-        running.owner_id == job.owner_id, running.kind == job.kind, running.state == "running"
-    ).correlate(job.id.table)
+    return job.owner_id.not_in(select(running.owner_id).where(running.kind == kind, running.state == "running"))
 
 
 def _next_job() -> ScalarSelect[int]:
@@ -91,7 +92,7 @@ def _next_job() -> ScalarSelect[int]:
     job = JobRow.__table__.alias()
     of_tenant = theirs.kind == bindparam("of_kind"), theirs.tenant == tenants.c.tenant
     due = or_(theirs.run_at <= bindparam("now"), theirs.updated_at > bindparam("in_future"))
-    in_turn = or_(bindparam("of_kind").not_in(ONE_BY_ONE), _is_next_of_owner(theirs))
+    in_turn = or_(bindparam("of_kind").not_in(ONE_BY_ONE), _is_next_of_owner(theirs, bindparam("of_kind")))
     first = select(theirs.id).where(*of_tenant, theirs.state == "pending", due, in_turn)
     first = first.order_by(theirs.round, theirs.run_at, theirs.id).limit(1)
     running = select(func.count()).where(*of_tenant, theirs.state == "running")
@@ -179,7 +180,7 @@ def due_by_kind(kinds: tuple[str, ...]) -> CompoundSelect[Any]:
     def find_due(kind: str) -> Any:
         job = JobRow.__table__.alias().c
         due = select(job.run_at).where(job.kind == kind, job.state == "pending").order_by(job.run_at).limit(1)
-        return (due.where(_is_next_of_owner(job)) if kind in ONE_BY_ONE else due).scalar_subquery()
+        return (due.where(_is_next_of_owner(job, kind)) if kind in ONE_BY_ONE else due).scalar_subquery()
 
     return union_all(
         *(
