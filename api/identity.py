@@ -10,7 +10,7 @@ from flask import g, request
 from api.oauth import token_principal
 from api.permissions import ANY_SCOPE, need_right_for_call, other_memories_to_read
 from config import Settings
-from memory.access.keys import ANONYMOUS, FORWARDING_HEADERS, Keys, Principal, why_not_local
+from memory.access.keys import ANONYMOUS, Keys, Principal, why_not_local
 from memory.access.oauth import TOKEN_PREFIX
 from memory.errors import Forbidden, InvalidRequest, TokenRefused, Unauthenticated, owner_not_found
 from memory.ops import logs
@@ -83,15 +83,7 @@ def _bearer() -> str:
 
 def _check_local(settings: Settings) -> None:
     """Raise Forbidden for a request that is not this machine's own."""
-    headers = request.headers
-    problem = why_not_local(
-        request.remote_addr or "",
-        headers.get("Host", ""),  # without one, werkzeug would name this machine
-        headers.get("Origin"),
-        settings.cors_origins,
-        is_forwarded=FORWARDING_HEADERS.search(" ".join(request.environ)) is not None,
-        is_cross_site=headers.get("Sec-Fetch-Site") == "cross-site",
-    )
+    problem = why_not_local(request.environ, settings.cors_origins)
     if problem is not None:
         raise Forbidden(
             "not_local",

@@ -24,7 +24,7 @@ from api.bodies import check_values
 from api.current_request import current_engine, note_error_code
 from api.errors import CHALLENGES, RENDERERS
 from api.limits import RATE_LIMITER, RateLimiter
-from memory.access.keys import FORWARDING_HEADERS, Principal, is_loopback, why_not_local
+from memory.access.keys import Principal, is_loopback, why_not_direct
 from memory.access.oauth_clients import find_client, may_return_to, register
 from memory.errors import Forbidden, InvalidRequest, NotFound, RecapError
 from models.keys import ADMIN
@@ -44,14 +44,12 @@ blueprint = Blueprint("oauth", __name__)
 def public_address() -> str | None:
     """Return this server's address in OAuth; None where it is off."""
     engine = current_engine()
-    headers = request.headers
     if not engine.keys.required:
         return None
     address = engine.settings.public_url
     if not address:
-        host = headers.get("Host", "")
-        is_forwarded = FORWARDING_HEADERS.search(" ".join(request.environ)) is not None
-        is_local = why_not_local(request.remote_addr or "", host, None, (), is_forwarded=is_forwarded) is None
+        host = request.headers.get("Host", "")
+        is_local = why_not_direct(request.environ) is None
         return f"http://{host}" if is_local and _HOST.fullmatch(host) else None
     parts = urlsplit(address)
     return address if parts.scheme == "https" or is_loopback(parts.hostname or "") else None

@@ -233,12 +233,13 @@ def digest_of(key: str) -> str:
 
 
 # Headers that proxies, tunnels and content networks add, as WSGI names them; a direct caller sends none of them.
-FORWARDING_HEADERS = re.compile(
+_FORWARDING_HEADERS = re.compile(
     r"\bHTTP_(VIA|CDN_LOOP|FRONT_END_HTTPS|\w*(FORWARD|PROXY)\w*|(\w+_)?(CLIENT)?IP|\w+_ADDR(ESS)?"
     r"|(CF|X_ENVOY|X_ORIGINAL|X_REAL|TAILSCALE)_\w+)\b"
 )
 
 
+@functools.lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """Return whether an address, or a name that needs no name server, is this machine's: 127.0.0.1, localhost."""
     name = host.strip("[]").rstrip(".").lower()
@@ -252,31 +253,25 @@ def is_loopback(host: str) -> bool:
     return (mapped or address).is_loopback
 
 
-@functools.lru_cache(maxsize=64)
-def why_not_local(
-    peer: str,
-    host: str,
-    origin: str | None,
-    allowed_origins: tuple[str, ...],
-    *,
-    is_forwarded: bool,
-    is_cross_site: bool = False,
-) -> str | None:
-    """Return the reason why a request is not this machine's own, or None.
-
-    is_cross_site: the browser says so, as with a GET for an image or a script of a page, which has no origin.
-    """
+def why_not_direct(environ: Mapping[str, Any]) -> str | None:
+    """Return the reason why a request of WSGI did not come from this machine itself, or None."""
+    peer = environ.get("REMOTE_ADDR")
     if peer and not is_loopback(peer):  # a Unix socket has no peer
         return "this request came from another machine"
-    if is_forwarded:
+    if _FORWARDING_HEADERS.search(" ".join(environ)):
         return "a proxy passed this request on, as a header such as X-Forwarded-For or Via shows"
-    if not is_loopback(_hostname(f"//{host}")):
+    if not is_loopback(_hostname(f"//{environ.get('HTTP_HOST', '')}")):
         return "the Host of this request is not a name of this machine"
+    return None
+
+
+def why_not_local(environ: Mapping[str, Any], allowed_origins: Collection[str]) -> str | None:
+    """Return the reason why a request of WSGI is not this machine's own, or None."""
+    origin = environ.get("HTTP_ORIGIN")  # which a browser's GET for an image or a script of a page has not
+    is_cross_site = environ.get("HTTP_SEC_FETCH_SITE") == "cross-site"
     if origin is not None:
         is_cross_site = origin not in allowed_origins and not is_loopback(_hostname(origin))
-    if is_cross_site:
-        return "a page of another site sent this request"
-    return None
+    return why_not_direct(environ) or ("a page of another site sent this request" if is_cross_site else None)
 
 
 def _hostname(address: str) -> str:
