@@ -270,6 +270,7 @@ def test_what_is_erased_leaves_every_window(page, household):
     other = page.context.new_page()
     other.goto("/#/garden")
     expect(messages(other)).to_have_count(2)
+    page.bring_to_front()
     open_manage(page, "Your data").get_by_role("button", name="Erase everything").click()
     page.get_by_role("dialog", name="Erase everything?").get_by_role("textbox").fill("erase")
     page.get_by_role("dialog", name="Erase everything?").get_by_role(

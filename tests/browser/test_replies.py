@@ -199,6 +199,7 @@ def test_two_tabs_on_one_chat_show_the_same(page, live, model_server):
     other = page.context.new_page()
     other.goto(page.url)
     expect(messages(other)).to_have_count(2)
+    page.bring_to_front()  # one behind another paints once a second, and each click waits for that
     reply = begin(page, model_server, "And the lilies?", "They ")
     expect(messages(other)).to_have_count(4)
     expect(messages(other).last).to_contain_text("They")  # the other tab has heard nothing of it itself
@@ -248,6 +249,7 @@ def test_what_another_tab_said_while_words_were_edited_is_shown_afterwards(page,
     other.goto(page.url)
     expect(messages(other)).to_have_count(2)
     deed(messages(other).first, "Edit")
+    page.bring_to_front()
     chat(page, model_server, "And the lilies?")
     other.get_by_role("textbox", name="Your message, changed").press("Escape")
     expect(messages(other)).to_have_count(4)

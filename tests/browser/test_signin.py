@@ -64,6 +64,7 @@ def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(page,
     other = page.context.new_page()  # which gets the key from this one
     other.goto("/#/garden")
     expect(messages(other).first).to_contain_text("The roses need water")
+    page.bring_to_front()
     page.get_by_role("button", name="Sign out").click()
     expect(asked(other)).to_be_visible()  # and loses it with this one
     other.close()

@@ -122,6 +122,7 @@ def test_a_tab_writes_to_the_memory_that_it_shows_whatever_another_one_shows(pag
     expect(chooser(other)).to_have_value("")
     chooser(page).select_option("team")
     expect(chats(page)).to_contain_text("The kites")
+    other.bring_to_front()
     chat(other, model_server, "Nobody at work knows my plan.")
     assert [one["title"] for one in read_all(live.client, "/api/sessions", **TEAM)] == ["The kites ship on Friday."]
     other.reload()
