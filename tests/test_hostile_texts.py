@@ -128,8 +128,7 @@ PIECES = {  # of each reader
 
 @pytest.mark.parametrize("read", PIECES)
 def test_a_long_text_of_one_piece_is_read_in_seconds(read):
+    seconds = HOSTILE_SECONDS / 2 if read is answer else HOSTILE_SECONDS  # as its texts are the shortest
     for piece in PIECES[read].split("|"):
-        with soon_over(
-            HOSTILE_SECONDS / 2 if read is answer else HOSTILE_SECONDS
-        ):  # which takes longest, of the shortest
+        with soon_over(seconds):
             read(piece)

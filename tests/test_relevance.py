@@ -210,9 +210,8 @@ def test_a_message_about_the_person_opens_the_gate_sooner():
         "Can I eat it?",
     )
     assert {gate_for(PLAIN, [hit(words=1.0)], asked(text)) for text in anybody} == {OTHER}
-    assert (
-        gate_for(PLAIN, [hit(speaker=1.0)], asked("How do I pick a lock?")) == OTHER
-    )  # said by the person, as most is
+    said_by_the_person = [hit(speaker=1.0)]  # as most is
+    assert gate_for(PLAIN, said_by_the_person, asked("How do I pick a lock?")) == OTHER
     plans = PLAIN, PLAIN._replace(budget_share=UNASKED)
     question, statement = (gate_for(plan, [], asked("My lock?"), is_foreign=True) for plan in plans)
     assert (

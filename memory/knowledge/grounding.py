@@ -64,7 +64,11 @@ NEGATION = pattern(lambda language: language.negations)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
 _PAIRED = re.compile(f"[{PAIRED}]+")
-_IN_RUNS = [word for word in NUMBER_WORDS if len(word) > 1 and _PAIRED.fullmatch(word)]  # without spaces around them
+_UNSPLIT = [word for word in NUMBER_WORDS if "-" in word or (len(word) > 1 and _PAIRED.fullmatch(word))]
+_LONGEST_FIRST = "|".join(sorted(_UNSPLIT, key=len, reverse=True))
+_NUMBER_PART = re.compile(rf"{_LONGEST_FIRST}|[{PAIRED}]|[^-\s.,;:!?()]+|[^-\s]")
+_JOINING = frozenset(("and", "e", "en", "et", "och", "og", "und", "y"))  # between parts of a number
+_BEFORE_TEENS = (60, 80)  # soixante-quinze
 _TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_PAIRED.pattern}|[^\W\d_]+(?:'[^\W\d_]+)?")
 _ENDLESS = re.compile(r"[^\w\s]{99,}")  # marks and accents without end, which would make normalising quadratic
 _EDGES = " .!\"'"  # models add them to quotes
@@ -267,9 +271,8 @@ def check_restated(text: str, sources: Sequence[str], at: datetime) -> None:
     nouns_max = len(names_in(text)) / 2 if is_german else 0
     if len(unknown) > nouns_max:
         raise Ungrounded("it has a name that is not in its sources")
-    if any(
-        sign not in content for sign in text if sign < "가" and NUMBER_WORDS.get(sign, 1) != 1
-    ):  # 三, not 세: see "세상"
+    numerals = [sign for sign in text if sign < "가" and NUMBER_WORDS.get(sign, 1) != 1]  # 三; not 세, see "세상"
+    if any(sign not in content for sign in numerals):
         raise Ungrounded("it has a number that is not in its sources")
     if NEGATION.search(plain_apostrophes(content)) and not NEGATIVE.search(plain_apostrophes(text)):
         raise Ungrounded("its sources deny something, and it does not")
@@ -396,14 +399,18 @@ def numbers_in(text: str) -> list[set[str]]:
 def _forms(text: str) -> set[str]:
     """Return every number that `text` may be understood to say, in every form."""
     folded = plain_apostrophes(text).casefold()
-    words = (*_words(folded), *folded.split(), *folded, *filter(folded.__contains__, _IN_RUNS))
+    words = (*_words(folded), *folded.split(), *folded, *filter(folded.__contains__, _UNSPLIT))
     values = {NUMBER_WORDS[word] for word in words if word in NUMBER_WORDS}
-    values |= {  # "twenty-five", "treinta y cinco", "ciento veinte"
-        large + small
-        for large in filter((20).__le__, values)
-        for small in values
-        if small and large % 10 ** len(str(small)) == 0
-    }
+    total = 0
+    for word in _NUMBER_PART.findall(folded):  # "twenty-five", "treinta y cinco", "ciento veinte"
+        number = NUMBER_WORDS.get(word, 0)
+        small, large = sorted((number, total))
+        may_follow = large >= 20 and (number < total or large < 100)  # also "five and twenty", but not "five hundred"
+        if number and may_follow and (large % 10 ** len(str(small)) == 0 or (large in _BEFORE_TEENS and small < 20)):
+            number += total
+            values.add(number)
+        if number or word not in _JOINING:
+            total = number
     if ONE.search(text):
         values.add(1)
     return {str(value) for value in values}.union(*_figures(text))
