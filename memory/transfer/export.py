@@ -110,6 +110,7 @@ class ItemRecord(Item):
     versions: Sequence[ItemVersion] = ()
 
 
+_MESSAGE, _REPLY = aliased(MessageRow), aliased(MessageRow)  # made once: it takes longer than to read a session
 _A, _O = ArchiveRow.__table__.c, OwnerRow.__table__.c
 ARCHIVES = select(
     *(_A.id, _A.session_id, _A.title, _A.message_count, _A.first_message_at, _A.last_message_at, _A.created_at),
@@ -162,7 +163,7 @@ class Export:
                 row,
                 id=row.public_id,
                 messages=self._messages(row.id),
-                summaries=self._summaries(row.id),
+                summaries=self._summaries(row.id) if row.summary_version else (),
                 turns=self._turns(row.id),
             )
 
@@ -176,12 +177,11 @@ class Export:
         return (as_version(row) for _, row in self._rows(query, SummaryRow))
 
     def _turns(self, session: int) -> Iterator[TurnRecord]:
-        message, reply = aliased(MessageRow), aliased(MessageRow)
         query = (
-            select(TurnRow.id, TurnRow, message.position, reply.position)
-            .join(message, message.id == TurnRow.user_message_id)
-            .outerjoin(reply, (reply.id == TurnRow.reply_message_id) & (reply.id <= self._last[MessageRow]))
-            .where(TurnRow.session_id == session, message.branch == 0, message.id <= self._last[MessageRow])
+            select(TurnRow.id, TurnRow, _MESSAGE.position, _REPLY.position)
+            .join(_MESSAGE, _MESSAGE.id == TurnRow.user_message_id)
+            .outerjoin(_REPLY, (_REPLY.id == TurnRow.reply_message_id) & (_REPLY.id <= self._last[MessageRow]))
+            .where(TurnRow.session_id == session, _MESSAGE.branch == 0, _MESSAGE.id <= self._last[MessageRow])
         )
         for _, row, position, reply_position in self._rows(query, TurnRow):
             yield as_value(
