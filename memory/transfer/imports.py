@@ -9,7 +9,7 @@ Invariants:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count, islice
@@ -128,7 +128,7 @@ class Import:
                 row.imported_at = self.engine.now()
                 append(tx, row, fresh, row.imported_at)
             self._summaries(tx, row, record)
-            self._turns(tx, row, record.turns)
+            self._turns(tx, row, tuple(record.turns))
             if fresh:
                 if record.updated_at is not None:  # replaced messages may be newer than those stored
                     row.updated_at = max(row.updated_at, record.updated_at)
@@ -178,7 +178,9 @@ class Import:
         row.facts_through = min(record.facts_through, row.message_count)
         self.created["summaries"] += len(summaries)
 
-    def _turns(self, tx: Transaction, row: SessionRow, turns: Iterable[TurnRecord]) -> None:
+    def _turns(self, tx: Transaction, row: SessionRow, turns: Collection[TurnRecord]) -> None:
+        if not turns:
+            return
         active = select(MessageRow.position, MessageRow.id).where(
             MessageRow.session_id == row.id, MessageRow.branch == 0
         )
