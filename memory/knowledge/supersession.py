@@ -24,8 +24,8 @@ from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.engine import Engine
 from memory.knowledge.fact_reads import CORRECTED, CORRECTED_FACTS, FACTS, NOW, corrected_facts, in_scope, valid_at
-from memory.knowledge.grounding import DATE, NEGATION, stems, words_as_written
-from memory.languages import alternatives, plain_apostrophes, text_pattern, vocabulary
+from memory.knowledge.grounding import DATE, NEGATION, numbers_in, stems, words_as_written
+from memory.languages import alternatives, content_terms, plain_apostrophes, text_pattern, vocabulary
 from memory.sessions.memory_requests import REPEATED, MessageWords
 from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction
@@ -93,9 +93,11 @@ def may_correct(text: str, other: str, said: str | None = None) -> bool:
 
     said: the message that states the first; it tells whether what something is may be true beside what it was.
     """
-    denied = [NEGATION.search(plain_apostrophes(part)) is not None for part in (text, other)]
-    if denied[0] != denied[1] and stems(NEGATION.sub(" ", text)) == stems(NEGATION.sub(" ", other)) != []:
-        return True
+    plain = [plain_apostrophes(part) for part in (text, other)]
+    mine, theirs = (NEGATION.sub(" ", part) for part in plain)
+    is_one_denied = len([part for part in plain if NEGATION.search(part)]) == 1
+    if is_one_denied and content_terms(mine) == content_terms(theirs) and numbers_in(mine) == numbers_in(theirs):
+        return bool(content_terms(mine))
     capitals = (word for part in (text, other) for word in words_as_written(part)[1:] if word[:1].isupper())
     return _another_value(_words(text), _words(other), said, set(map(str.casefold, capitals)))
 
