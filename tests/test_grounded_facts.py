@@ -129,6 +129,7 @@ def test_a_quote_that_stands_in_nearly_every_message_tells_nothing(quote):
         ("Wants to visit Japan", "I've never been to Japan but want to visit"),
         ("Budget: up to 500 euros", "no more than 500 euros"),
         ("Lives in Lyon", "No, I moved to Lyon"),
+        ("Works at Bosch", "I don't work at Acme but at Bosch"),
         ("不喜欢猫", "我讨厌猫"),
         # names in other forms
         ("Uses PostgreSQL", "We run on postgres"),
@@ -215,6 +216,8 @@ def test_a_fact_may_use_other_words(text, said):
         (OPPOSITE, "Does not drive", "I drive", None),
         (OPPOSITE, "没有猫", "我有猫", None),
         (OPPOSITE, "吃肉", "我不吃肉", None),
+        (OPPOSITE, "Wohnt in Kiel", "Ich wohne nicht mehr in Kiel", None),
+        (OPPOSITE, "Travaille chez Acme", "Je ne travaille plus chez Acme", None),
         (NUMBER, "Tiene 36 años", "Tengo treinta y cinco años", None),
         (NUMBER, "Bought 25 pears", "I bought twenty apples and five pears", None),
         (NUMBER, "Hat 43 Hühner", "Drei meiner vierzig Hühner sind krank", None),

@@ -32,7 +32,17 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 from memory.knowledge.entities import key, stored_name, strip_possessive
-from memory.languages import CLAUSE_END, ENGLISH, SENTENCE_END, pattern, plain_apostrophes, shared, states, table
+from memory.languages import (
+    CLAUSE_END,
+    ENGLISH,
+    SENTENCE_END,
+    pattern,
+    plain_apostrophes,
+    shared,
+    states,
+    table,
+    text_pattern,
+)
 from memory.quoting import comparable, normalize, one_line, strip_markup, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
 from models.messages import Message
@@ -44,6 +54,7 @@ QUOTE_WORDS_MIN = 3  # for a quote of common words only, or from another message
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
 FORM_LETTERS_MIN = 2  # at the beginning of two forms of one word
 NAME_LETTERS = 4  # by which a name is that of a corrected fact, in another language: Galicia, Galiza
+DENYING_WORDS = 6  # before a run that may say "no longer": "ne travaille plus"
 AROUND = 200  # characters around a quote that are searched for a "not", and after one for what it denies
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
@@ -61,6 +72,7 @@ MONTH_NUMBERS: dict[str, int] = table(lambda language: language.months)
 MONTH = pattern(lambda language: "|".join(language.months))
 QUARTERS = pattern(lambda language: language.quarters)
 NEGATION = pattern(lambda language: language.negations)
+CORRECTS = text_pattern(lambda language: language.corrects)
 NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
 _PAIRED = re.compile(f"[{PAIRED}]+")
@@ -469,7 +481,10 @@ def _denied_words(text: str) -> set[str]:
 
 
 def _denied(text: str, content: str) -> bool:
-    """Return whether one of the longest runs of words that both texts share follows a "not" wherever it stands."""
+    """Return whether one of the longest runs of words that both texts share follows a "not" wherever it stands.
+
+    It does not count if more that the text says stands after it: "I don't work at Acme, but at Bosch".
+    """
     text_stems = [stem(word.casefold()) for word in _WORD.findall(text)]
     content_words = [word.casefold() for word in _WORD.findall(content)]
     content_stems = [stem(word) for word in content_words]
@@ -481,17 +496,32 @@ def _denied(text: str, content: str) -> bool:
     length = max(block.size for block in blocks)
     terms = stems(text)
     for start in (block.a for block in blocks if block.size == length):
-        words = "".join(text_stems[start : start + length])  # a term may be several characters of a run
+        end = start + length
+        words = "".join(text_stems[start:end])  # a term may be several characters of a run
         if not any(term in words for term in terms):
             continue
-        run = aligned[start : start + length]
+        run = aligned[start:end]
         places = [place for place in range(len(content_stems)) if content_stems[place : place + length] == run]
-        before = (
-            next((word for word in reversed(content_words[:place]) if word not in _SKIPPED), "") for place in places
-        )
-        if all(map(NEGATION.fullmatch, before)):
+        later = set(content_stems[places[-1] + length :])
+        others = zip(text_stems[:start] + text_stems[end:], aligned[:start] + aligned[end:], strict=True)
+        if any(word in terms and same in later for word, same in others):
+            continue
+        if all(_ends_denying(content_words[:place], aligned) for place in places):
             return True
     return False
+
+
+def _ends_denying(words: Sequence[str], stated: Collection[str]) -> bool:
+    """Return whether words end with a "not" or a "no longer".
+
+    stated: the words of what is denied. Only these stand within: "non lavoro più", but not "not Ada, but".
+    """
+    last = next((word for word in reversed(words) if word not in _SKIPPED), "")
+    text = " ".join(words[-DENYING_WORDS:])
+    endings = (match.group() for match in CORRECTS.finditer(text) if match.end() == len(text))
+    return NEGATION.fullmatch(last) is not None or any(
+        NEGATION.search(ending) and all(stem(word) in stated for word in ending.split()[1:-1]) for ending in endings
+    )
 
 
 def _differ_in_endings(word: str, other: str) -> bool:

@@ -24,8 +24,8 @@ from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.engine import Engine
 from memory.knowledge.fact_reads import CORRECTED, CORRECTED_FACTS, FACTS, NOW, corrected_facts, in_scope, valid_at
-from memory.knowledge.grounding import DATE, NEGATION, numbers_in, stems, words_as_written
-from memory.languages import alternatives, content_terms, plain_apostrophes, text_pattern, vocabulary
+from memory.knowledge.grounding import CORRECTS, DATE, NEGATION, numbers_in, stems, words_as_written
+from memory.languages import alternatives, content_terms, plain_apostrophes, vocabulary
 from memory.sessions.memory_requests import REPEATED, MessageWords
 from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction
@@ -33,7 +33,6 @@ from models.facts import Fact, FactDraft
 from models.messages import Message
 
 CORRECTION_CHARS_MAX = 4000  # characters of a message in which a correction is looked for
-CORRECTS = text_pattern(lambda language: language.corrects)
 _SOLE = {  # what a person has one of at a time
     thing: re.compile(rf"(?:{alternatives(lambda language: language.sole.get(thing, ''))})\W*(?P<value>.*)", re.I)  # noqa: B023
     for thing in ("home", "name", "age", "birthday")
