@@ -10,7 +10,7 @@ from models.jobs import ATTEMPTS
 from tests.http import find, good, said
 from tests.jobs import try_jobs
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import Status, Text
+from tests.model_server import Body, Status, Text
 
 LYON, NUTS = "Lives in Lyon", "Is allergic to peanuts"
 SAID = ["My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts."]
@@ -235,6 +235,24 @@ def test_a_message_that_is_always_answered_badly_does_not_block_the_others(talk,
     assert (sections["topic"], sections["constraints"]) == ("Books", ["No milk", "Allergic to ODD peanuts"])
     assert "Allergic to ODD peanuts" in talk.texts()
     assert find(talk.client, "ODD peanuts", session_id="s")
+
+
+def test_a_slip_at_messages_that_came_later_is_tried_again(talk):
+    talk.hear("I like tea.", reply=digest_of(topic="Tea"))
+    talk.say("ODD: {}", "I own 3 books.")
+    parts: list[str] = []
+
+    def answer(body: Body) -> Any:
+        shown = messages_of(body)
+        if "ODD" not in shown and "3 books" in shown:
+            parts.append(shown)
+            if len(parts) == 2:  # after the look at a later message, the job's last part
+                talk.say("SLIP", "I own 5 books.")
+        return Text("{}") if "ODD" in shown or "SLIP" in shown else digest_of(topic="Books")
+
+    talk.server.mini.default = answer
+    done = all_tries(talk)
+    assert len(parts) == 2 and (done["state"], done["latest"]["through"]) == ("pending", 3)
 
 
 def test_words_that_are_always_answered_badly_are_not_quoted_in_the_summary(talk):

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory import tokens
+from memory.knowledge.rule_set import RuleSet
 from memory.knowledge.summary_update import SUMMARY_FACTS_MAX, SUMMARY_TOKENS_MAX, SummaryInput, read
 from memory.llm.mini_model import InvalidAnswer
 from models.messages import Message
@@ -89,6 +91,12 @@ def test_a_summary_that_lost_most_is_refused():
         assert read(json.dumps(summary_of(left).as_dict()), after(summary_of(before))).sections == summary_of(left)
     with pytest.raises(InvalidAnswer, match=r"keeps only \d+ of \d+ tokens"):
         read(json.dumps(summary_of(6).as_dict()), after(summary_of(20)))
+
+
+def test_what_is_kept_out_by_now_leaves_a_summary_that_is_only_added_to():
+    source = replace(after(summary_of(20)), rules=RuleSet(words=("Batch 7",)))
+    added_to = read(json.dumps(summary_of(6).as_dict()), source, keeps_previous=True).sections
+    assert len(added_to.data) == 19 and "Batch 7" not in str(added_to)
 
 
 @pytest.mark.parametrize("section", [section.name for section in SECTIONS if section.kind != "line"])

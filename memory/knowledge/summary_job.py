@@ -265,7 +265,7 @@ def _update_fewer(
     if all(is_kept_out(message.extra) for message in batch.source.messages):
         return batch, unchanged
     keeps_previous = SHRUNKEN in (job.error or "")  # it is no slip: the model writes only what is new
-    may_cover = job.is_last_try or _BAD in (job.payload or {})
+    may_cover = job.is_last_try or (job.payload or {}).get(_BAD, False)
     while True:
         try:
             return batch, update_summary(ask, batch.prompt, batch.source, keeps_previous=keeps_previous)
@@ -439,11 +439,12 @@ def _forget_as_asked(
 
 def _remember(tx: Transaction, job: Job, batch: Batch) -> None:
     """Store how many messages the job's next part may have, and whether it looks for one that is answered badly."""
-    before = job.payload or {}
-    most = batch.most if batch.through < batch.last else BATCH_MESSAGES
-    if batch.is_bad or batch.most != before.get(_MOST, BATCH_MESSAGES):
-        payload = {**before, _MOST: most} | ({_BAD: True} if batch.is_bad else {})
-        tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=payload))
+    before = {_MOST: BATCH_MESSAGES, _BAD: False} | (job.payload or {})
+    after = before | {_MOST: BATCH_MESSAGES, _BAD: False}  # for messages that come later
+    if batch.through < batch.last:
+        after |= {_MOST: batch.most, _BAD: batch.is_bad or before[_BAD]}
+    if after != before:
+        tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=after))
 
 
 def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:

@@ -227,7 +227,7 @@ def read(answer: str, source: SummaryInput, *, keeps_previous: bool = False) -> 
     if before < SHRUNKEN_FROM or after >= before * SHRUNKEN_TO:
         return kept
     if keeps_previous:
-        return replace(kept, sections=limit_size(_joined(previous, kept.sections)))
+        return replace(kept, sections=limit_size(_joined(source.rules.kept_of(previous), kept.sections)))
     raise InvalidAnswer(f"{SHRUNKEN} {after} of {before} tokens of the one before; what still holds must stay in it.")
 
 
