@@ -27,6 +27,7 @@ from app import VERSION
 from benchmarks.serving import ROOT, free_port
 from config import Settings
 from tests.application import an_app, run_command
+from tests.forks import Fork
 from tests.model_server import Exchange, Reply
 from tests.processes import eventually, migrated_server, model_settings
 
@@ -190,6 +191,16 @@ def test_the_wheel_has_one_package_with_every_file_and_the_pinned_dependencies(w
 
 
 @pytest.mark.slow
+def test_the_command_tells_its_version_and_writes_no_migrations(tmp_path):
+    version, commands = tmp_path / "version", tmp_path / "commands"
+    environ = os.environ | {"RECAP_DATA_DIR": str(tmp_path / "data")}
+    assert Fork("recap", ("--version",), environ, version).wait(60) == 0
+    assert Fork("recap", ("db", "--help"), environ, commands).wait(60) == 0
+    assert version.read_text().strip() == VERSION
+    assert "upgrade" in commands.read_text() and "migrate" not in commands.read_text()
+
+
+@pytest.mark.slow
 def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
     """In an environment with the wheel and the pinned packages, in a folder whose modules have the names of Recap's."""
     venv.create(tmp_path / "venv", symlinks=True)
@@ -205,16 +216,6 @@ def test_an_installed_recap_serves_from_any_folder(wheel, tmp_path):
     (folder / ".env").write_text(f"PORT={port}\nWEB_WORKERS=1\n")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "OPENAI"))}
 
-    def ran(*command: str) -> str:
-        done = subprocess.run(
-            [recap, *command], cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert ran("--version").strip() == VERSION
-    commands = ran("db", "--help")
-    assert "upgrade" in commands and "migrate" not in commands, "no command writes migrations"
     with subprocess.Popen([recap, "serve"], cwd=folder, env=environ, stderr=subprocess.PIPE) as server:
         try:
             url = f"http://127.0.0.1:{port}"
