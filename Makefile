@@ -103,9 +103,9 @@ $(VENV)/.runtime: requirements.txt pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml requirements.txt requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt requirements-traces.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt -e .
-	@touch $@ $(VENV)/.runtime $(VENV)/.docs
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.txt requirements-mcp.txt requirements-docs.txt requirements-postgres.txt requirements-traces.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@ $(VENV)/.docs
 
 $(VENV)/.docs: requirements.txt requirements-docs.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt -r requirements-docs.txt
