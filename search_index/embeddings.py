@@ -184,8 +184,8 @@ class Vectors(NamedTuple):
     number: int
 
     @classmethod
-    def of(cls, packed: Sequence[bytes]) -> Self:
-        size = max(map(len, packed), default=0)
+    def of(cls, packed: Sequence[bytes], least_size: int = 0) -> Self:
+        size = max([least_size, *map(len, packed)])
         together = b"".join(vector.ljust(size, b"\0") for vector in packed)
         rows = np.frombuffer(together, np.int8).reshape(len(packed), size)
         wide = rows.astype(np.float32)
@@ -199,7 +199,7 @@ class Vectors(NamedTuple):
         All have the same size, but for parts without any.
         """
         size = max(part.rows.shape[1] for part in parts)
-        parts = [part if part.rows.shape[1] == size else cls.of([bytes(size)] * len(part.rows)) for part in parts]
+        parts = [part if part.rows.shape[1] == size else cls.of([b""] * len(part.rows), size) for part in parts]
         rows = np.concatenate([part.rows for part in parts])
         norms = np.concatenate([part.norms for part in parts])
         gone = hidden.nonzero()[0]

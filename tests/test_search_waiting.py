@@ -74,7 +74,7 @@ def test_of_a_large_index_the_store_chooses_what_is_ranked(place, monkeypatch):
     rows = Rows(*seeded(300), *(message(400 + at, f"the lighthouse keeper {at}", 9) for at in range(3)))
     for first in range(0, 303, 101):
         rows.index(opened(place), ids=sorted(rows.documents)[first : first + 101])
-    rows.documents[500] = message(500, "a lighthouse that waits", 9)
+    rows.documents[500] = message(500, "a lighthouse that waits beside a windmill", 9)
     opened(place).remove("ana", message_ids=[400], scrub=False)
     monkeypatch.setattr(search_index.index, "RANKED_WHOLE", 100)
     index = opened(place)
@@ -83,6 +83,7 @@ def test_of_a_large_index_the_store_chooses_what_is_ranked(place, monkeypatch):
     assert set(found(index, rows, "light* keep*", operators=True)) == {402, 401}
     assert set(found(index, rows, "apple")) <= {one.message_id for one in seeded(300)}
     assert found(index, rows, "-apple", operators=True) == []
+    assert found(index, rows, '"a windmill"', operators=True) == [500], "of which the store has none"
 
 
 def test_of_a_large_index_each_query_has_its_own_choice(place, monkeypatch):
