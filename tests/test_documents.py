@@ -270,6 +270,7 @@ def test_encodings_are_told_apart(client):
         ("cp1254", "Doktor ceviz yememem gerektiğini söyledi, çünkü alerjim var, eşim öğretmen."),
         ("cp1252", "Viður er 12 m³, það kostar £5 og þau eru góð."),
         ("cp1252", "La construcción tiene 12 m³ y 30 m²."),
+        ("cp1252", "¿Cómo? Avenida del Prado, nº 12, 2ª planta."),
     ],
 )
 def test_the_code_page_of_windows_is_told_by_the_letters(client, encoding, text):

@@ -48,6 +48,7 @@ LANGUAGES = (  # Windows' code page, and the letters beyond ASCII of some langua
     ("cp1250", "ăâîşţ"),  # Romanian
     ("cp1254", "çğıİöşüâîû"),  # Turkish
 )
+SPANISH_SIGNS = re.compile(rb"(?<!\S)\xbf(?=[^?]{1,200}\?)|(?<=[\dnN])[\xaa\xba](?![a-z])")  # ¿, nº, 2ª
 FOREIGN = re.compile(r"(?!(.)\1{3})[\xa0-\xff]{4,}")  # a word of another alphabet; western ones mix in ASCII
 
 
@@ -79,7 +80,7 @@ def decode(data: bytes, *charsets: str) -> str | None:
 
 def _code_page(data: bytes) -> str:
     """Return the code page with the language that has most of a text's letters; another than WESTERN has nearly all."""
-    counts = Counter(data.translate(None, bytes(range(128))))
+    counts = Counter(SPANISH_SIGNS.sub(b"", data).translate(None, bytes(range(128))))
 
     def covered(language: tuple[str, str]) -> int:
         page, letters = language
