@@ -154,7 +154,7 @@ def test_no_search_recall_or_tool_quotes_it_whether_the_index_knew_it_or_not(ada
         looked_up = str([one for one in prompts(ada.server)[-1] if one["role"] == "tool"])
         assert "zebra" not in looked_up and "1111" in looked_up
     (verified,) = [one for one in indexing.verify(engine) if one.messages]
-    assert verified.consistent and (verified.messages, verified.indexed, verified.waiting) == (3, 3, 0)
+    assert verified.consistent and (verified.messages, verified.indexed, verified.unindexed) == (3, 3, 0)
     assert stored(ada.client, "s")[0]["content"] == BAD, "the person still sees it"
 
 
