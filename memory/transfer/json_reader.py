@@ -17,7 +17,7 @@ import ijson
 from schemas.fields import JSON_DEPTH_MAX
 
 VALUE_COST_BYTES = 40  # counted for each value: an empty array takes two bytes of a document, and far more of memory
-PART_BYTES_MAX = 1 << 23  # a message may hold a picture
+PART_BYTES_MAX = 1 << 22
 ITEM_BYTES_MAX = 1 << 27  # with all of its parts, which an importer may join
 _BUFFER_BYTES = 1 << 18  # its events are in memory at once; with a smaller one ijson reads a long text many times
 _BOM = b"\xef\xbb\xbf"
@@ -41,6 +41,7 @@ def iter_items(
     parts: Parts,
     *,
     lines: bool = False,
+    part_bytes: int | None = None,
     large: Collection[str] = (),
     is_item: Callable[[str, Any], bool] = lambda name, value: False,
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -48,7 +49,7 @@ def iter_items(
 
     The path is `(None, number)` in an array; in an object `(key, number)`, or `(key,)` for a member that is no array.
     lines: read a document that is no array as items one after another, also if it is a single object.
-    large: members whose parts may be as large as items.
+    part_bytes: of one part at most; None: PART_BYTES_MAX. large: members whose parts may be as large as items.
     is_item: whether a part, by its member and value, is an item of its own, which nobody joins to others.
 
     Parts come before their item, in which the member is left empty. With parts of `{"sessions": {"messages":
@@ -64,7 +65,7 @@ def iter_items(
     file.seek(0)
     if file.read(len(_BOM)) != _BOM:
         file.seek(0)
-    document = _Document(file, lines=lines and first == b"{", large=large)
+    document = _Document(file, part_bytes or PART_BYTES_MAX, lines=lines and first == b"{", large=large)
     number = 0
     try:
         for path, value in document.items(parts):
@@ -82,8 +83,8 @@ def iter_items(
 class _Document:
     """Events of a document, while the current `part` and the current `item` are not too large."""
 
-    def __init__(self, file: IO[bytes], *, lines: bool, large: Collection[str]) -> None:
-        self._file, self._lines, self._large = file, lines, large
+    def __init__(self, file: IO[bytes], part_bytes: int, *, lines: bool, large: Collection[str]) -> None:
+        self._file, self._part_bytes, self._lines, self._large = file, part_bytes, lines, large
         self._is_large = False
         self.part = self.item = 0
         events = ijson.basic_parse(self, use_float=True, buf_size=_BUFFER_BYTES, multiple_values=lines)
@@ -101,7 +102,7 @@ class _Document:
     def _add(self, size: int) -> None:
         self.part += size
         self.item += size
-        if (self.part > PART_BYTES_MAX and not self._is_large) or self.item > ITEM_BYTES_MAX:
+        if (self.part > self._part_bytes and not self._is_large) or self.item > ITEM_BYTES_MAX:
             raise NotJson("one of its items is too large, or has too many values")
 
     def items(self, parts: Parts) -> Iterator[tuple[tuple[Any, ...], Any]]:

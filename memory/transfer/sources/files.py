@@ -22,13 +22,14 @@ from typing import IO, Any
 from memory.errors import InvalidRequest
 from memory.json_values import dict_in
 from memory.transfer.export import SessionRecord
-from memory.transfer.json_reader import PART_BYTES_MAX, NotJson, Parts, first_byte, iter_items
+from memory.transfer.json_reader import NotJson, Parts, first_byte, iter_items
 from memory.transfer.sources import FORMATS, OTHER_FORMS, SOURCES, Source
 from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record, digest, refused, text
 
 JOINED_MAX = 500  # items of one session, where each is listed alone
 SKIPPED_MAX = 20  # items that are named
+PICTURE_BYTES_MAX = 1 << 23  # of an item, as a message may hold a picture
 UNKNOWN_FIRST_MAX = 1_000  # items at the beginning of a file that no source knows
 UNKNOWN_MAX = 100_000  # items of one file that no source knows, from which on it is refused
 _CHATS = ("conversations", "chats")  # lists of whole chats, which may be long
@@ -153,10 +154,10 @@ def _items(file: IO[bytes]) -> Iterator[Any]:
 
 
 def _unquoted(file: IO[bytes]) -> IO[bytes]:
-    """Return the text that a file has as one JSON string. Raises NotJson, also for one above PART_BYTES_MAX."""
+    """Return the text that a file has as one JSON string. Raises NotJson, also for one above PICTURE_BYTES_MAX."""
     file.seek(0)
     try:
-        return io.BytesIO(json.loads(file.read(PART_BYTES_MAX + 1)).encode())
+        return io.BytesIO(json.loads(file.read(PICTURE_BYTES_MAX + 1)).encode())
     except ValueError:
         raise NotJson("it begins like a text in quotation marks, which is damaged or too long") from None
 
@@ -165,7 +166,8 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
     """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
     parts: dict[str, Any] = {}
     listed = False
-    for (_, _, *part), value in iter_items(file, _PARTS, lines=True, large=_CHATS, is_item=_is_item):
+    bounds: dict[str, Any] = {"part_bytes": PICTURE_BYTES_MAX, "large": _CHATS, "is_item": _is_item}
+    for (_, _, *part), value in iter_items(file, _PARTS, lines=True, **bounds):
         if not part:
             if not listed:
                 yield {**value, **parts} if parts else value
