@@ -28,7 +28,6 @@ from benchmarks.serving import ROOT, Server
 from memory import tokens
 from schemas.facts import FactQuery
 from schemas.rules import TOPICS_MAX
-from tests.application import an_app, run_command
 from tests.http import append, error, good, said
 from tests.live import Loopback
 from tests.test_auth import with_key
@@ -144,10 +143,13 @@ def over_stdio(data_dir: Path) -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=command, env=environ, cwd=ROOT)
 
 
+@pytest.mark.slow
 def test_over_stdio_a_new_data_folder_gets_its_schema(tmp_path):
-    with an_app(tmp_path / "new") as app:
-        done = run_command(app, "mcp", "--user", "ada")  # its client is gone at once
-        assert done.exit_code == 0 and engine_of(app).health.check().migrated, done.output
+    async def begin(client: Client) -> None:
+        added = await client.call_tool("add_memory", {"text": "Likes tea", "quote": "I like tea"})
+        assert not added.is_error, added
+
+    run(Client(over_stdio(tmp_path / "new")), begin)
 
 
 # -- schemas

@@ -42,6 +42,7 @@ from memory.languages import (
     states,
     table,
     text_pattern,
+    vocabulary,
 )
 from memory.quoting import comparable, normalize, one_line, strip_markup, without_blocks
 from models.facts import SELF, Fact, FactDraft, Relation
@@ -79,7 +80,7 @@ _PAIRED = re.compile(f"[{PAIRED}]+")
 _UNSPLIT = [word for word in NUMBER_WORDS if "-" in word or (len(word) > 1 and _PAIRED.fullmatch(word))]
 _LONGEST_FIRST = "|".join(sorted(_UNSPLIT, key=len, reverse=True))
 _NUMBER_PART = re.compile(rf"{_LONGEST_FIRST}|[{PAIRED}]|[^-\s.,;:!?()]+|[^-\s]")
-_JOINING = frozenset(("and", "e", "en", "et", "och", "og", "und", "y"))  # between parts of a number
+_NUMBER_JOINTS = vocabulary(lambda language: language.number_joints)
 _BEFORE_TEENS = (60, 80)  # soixante-quinze
 _TOKEN = re.compile(rf"[$€£¥₹]?\d+(?:[.,:/-]\d+)*%?|{_PAIRED.pattern}|[^\W\d_]+(?:'[^\W\d_]+)?")
 _ENDLESS = re.compile(r"[^\w\s]{99,}")  # marks and accents without end, which would make normalising quadratic
@@ -421,7 +422,7 @@ def _forms(text: str) -> set[str]:
         if number and may_follow and (large % 10 ** len(str(small)) == 0 or (large in _BEFORE_TEENS and small < 20)):
             number += total
             values.add(number)
-        if number or word not in _JOINING:
+        if number or word not in _NUMBER_JOINTS:
             total = number
     if ONE.search(text):
         values.add(1)

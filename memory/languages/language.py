@@ -128,6 +128,7 @@ class Language(_Data):
 
     cardinals: Numbers = {}  # in a fact, each must have been said
     numbers: Numbers = {}  # other words that say a number, or may
+    number_joints: Words = frozenset()  # between the parts of a number: "a hundred and five"
     multipliers: Numbers = {}
     one: Pattern = ""  # what may stand for one
     negations: Pattern = ""
