@@ -12,6 +12,7 @@ from models.owners import Usage
 from tests.http import ask, chat, events, failed, history, jobs, stored, stream, streamed_text
 from tests.http import summary as summary_of
 from tests.model_server import CutStream, Dictation, Status, Text, at, prompts
+from tests.recall import talker
 
 pytestmark = pytest.mark.scripted
 
@@ -32,8 +33,8 @@ def test_the_memory_comes_first_then_pieces_then_usage_then_done(client, model_s
     assert assistant["content"] == "Green tea, then."
 
 
-def test_streamed_and_plain_say_the_same(make_app, model_server):
-    client = make_app(**at(model_server, summary_mode="inline")).test_client()
+def test_streamed_and_plain_say_the_same(make_app, model_server, monkeypatch):
+    client = talker(make_app, model_server, monkeypatch, summary_mode="inline")
     for session in ("plain", "streamed"):
         chat(client, "I have a dog called Rex.", session_id=session, name="Ann")
     model_server.main.queue(Text("Rex it is."), Text("Rex it is."))
