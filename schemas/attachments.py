@@ -9,6 +9,7 @@ from typing import Any
 from marshmallow import INCLUDE, Schema, ValidationError, validate
 
 from schemas import fields
+from schemas.charsets import decode
 from schemas.fields import OPTIONAL, UNSTORABLE
 from schemas.shapes import Input
 
@@ -18,7 +19,8 @@ CONTENT_PARTS_MAX = 100
 NAME_CHARS = 255
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # what models read
 _URL_CHARS = 8000
-_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*){0,9};base64,", re.I)
+_DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*){0,9});base64,", re.I)
+_CHARSET = re.compile(r";\s*charset=\"?([^;\"]*)", re.I)
 _NO_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 
 
@@ -43,7 +45,7 @@ class StoredAttachment(fields.Described):
 def _check_image(url: str) -> None:
     """Raise ValidationError unless an address is that of an image."""
     if url.startswith("data:"):
-        media_type, _ = _decode(url)
+        media_type, _, _ = _decode(url)
         if media_type not in IMAGES:
             raise ValidationError(f"Must be an image of one of these types: {', '.join(IMAGES)}.")
     elif not re.match(r"https://[^\s/]", url) or len(url) > _URL_CHARS:
@@ -97,19 +99,19 @@ def read_parts(content: Sequence[Any]) -> tuple[dict[str, Any], ...]:
 def _read_file(file_data: str) -> str | None:
     """Return the text of a file; None for an image."""
     try:
-        media_type, data = _decode(file_data)
+        media_type, charset, data = _decode(file_data)
         if media_type in IMAGES:
             return None
-        text = _text_of(data)
-        if text is None or UNSTORABLE.search(text):
-            raise ValidationError(f"Is neither text nor an image of one of these types: {', '.join(IMAGES)}.")
+        text = decode(data, charset)
+        if text is None or _NO_TEXT.search(text) or UNSTORABLE.search(text):
+            raise ValidationError(f"Is neither text in UTF-8 nor an image of one of these types: {', '.join(IMAGES)}.")
         return text
     except ValidationError as error:
         raise ValidationError({"file": {"file_data": error.messages}}) from None
 
 
-def _decode(url: str) -> tuple[str, bytes]:
-    """Return the media type and the bytes of a data: URL, or of base64 alone."""
+def _decode(url: str) -> tuple[str, str, bytes]:
+    """Return the media type, the charset and the bytes of a data: URL, or of base64 alone."""
     prefix = _DATA_URL.match(url)
     if prefix is None and url.startswith("data:"):
         raise ValidationError("Must have its data as base64: data:image/png;base64,...")
@@ -119,15 +121,7 @@ def _decode(url: str) -> tuple[str, bytes]:
         raise ValidationError("Is not base64.") from None
     if len(data) > ATTACHMENT_BYTES_MAX:
         raise ValidationError(f"Has {len(data):,} bytes, but at most {ATTACHMENT_BYTES_MAX:,} are allowed.")
-    return prefix[1].strip().lower() if prefix else "", data
-
-
-def _text_of(data: bytes) -> str | None:
-    """Return bytes as text: UTF-8, UTF-16 with its mark, or what older programs of Windows write."""
-    for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252"):
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        return None if _NO_TEXT.search(text) else text
-    return None
+    if prefix is None:
+        return "", "", data
+    charset = _CHARSET.search(prefix[2])
+    return prefix[1].strip().lower(), charset[1].strip() if charset else "", data

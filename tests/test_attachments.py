@@ -125,8 +125,12 @@ def test_text_is_read_in_what_programs_write(client, model_server):
         ("café".encode("utf-16"), "café"),
         (b"caf\xe9;1\r\n", "café;1\n"),  # a table as Excel saves it
         (b'{"a": [1]}', '{"a": [1]}'),
+        ("Łącznie 300 zł".encode("cp1250"), "Łącznie 300 zł"),
+        ("Чай и мёд".encode("cp1251"), "Чай и мёд"),
+        ("茶叶".encode("gb18030"), "茶叶"),
     ):
-        chat(client, message(file(data, "f.csv", "application/octet-stream")))
+        charset = {"Ч": ";charset=windows-1251", "茶": "; charset=GB2312"}.get(text[0], "")
+        chat(client, message(file(data, "f.csv", f"application/octet-stream{charset}")))
         assert sent(model_server) == [words(f'<file name="f.csv">\n{text}\n</file>')]
 
 
@@ -156,6 +160,7 @@ WRONG = [
     ([{"type": "image_url", "image_url": {"url": "data:image/png,a"}}], "message.content.0.image_url.url"),
     ([{"type": "image_url", "image_url": "https://a/b"}], "message.content.0.image_url"),
     ([file(b"%PDF-1.7\x00\x01", "a.pdf", "application/pdf")], "message.content.0.file.file_data"),
+    ([file("Чайник с мёдом".encode("cp1251"))], "message.content.0.file.file_data"),
     ([file("a", "a\nb")], "message.content.0.file.filename"),
     ([{"type": "file", "file": {"file_id": "f"}}], "message.content.0.file.filename"),
     ([image()] * (ATTACHMENTS_MAX + 1), "message.content"),

@@ -13,8 +13,8 @@ from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 from memory.errors import InvalidRequest, RecapError, TooLarge
-from memory.passages.reader import codec_of, decode
 from memory.quoting import normalize, one_line
+from schemas.charsets import codec_of, declared_charset, decode
 from schemas.documents import MARKDOWN, PDF, PLAIN, SUFFIXES
 
 SECONDS = {"pdf": 20, "html": 10}  # for one file: some 1,000 pages, or 3 MB of tags
@@ -82,7 +82,12 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
             raise problem("not_text")
         extracted = Extracted("", [text])
     else:
-        result = _read_apart(data, "pdf" if media_type == PDF else "html", charset)
+        if media_type == PDF:
+            result = _read_apart(data, "pdf")
+        elif (text := decode(data, charset, declared_charset(data))) is not None:
+            result = _read_apart(text.encode("utf-8", "replace"), "html", "utf-8")
+        else:
+            result = _read_apart(data, "html")
         if "error" in result:
             raise problem(result["error"])
         extracted = Extracted(one_line(str(result["title"] or "")), result["pages"])
@@ -98,7 +103,7 @@ def extract(data: bytes, media_type: str, charset: str = "") -> Extracted:
     return extracted._replace(pages=pages)
 
 
-def _read_apart(data: bytes, kind: str, charset: str) -> dict[str, Any]:
+def _read_apart(data: bytes, kind: str, charset: str = "") -> dict[str, Any]:
     """Return what `reader.py` prints of a file."""
     reader = Path(__file__).with_name("reader.py")
     limits = (SECONDS[kind], BYTES_MAX, CHARS_MAX, PAGES_MAX)
