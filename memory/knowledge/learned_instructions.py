@@ -19,7 +19,8 @@ from models.facts import InstructionDraft
 from models.messages import Message
 
 TEXT_CHARS_MAX = 300  # of one
-_LASTING = [  # of each language words for what lasts, and words to the assistant
+_LASTING = text_pattern(attrgetter("lasting"))
+_BY_LANGUAGE = [  # of each language words for what lasts, and words to the assistant
     tuple(TextPattern(alternatives(part, [language])) for part in (attrgetter("lasting"), attrgetter("addressed")))
     for language in LANGUAGES
     if language.lasting
@@ -62,7 +63,7 @@ def asks_for_lasting(message: Message) -> bool:
     is_read = message.role == "user" and message.remembered
     sentences = SENTENCE_END.split(own_words(message.content)) if is_read else ()
     return any(
-        any(map(_STANDING.search, (sentence, *CLAUSE_END.split(sentence))))
-        or any(all(words.search(sentence) for words in of_language) for of_language in _LASTING)
+        any(map(_STANDING.match, (sentence, *CLAUSE_END.split(sentence))))
+        or (_LASTING.search(sentence) and any(all(words.search(sentence) for words in pair) for pair in _BY_LANGUAGE))
         for sentence in sentences
     )
