@@ -43,12 +43,14 @@ ADA = Case(
         The party needs a room for 25 guests.
         Ada has not booked a room yet.
         Ada's friend Liis lives in Haapsalu.
+        Ada asks guests if they want any more tea.
     """),
     (
         Sentence("Ada moves to Tartu on 12 May 2027, and her brother Mihkel helps with the van.", ("12 May", "van")),
         Sentence("Nobody has been found for the old flat yet.", ("old flat",)),
         Sentence("A Finnish exam comes up on 3 March.", ("Finnish and",)),
         Sentence("The party for her mother in Viljandi needs a room for 25 guests.", ("Viljandi", "25 guests")),
+        Sentence("Ada asks guests if they want more tea.", ("more tea",)),
         Sentence("Ada moves to Riga on 12 May 2027.", ("12 May",), False),
         Sentence("Ada moves to Tartu on 21 May 2027.", ("12 May",), False),
         Sentence("Ada eats meat.", ("eat meat",), False),

@@ -29,9 +29,9 @@ from memory.engine import Engine
 from memory.errors import InvalidRequest, NotFound
 from memory.knowledge.fact_reads import FACTS, IN_ALL_SESSIONS, NOW
 from memory.knowledge.fact_writes import end_of, invalidate, merge, revalidate
-from memory.knowledge.grounding import DATE, NEGATION, NEGATIVE, names_in, numbers_in, stems, words_as_written
+from memory.knowledge.grounding import DATE, names_in, numbers_in, stems, words_as_written
 from memory.knowledge.supersession import Sole, excludes, may_correct, sole_value
-from memory.languages import MONTHS, plain_apostrophes
+from memory.languages import MONTHS, NEGATION, NEGATIVE, plain_apostrophes
 from memory.llm.mini_model import INTEGER, InvalidAnswer, first_object, list_of, object_of, request_for
 from memory.prompts.prompts import PromptTemplate
 from memory.quoting import block, fact_line

@@ -27,21 +27,22 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from datetime import datetime
-from difflib import SequenceMatcher
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 
+from memory.knowledge.denials import denied_words, do_negations_agree
 from memory.knowledge.entities import key, stored_name, strip_possessive
 from memory.languages import (
     CLAUSE_END,
     ENGLISH,
+    NEGATION,
+    NEGATIVE,
     SENTENCE_END,
     pattern,
     plain_apostrophes,
     shared,
     states,
     table,
-    text_pattern,
     vocabulary,
 )
 from memory.quoting import comparable, normalize, one_line, strip_markup, without_blocks
@@ -53,10 +54,7 @@ from search_index.spelling import PAIRED
 
 QUOTE_WORDS_MIN = 3  # for a quote of common words only, or from another message than the draft names
 QUOTE_WORDS_PER_MISSING = 4  # of the words of a fact without a quote, one in so many may be missing in what was said
-FORM_LETTERS_MIN = 2  # at the beginning of two forms of one word
 NAME_LETTERS = 4  # by which a name is that of a corrected fact, in another language: Galicia, Galiza
-DENYING_WORDS = 6  # before a run that may say "no longer": "ne travaille plus"
-AROUND = 200  # characters around a quote that are searched for a "not", and after one for what it denies
 
 # What counts as said is generous, in all languages; a fact is refused only for a word that can't mean anything else.
 NUMBER_WORDS = {
@@ -72,9 +70,6 @@ FACTORS = pattern(lambda language: language.factors)
 MONTH_NUMBERS: dict[str, int] = table(lambda language: language.months)
 MONTH = pattern(lambda language: "|".join(language.months))
 QUARTERS = pattern(lambda language: language.quarters)
-NEGATION = pattern(lambda language: language.negations)
-CORRECTS = text_pattern(lambda language: language.corrects)
-NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
 
 _PAIRED = re.compile(f"[{PAIRED}]+")
 _UNSPLIT = [word for word in NUMBER_WORDS if "-" in word or (len(word) > 1 and _PAIRED.fullmatch(word))]
@@ -94,11 +89,7 @@ _DECIMAL = re.compile(r"\d+[.,]\d{1,2}")
 _AFTERNOON = re.compile(r"\d\s?[ap]\.?m\b|o'?clock|noon|evening|night|下午|晚上|:\d\d", re.I)
 _CLOCK = re.compile(r"\b\d{1,2}[:.](?:00|15|30|45)\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_WORD = re.compile(rf"[{PAIRED}]|[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？\n]")
-_SKIPPED = frozenset(["a", "an", "the", "that", "to", "really", "very", "even", "actually", "any", "much", "currently"])
 _MID_SENTENCE = re.compile(r"[:.!?;(\"“«]\s*[^\W\d_](?![A-Z])")  # where a capital letter does not make a name
-_PORTUGUESE_IN = re.compile(r"\bno\b", re.I)
-_OTHER_LETTERS = re.compile(r"(?![a-zA-Z\u3400-\u9fff])[^\W\d_]")  # of languages whose negations are unknown here
 _BEFORE_TOLD = re.compile(
     r"^(?:\[F?\d+\]\s*|[-*•]\s+"
     r"|(?:\d{4}-\d\d-\d\d(?: [A-Z][a-z]+)?(?: \d\d:\d\d)?|\d\d:\d\d) (?:user|assistant)(?: \"[^\"]*\")?: "
@@ -236,8 +227,8 @@ class Grounding:
 
         So a correction keeps the rest of the fact that it corrects.
         """
-        denied = _denied_words(text)
-        known = set[str]().union(*map(_denied_words, self._statements))
+        denied = denied_words(text)
+        known = set[str]().union(*map(denied_words, self._statements))
         return bool(denied) and denied <= known and denied.isdisjoint(stems(content))
 
     def _are_names_known(self, draft: FactDraft, content: str) -> bool:
@@ -380,6 +371,11 @@ def find_quotes(texts: Collection[str], messages: Iterable[Message]) -> dict[str
     return quotes
 
 
+def _do_negations_agree(text: str, quote: str, content: str) -> bool:
+    quote, content = (plain_apostrophes(_compared(part)) for part in (quote, content))
+    return do_negations_agree(text, quote.strip(_EDGES), content)
+
+
 def _compared(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", _ENDLESS.sub(" ", normalize(text))).translate(_TYPOGRAPHIC).split())
 
@@ -457,80 +453,6 @@ def _topics(text: str) -> set[str]:
     return {word for word in stems(text) if not any(character.isdigit() for character in word)}
 
 
-def _do_negations_agree(text: str, quote: str, content: str) -> bool:
-    text, content = plain_apostrophes(text), plain_apostrophes(content)
-    if ENGLISH.likely_languages(content) == ["pt"]:
-        content = _PORTUGUESE_IN.sub("em", content)
-    if NEGATION.search(text):
-        return NEGATIVE.search(content) is not None or _OTHER_LETTERS.search(content) is not None
-    quote = plain_apostrophes(_compared(quote))
-    content = _compared(content)
-    place = max(0, content.find(quote.strip(_EDGES)))
-    near = content[max(0, place - AROUND) : place + len(quote) + AROUND]
-    if not NEGATION.search(near):
-        return True  # nothing is denied
-    spoken = {stem(word.casefold()) for word in _WORD.findall(near)}
-    own = " ".join(word for word in _WORD.findall(text) if stem(word.casefold()) not in spoken)
-    return NEGATIVE.search(own) is not None or not _denied(text, near)
-
-
-def _denied_words(text: str) -> set[str]:
-    """Return the first content word after each "not"."""
-    text = plain_apostrophes(text)
-    after = (text[negation.end() : negation.end() + AROUND] for negation in NEGATION.finditer(text))
-    return {word for words in map(stems, after) for word in words[:1]}
-
-
-def _denied(text: str, content: str) -> bool:
-    """Return whether one of the longest runs of words that both texts share follows a "not" wherever it stands.
-
-    It does not count if more that the text says stands after it: "I don't work at Acme, but at Bosch".
-    """
-    text_stems = [stem(word.casefold()) for word in _WORD.findall(text)]
-    content_words = [word.casefold() for word in _WORD.findall(content)]
-    content_stems = [stem(word) for word in content_words]
-    aligned = [
-        word if word in content_stems else next(filter(partial(_differ_in_endings, word), content_stems), word)
-        for word in text_stems
-    ]
-    blocks = SequenceMatcher(None, aligned, content_stems, autojunk=False).get_matching_blocks()
-    length = max(block.size for block in blocks)
-    terms = stems(text)
-    for start in (block.a for block in blocks if block.size == length):
-        end = start + length
-        words = "".join(text_stems[start:end])  # a term may be several characters of a run
-        if not any(term in words for term in terms):
-            continue
-        run = aligned[start:end]
-        places = [place for place in range(len(content_stems)) if content_stems[place : place + length] == run]
-        later = set(content_stems[places[-1] + length :])
-        others = zip(text_stems[:start] + text_stems[end:], aligned[:start] + aligned[end:], strict=True)
-        if any(word in terms and same in later for word, same in others):
-            continue
-        if all(_ends_denying(content_words[:place], aligned) for place in places):
-            return True
-    return False
-
-
-def _ends_denying(words: Sequence[str], stated: Collection[str]) -> bool:
-    """Return whether words end with a "not" or a "no longer".
-
-    stated: the words of what is denied. Only these stand within: "non lavoro più", but not "not Ada, but".
-    """
-    last = next((word for word in reversed(words) if word not in _SKIPPED), "")
-    text = " ".join(words[-DENYING_WORDS:])
-    endings = (match.group() for match in CORRECTS.finditer(text) if match.end() == len(text))
-    return NEGATION.fullmatch(last) is not None or any(
-        NEGATION.search(ending) and all(stem(word) in stated for word in ending.split()[1:-1]) for ending in endings
-    )
-
-
-def _differ_in_endings(word: str, other: str) -> bool:
-    """Return whether two words differ in their endings alone (tomo, toma)."""
-    beginning = max(FORM_LETTERS_MIN, len(word) - 2, len(other) - 2)
-    return word[:beginning] == other[:beginning]
-
-
 def _words(text: str) -> list[str]:
     return " ".join(_LETTERS.findall(text)).casefold().split()
 
@@ -548,9 +470,3 @@ def stems(text: str) -> list[str]:
 def _content_pairs(text: str) -> set[tuple[str, str]]:
     """Return the pairs of consecutive content words of a text."""
     return set(pairwise(stems(text)))
-
-
-def stem(word: str) -> str:
-    """Return a word without its ending."""
-    terms = DEFAULT_ANALYSIS.terms(word)
-    return terms[0] if terms else word

@@ -22,9 +22,9 @@ from jsonpatch import JsonPatch, JsonPatchException
 from jsonpointer import EndOfList, JsonPointer, JsonPointerException
 from jsonschema import Draft202012Validator
 
-from memory.knowledge.grounding import CORRECTS, NEGATIVE, Grounding, Ungrounded, stems
+from memory.knowledge.grounding import Grounding, Ungrounded, stems
 from memory.knowledge.rule_set import EVERYTHING, RuleSet
-from memory.languages import plain_apostrophes
+from memory.languages import CORRECTS, NEGATIVE, plain_apostrophes
 from memory.llm.mini_model import InvalidAnswer
 from memory.quoting import escape, one_line
 from models.base import local_time

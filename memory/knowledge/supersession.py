@@ -24,8 +24,8 @@ from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 
 from memory.engine import Engine
 from memory.knowledge.fact_reads import CORRECTED, CORRECTED_FACTS, FACTS, NOW, corrected_facts, in_scope, valid_at
-from memory.knowledge.grounding import CORRECTS, DATE, NEGATION, numbers_in, stems, words_as_written
-from memory.languages import alternatives, content_terms, plain_apostrophes, vocabulary
+from memory.knowledge.grounding import DATE, numbers_in, stems, words_as_written
+from memory.languages import CORRECTS, NEGATION, alternatives, content_terms, plain_apostrophes, vocabulary
 from memory.sessions.memory_requests import REPEATED, MessageWords
 from memory.sessions.messages import INDEXED, VISIBLE
 from models import FactRow, MessageRow, Transaction

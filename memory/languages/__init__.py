@@ -154,6 +154,9 @@ def _is_form(word: str, other: str) -> bool:
     return word == other or (min(len(word), len(other)) >= 4 and (word.startswith(other) or other.startswith(word)))
 
 
+NEGATION = pattern(lambda language: language.negations)
+NEGATIVE = pattern(lambda language: "|".join(filter(None, (language.negations, language.negatives))))
+CORRECTS = text_pattern(lambda language: language.corrects)
 ASKS = text_pattern(lambda language: language.asks)  # how a sentence begins that asks for something
 _BEFORE_ASKING = re.compile(r"[,;，،]\s*|\s[–—-]+\s|\s(?=(?:so|and|but)\s)")
 MONTHS: dict[str, int] = table(lambda language: language.months if language.spaced else {})

@@ -132,6 +132,9 @@ class Language(_Data):
     multipliers: Numbers = {}
     one: Pattern = ""  # what may stand for one
     negations: Pattern = ""
+    later_negations: Pattern = ""  # what denies the words before it in its clause: "nicht", where it ends that
+    denies_after_only: bool = False  # no negation stands before what it denies
+    conjunctions: Pattern = ""  # where another clause begins, or ends: "but", "and", "because"
     negatives: Pattern = ""  # what says "not" without a negation: "hates", "vegan"
     corrects: Pattern = ""  # stands in a message that corrects something: "actually", "no longer", "moved"
     copulas: Words = frozenset()  # what stands between a thing and what it is: "is"
