@@ -257,8 +257,9 @@ class Analysis:
         if not (self.joins or self._hints & {*words} or (not text.isascii() and SCRIPT.search(text))):
             return  # it is in the language of the analysis
         languages, is_joining = self._foreign_languages(text)
-        own = {*terms}
-        yield from (stem for word in words for stem in self._stems(word, languages) if stem not in own)
+        if languages:
+            own = {*terms}
+            yield from (stem for word in words for stem in self._stems(word, languages) if stem not in own)
         if is_joining:
             yield from (part for word in words for part in self._compound_parts(word, languages))
 
