@@ -25,7 +25,7 @@ from sqlalchemy.pool import NullPool
 from app import build_app, engine_of, upgrade_schema
 from benchmarks.serving import start_postgres
 from config import Settings
-from memory.llm.openai import OpenAIModel
+from memory.llm.openai_model import OpenAIModel
 from search_index import SearchIndex
 from tests.application import CompiledRule, an_app
 from tests.jobs import Bench, Clock
@@ -91,7 +91,6 @@ def _retries_at_once():
     """Repeat a failed request to a model server at once.  The tests of the client have pauses of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OpenAIModel.__init__.__kwdefaults__, "backoff", 0.01)
-        patch.setitem(OpenAIModel.__init__.__kwdefaults__, "rest", 0.0)  # tests of failures share a server
         yield
 
 

@@ -11,7 +11,8 @@ import pytest
 from config import Settings
 from memory.errors import ModelError
 from memory.llm import ChatMessage, ModelRequest, complete
-from memory.llm.openai import OpenAIModel, ProviderClient
+from memory.llm.openai import ProviderClient
+from memory.llm.openai_model import OpenAIModel
 from tests.model_server import ModelServer
 
 both = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

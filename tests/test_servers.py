@@ -8,7 +8,8 @@ from cryptography.fernet import Fernet
 from app import engine_of
 from config import FallbackModel, Settings, SettingsError
 from memory.llm import complete
-from memory.llm.openai import OpenAIModel, ProviderClient
+from memory.llm.openai import ProviderClient
+from memory.llm.openai_model import OpenAIModel
 from tests.http import chat, good
 from tests.llm import ask as request
 from tests.llm import failure

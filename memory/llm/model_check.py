@@ -15,7 +15,7 @@ from memory.quoting import one_line
 from search_index import Embedder, EmbeddingUnavailable
 
 if TYPE_CHECKING:
-    from memory.llm.openai import OpenAIModel
+    from memory.llm.openai_model import OpenAIModel
 
 QUESTION = "Answer with one short sentence: are you there?"
 SCHEMA = {
@@ -74,7 +74,7 @@ def check_models(models: ModelRegistry, context_tokens: int, embedder: Embedder 
 
     context_tokens: the setting. embedder: what makes embeddings, if it is to be checked.
     """
-    from memory.llm.openai import OpenAIModel  # which takes long to import
+    from memory.llm.openai_model import OpenAIModel  # which takes long to import
 
     tasks = [("main", models.single_main), ("mini", models.single_mini)]
     for task, model in [*tasks, *(("fallback", model) for model in models.fallbacks)]:

@@ -24,7 +24,8 @@ from search_index import Embedder, MiniLMEmbedder, WordLlamaEmbedder
 if TYPE_CHECKING:
     from openai import OpenAI
 
-    from memory.llm.openai import OpenAIModel, ProviderClient
+    from memory.llm.openai import ProviderClient
+    from memory.llm.openai_model import OpenAIModel
 
 LISTED_SECONDS = 60.0  # for so long a process keeps a server's list
 LIST_TIMEOUT = 10.0  # seconds: the page waits for it
@@ -83,7 +84,8 @@ class ModelRegistry:
             if servers.mini is None and servers.embedding is None:
                 return
         # Imported here, because the openai package takes long to import and the built-in model works without it.
-        from memory.llm.openai import OpenAIModel, ProviderClient
+        from memory.llm.openai import ProviderClient
+        from memory.llm.openai_model import OpenAIModel
 
         provider_of = cache(partial(ProviderClient, timeout=settings.model_timeout))
         if not self.builtin:
@@ -111,7 +113,7 @@ class ModelRegistry:
 
     def _make(self, name: str) -> LanguageModel:
         """Return another model of the server, which the field `model` of a request names."""
-        from memory.llm.openai import OpenAIModel  # not at the top: it takes long to import
+        from memory.llm.openai_model import OpenAIModel  # not at the top: it takes long to import
 
         assert self.provider is not None
         return OpenAIModel(self.provider, name, "`model`")
@@ -237,6 +239,6 @@ def embedder_of(settings: Settings, provider: "ProviderClient | None", metrics: 
             "EMBEDDINGS=openai needs a server that makes them: set EMBEDDING_BASE_URL or EMBEDDING_API_KEY, or "
             "OPENAI_BASE_URL or OPENAI_API_KEY if the model server makes them too."
         )
-    from memory.llm.openai import OpenAIEmbedder
+    from memory.llm.openai_embedder import OpenAIEmbedder
 
     return OpenAIEmbedder(provider, settings.embedding_model, metrics)

@@ -11,7 +11,8 @@ import pytest
 
 from config import Server, Settings, SettingsError
 from memory.llm import Waiting, complete
-from memory.llm.openai import BUSY_SECONDS, LASTING_MAX, ProviderClient
+from memory.llm.openai import ProviderClient
+from memory.llm.openai_model import BUSY_SECONDS, LASTING_MAX
 from tests import model_server as replies
 from tests.llm import KEY, SCHEMA, ask, both, chunk, data, failure
 from tests.model_server import Json, ModelServer, Raw, Status, Text

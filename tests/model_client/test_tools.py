@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.llm import ChatMessage, ModelRequest, StreamEnd, TextDelta, Tool, ToolCall, complete
-from memory.llm.openai import OpenAIModel
+from memory.llm.openai_model import OpenAIModel
 from memory.llm.provider_errors import ProviderErrors
 from memory.llm.response_parser import parse_completion
 from memory.llm.thoughts import ThoughtSplitter
