@@ -143,7 +143,7 @@ VALUES = st.one_of(st.none(), st.integers(0, 2), st.sampled_from(["", "a", "b"])
 FRAGMENTS = st.dictionaries(st.sampled_from(["index", "id", "function", "x"]), VALUES)
 
 
-@given(st.lists(st.lists(FRAGMENTS)))
+@given(st.lists(st.lists(FRAGMENTS, max_size=3), max_size=4))
 def test_whatever_comes_calls_have_names_and_ids_of_their_own(chunks):
     body = data(chunk({"content": "Hi"}), *(chunk({"tool_calls": fragments}) for fragments in chunks), b"[DONE]")
     made = [
