@@ -159,6 +159,9 @@ class Status(Reply):
         return exchange.json(made_up if self.body is None else self.body, self.code, self.headers)
 
 
+FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
+
+
 def Html(code: int = 200) -> Status:
     """Answer as a proxy or a wrong address does."""
     return Status(code, "<!DOCTYPE html><html><h1>It works!</h1></html>", {"Content-Type": "text/html"})

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Self
 
 from tests.model_replies import (  # noqa: F401 - tests take replies from here
+    FILTERED,
     Body,
     CutStream,
     Delay,

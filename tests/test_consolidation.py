@@ -14,7 +14,7 @@ from tests.conftest import MakeApp
 from tests.http import append, error, good, read_all, said
 from tests.jobs import Bench, Clock
 from tests.knowledge import digest_of, fact, link
-from tests.model_server import ModelServer, at
+from tests.model_server import FILTERED, ModelServer, at
 from tests.prompt_structure import blocks_of, decoded, named
 
 DAY = 86_400.0
@@ -212,6 +212,16 @@ def test_a_request_is_bounded_and_the_next_day_goes_on(ada):
         pairs.append(str(ada.consolidate(NOTHING)).count("] newer"))
         ada.clock.tick(DAY)
     assert pairs[0] == PAIRS_MAX > pairs[1] > 0 == pairs[2]
+
+
+def test_a_pair_that_a_content_filter_refuses_does_not_keep_the_others_from_being_read(ada):
+    poisonous = [text.replace("Porto", "POISON") for text in WENT]
+    ada.tell(*poisonous, *WENT)
+    ada.server.mini.default = lambda body: FILTERED if "POISON" in str(body) else all_same(body)
+    ada.consolidate()
+    assert ada.facts()[WENT[2]] == [WENT[1], WENT[0]]
+    ada.clock.tick(DAY)
+    assert ada.consolidate() == [], "the pair is not read again"
 
 
 @pytest.mark.parametrize("answer", ["Yes.", {"same": [1]}])

@@ -10,7 +10,7 @@ from models.jobs import ATTEMPTS
 from tests.http import find, good, said
 from tests.jobs import try_jobs
 from tests.knowledge import Talk, digest_of, fact
-from tests.model_server import Body, Status, Text
+from tests.model_server import FILTERED, Body, Status, Text
 
 LYON, NUTS = "Lives in Lyon", "Is allergic to peanuts"
 SAID = ["My name is Ada and I live in Lyon.", said("Good to know.", "assistant"), "I am allergic to peanuts."]
@@ -308,9 +308,6 @@ def test_a_summary_that_keeps_too_little_is_added_to_the_one_before(talk):
     assert (done["state"], talk.texts()) == ("current", ["Wants a lamp"])
     assert (sections["topic"], sections["requirements"], sections["data"]) == ("Shopping", ["A lamp"], books)
     assert {name: sections[name] for name in before} == before and sections["open_questions"] == ["Which next?"]
-
-
-FILTERED = Status(400, {"error": {"message": "Filtered.", "type": None, "param": "prompt", "code": "content_filter"}})
 
 
 def test_a_refused_message_after_one_that_is_answered_badly_blocks_nothing(talk):

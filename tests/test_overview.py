@@ -15,7 +15,7 @@ from models.owners import Caller
 from tests.http import Body, append, chat, error, good, read_all, said
 from tests.jobs import jobs_done
 from tests.knowledge import digest_of
-from tests.model_server import ModelServer, Text, at, prompts
+from tests.model_server import FILTERED, ModelServer, Text, at, prompts
 from tests.overview_cases import CASES
 from tests.traces import SENTINEL, traces_of
 
@@ -89,6 +89,19 @@ def test_true_sentences_stay_and_lies_do_not(ada):
         person.know(*case.facts)
         person.write(*((one.text, list(one.sources)) for one in case.sentences))
         assert person.texts() == [one.text for one in case.sentences if one.is_true], case.name
+
+
+def test_a_fact_that_a_content_filter_refuses_does_not_stop_the_overview(ada):
+    ada.know("Keeps POISON", "Flies to Rome on 3 June", "Sells POISON")
+
+    def answer(body: Body) -> Any:
+        shown = body["messages"][1]["content"]
+        return FILTERED if "POISON" in shown else {"sentences": [{"text": "Flies to Rome on 3 June.", "sources": [1]}]}
+
+    ada.server.mini.default = answer
+    good(ada.client.post(f"{ada.address}/refresh"))
+    ada.work()
+    assert (ada.error, ada.texts()) == (None, ["Flies to Rome on 3 June."])
 
 
 def test_sentences_name_facts_and_summaries_and_stand_in_the_head(ada):

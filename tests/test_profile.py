@@ -12,7 +12,7 @@ from models.jobs import ATTEMPTS
 from models.owners import Caller
 from tests.http import append, chat, error, good, read_all, said
 from tests.knowledge import digest_of, fact
-from tests.model_server import ModelServer, Text, at, prompts
+from tests.model_server import FILTERED, ModelServer, Text, at, prompts
 
 ADDRESS = "/api/users/ada/profile"
 
@@ -86,6 +86,31 @@ def test_a_fact_that_is_always_answered_badly_does_not_stop_the_profile(ada, is_
     if is_models_fault:
         juggling = change("add", "/likes/-", "knives", "I juggle ODD knives.")
         assert ada.update(patch(juggling))["document"] == {"likes": ["knives"]}, "nothing was passed over"
+
+
+def test_a_fact_that_a_content_filter_refuses_does_not_stop_the_profile(ada):
+    def answer(body: Any) -> Any:
+        shown = body["messages"][1]["content"]
+        is_first = "[1] 2" in shown and "I live in Tallinn." in shown.split("[2] 2")[0]
+        return FILTERED if "POISON" in shown else patch(HOME) if is_first else patch()
+
+    ada.server.mini.default = answer
+    ada.tell("I keep POISON.", "I live in Tallinn.", "I sell POISON.", "I swim.")
+    ada.work()
+    assert (ada.error, ada.profile()["document"]) == (None, {"home": "Tallinn"})
+    calls = len(ada.server.requests)
+    ada.work()
+    assert len(ada.server.requests) == calls, "no fact waits"
+
+
+def test_what_a_content_filter_refuses_of_the_profile_itself_passes_no_fact_over(ada):
+    ada.edit({"op": "add", "path": "/likes/-", "value": "POISON"})
+    ada.tell("I live in Tallinn.", "I swim.")
+    ada.server.mini.default = lambda body: FILTERED if "POISON" in body["messages"][1]["content"] else patch(HOME)
+    ada.work()
+    assert "content filter" in ada.error
+    ada.edit({"op": "remove", "path": "/likes"})
+    assert ada.update()["document"] == {"home": "Tallinn"}
 
 
 def test_an_addition_without_grounds_is_left_out(ada):

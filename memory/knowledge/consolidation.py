@@ -270,24 +270,28 @@ def _read(engine: Engine, owner: OwnerRow, pairs: Sequence[Pair], prompt: Prompt
         if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
             return []
         row.consolidated_at = now
-    lines = (
-        f"[{number}] {age}: {fact_line(fact)}"
-        for number, pair in enumerate(pairs, 1)
-        for age, fact in (("older", pair.older), ("newer", pair.newer))
-    )
-    request = request_for(prompt.render(), [block("pairs", lines)], ANSWER)
+
+    def lines(pairs: Sequence[Pair]) -> Iterator[str]:
+        for number, pair in enumerate(pairs, 1):
+            yield f"[{number}] older: {fact_line(pair.older)}"
+            yield f"[{number}] newer: {fact_line(pair.newer)}"
+
+    def judge(pairs: Sequence[Pair], text: str) -> list[Pair]:
+        answer = first_object(text, ANSWER)
+        contradicts, same = set(answer["contradicts"]), set(answer["same"])
+        judged = []
+        for number, pair in enumerate(pairs, 1):
+            verdict = "contradicts" if number in contradicts else ""
+            judged.append(replace(pair, verdict="same" if number in same and pair.may_be_same else verdict))
+        return judged
+
+    about = owner.id, pairs, lambda pairs: request_for(prompt.render(), [block("pairs", lines(pairs))], ANSWER)
     try:
-        answer = engine.mini.ask(owner.id, request, owner.tenant, lambda text: first_object(text, ANSWER)).value
+        read = engine.mini.ask_about(*about, owner.tenant, judge) or []
     except InvalidAnswer as problem:
         log.warning("consolidation: the mini model's answer was refused: %s", problem)
         return []
-    contradicts, same = set(answer["contradicts"]), set(answer["same"])
-
-    def judged(number: int, pair: Pair) -> Pair:
-        verdict = "contradicts" if number in contradicts else ""
-        return replace(pair, verdict="same" if number in same and pair.may_be_same else verdict)
-
-    return [judged(number, pair) for number, pair in enumerate(pairs, 1)]
+    return [*read, *pairs[len(read) :]]  # as many as were read, though a content filter refuses some
 
 
 def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:

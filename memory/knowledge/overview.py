@@ -197,9 +197,10 @@ def run(engine: Engine, job: Job) -> bool:
         engine.budgets.check(tx, owner.id)
         prompt = engine.prompts.find(tx, Caller(owner.tenant), "overview")
     by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
-    request = request_for(f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}.", _blocks(sources, by_person), ANSWER)
-    usable = partial(_read_answer, sources, replace(before, sentences=by_person))
-    written = engine.mini.ask(owner.id, request, owner.tenant, usable, replacing="overview").value if sources else ()
+    task = f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}."
+    usable = partial(_read_answer, replace(before, sentences=by_person))
+    about = owner.id, sources, lambda sources: request_for(task, _blocks(sources, by_person), ANSWER)
+    written = engine.mini.ask_about(*about, owner.tenant, usable, replacing="overview") or ()
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:
@@ -289,7 +290,7 @@ def _blocks(sources: Sequence[Source], by_person: Sequence[Sentence]) -> list[st
     ]
 
 
-def _read_answer(sources: Sequence[Source], before: Overview, answer: str) -> tuple[Sentence, ...]:
+def _read_answer(before: Overview, sources: Sequence[Source], answer: str) -> tuple[Sentence, ...]:
     """Return the grounded sentences of an answer. Raises InvalidAnswer when all of them are refused.
 
     before: the overview with the person's own sentences alone.

@@ -10,7 +10,7 @@ Invariants [test_profile, test_erasing]:
 
 import json
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Self
@@ -198,7 +198,8 @@ def enqueue_update(engine: Engine, tx: Transaction, owner: OwnerRow) -> None:
 def run(engine: Engine, job: Job) -> bool:
     """Read what facts quote that are new since the last update, as many as one call can read.
 
-    The last try reads one fact, and passes it over if the mini model answers badly, but well about the next one.
+    The last try reads one fact, and passes it over if the mini model answers badly, but well about the next one.  A
+    fact that a content filter refuses is passed over at once.
     Idempotent. Return whether there are more. Raises ModelError, LimitReached.
     """
     most = 2 if job.is_last_try else BATCH_FACTS_MAX
@@ -219,21 +220,20 @@ def run(engine: Engine, job: Job) -> bool:
     instruction = "\n\n".join(filter(None, (*about, shape)))
     document = escape(one_line(json.dumps(before.document, ensure_ascii=False)))
 
-    def read(stated: Sequence[tuple[Fact, Message]]) -> tuple[Profile, set[int]]:
+    def blocks(stated: Sequence[tuple[Fact, Message]]) -> Iterator[str]:
+        messages = [message._replace(position=number) for number, (_, message) in enumerate(stated, 1)]
+        yield block("profile", [document])
+        yield block("messages", message_lines(in_zone(messages, zone), numbered=True))
+        yield block("facts", (f"[{number}] {escape(fact.text)}" for number, (fact, _) in enumerate(stated, 1)))
+
+    def usable(stated: Sequence[tuple[Fact, Message]], text: str) -> tuple[Profile, set[int]]:
+        operations = first_object(text, ANSWER)["patch"][:OPERATIONS_MAX]
         facts, messages = [fact for fact, _ in stated], [message for _, message in stated]
-        numbered = [message._replace(position=number) for number, message in enumerate(messages, 1)]
-        blocks = (
-            block("profile", [document]),
-            block("messages", message_lines(in_zone(numbered, zone), numbered=True)),
-            block("facts", (f"[{number}] {escape(fact.text)}" for number, fact in enumerate(facts, 1))),
-        )
+        return apply_patch(before, operations, messages, schema, rules, facts)
 
-        def usable(text: str) -> tuple[Profile, set[int]]:
-            operations = first_object(text, ANSWER)["patch"][:OPERATIONS_MAX]
-            return apply_patch(before, operations, messages, schema, rules, facts)
-
-        request = request_for(instruction, blocks, ANSWER)
-        return engine.mini.ask(owner.id, request, owner.tenant, usable, replacing="profile").value
+    def read(stated: Sequence[tuple[Fact, Message]]) -> tuple[Profile, set[int]]:
+        about = owner.id, stated, lambda stated: request_for(instruction, blocks(stated), ANSWER)
+        return engine.mini.ask_about(*about, owner.tenant, usable, replacing="profile") or (before, set())
 
     stated = [min(found, key=lambda pair: pair[0].id)] if job.is_last_try else found
     later = [pair for pair in found if pair not in stated]

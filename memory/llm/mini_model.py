@@ -13,14 +13,15 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from jsonschema import Draft202012Validator
 
 from memory.access.budgets import Budgets
-from memory.errors import AnswerRefused
+from memory.errors import CONTENT_REFUSED, AnswerRefused, ModelError
 from memory.json_values import list_in
 from memory.leases import Leases
 from memory.llm import CancelToken, ChatMessage, ModelEvent, ModelRequest, StreamEnd, complete, text_of
@@ -34,6 +35,7 @@ from models.owners import Caller, Usage
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+A = TypeVar("A")  # what is asked about
 Replaced = Literal["summary", "profile", "overview"]
 
 TURN_WAIT_SECONDS, TURN_LOOK_SECONDS = 60.0, 0.5  # that a call waits for a turn to end; between two looks for one
@@ -143,6 +145,51 @@ class MiniModel:
             # Under a schema, small models may write the shortest JSON that it allows, or white space for ever.
             schema = request.schema if _has_words(text) else None
             request = replace(request, schema=schema, messages=(*request.messages, *again))
+
+    def ask_about(
+        self,
+        owner_id: int,
+        items: Sequence[A],
+        request_for_items: Callable[[Sequence[A]], ModelRequest],
+        tenant: str | None,
+        read: Callable[[Sequence[A], str], T],
+        *,
+        replacing: Replaced | None = None,
+    ) -> T | None:
+        """Return the value that `read` makes of the answer about items, without those that a content filter refuses.
+
+        None if all are refused.  Raises as `ask` does, and the refusal of a request that is refused without items too.
+        """
+        items = list(items)
+        while items:
+            try:
+                request = request_for_items(items)
+                return self.ask(owner_id, request, tenant, partial(read, items), replacing=replacing).value
+            except ModelError as error:
+                if error.code != CONTENT_REFUSED:
+                    raise
+                passing, refused = -1, len(items)
+                while refused - passing > 1:  # the shortest beginning that is refused ends with a refused item
+                    middle = (passing + refused) // 2
+                    if self._is_refused(owner_id, request_for_items(items[:middle])):
+                        refused = middle
+                    else:
+                        passing = middle
+                if refused == 0:
+                    raise
+                log.warning("the mini model goes on without an item: the server's content filter refuses it")
+                del items[refused - 1]
+        return None
+
+    def _is_refused(self, owner_id: int, request: ModelRequest) -> bool:
+        """Return whether the content filter of the server refuses a request. Raises ModelError for other failures."""
+        try:
+            self.ask(owner_id, request, None, bool)
+        except ModelError as error:
+            if error.code != CONTENT_REFUSED:
+                raise
+            return True
+        return False
 
     def ask_builtin(self, request: ModelRequest, read: Callable[[str], T], replacing: Replaced) -> ParsedAnswer[T]:
         """Return the value that `read` makes of the built-in model's answer. Raises AnswerRefused."""
