@@ -242,33 +242,37 @@ def run(engine: Engine, job: Job) -> None:
     facts = [(Fact(*row[:-1]), row[-1]) for row in reversed(rows)]
     pairs = list(duplicate_candidates(facts, owner.consolidated_through))
     doubtful = [pair for pair in pairs if not pair.verdict]
-    read = _read(engine, owner, doubtful[:PAIRS_MAX], prompt) if doubtful else []
+    judged = _read(engine, owner, doubtful[:PAIRS_MAX], prompt) if doubtful else []
+    left = doubtful if judged is None else doubtful[PAIRS_MAX:]
     through = max((fact.id for fact, _ in facts), default=0)
-    if len(read) < len(doubtful):
-        waiting = doubtful[len(read)]
+    if left:
+        waiting = left[0]
         through = max(waiting.older.id, waiting.newer.id) - 1
     plans = {fact.id: end for fact, _ in facts if fact.category == "plan" and (end := _end(fact, zone)) is not None}
     with engine.database.write() as tx:
         row = lock_owner(tx, owner.id)
         if row is None or tx.get(JobRow, job.id) is None:
             return  # the person was erased, or the job cancelled
-        counts = _apply(tx, [*(pair for pair in pairs if pair.verdict), *read], plans, engine.now())
+        counts = _apply(tx, [*(pair for pair in pairs if pair.verdict), *(judged or ())], plans, engine.now())
         row.consolidated_through = max(through, row.consolidated_through)
         when = engine.settings.consolidation
-        if when.mode == "schedule" and (len(read) < len(doubtful) or plans):
+        if when.mode == "schedule" and (left or plans):
             engine.job_queue.schedule(tx, when, "consolidation", row)
     log.info("consolidation: %s", dict(counts) or "nothing to invalidate")
 
 
-def _read(engine: Engine, owner: OwnerRow, pairs: Sequence[Pair], prompt: PromptTemplate) -> list[Pair]:
-    """Return the pairs with the mini model's verdicts; none if it read some today, or the budget is spent."""
+def _read(engine: Engine, owner: OwnerRow, pairs: Sequence[Pair], prompt: PromptTemplate) -> list[Pair] | None:
+    """Return the pairs with the mini model's verdicts, without those that a content filter refuses.
+
+    None: it read none, as it read some today, the budget is spent, or its answer was of no use.
+    """
     with engine.database.write() as tx:
         row = lock_owner(tx, owner.id)
         now = engine.now()
         if row is None or engine.budgets.remaining(tx, owner.id) <= 0:
-            return []
+            return None
         if row.consolidated_at is not None and row.consolidated_at.date() == now.date():
-            return []
+            return None
         row.consolidated_at = now
 
     def lines(pairs: Sequence[Pair]) -> Iterator[str]:
@@ -285,13 +289,20 @@ def _read(engine: Engine, owner: OwnerRow, pairs: Sequence[Pair], prompt: Prompt
             judged.append(replace(pair, verdict="same" if number in same and pair.may_be_same else verdict))
         return judged
 
-    about = owner.id, pairs, lambda pairs: request_for(prompt.render(), [block("pairs", lines(pairs))], ANSWER)
     try:
-        read = engine.mini.ask_about(*about, owner.tenant, judge) or []
+        return (
+            engine.mini.ask_about(
+                owner.id,
+                pairs,
+                lambda pairs: request_for(prompt.render(), [block("pairs", lines(pairs))], ANSWER),
+                owner.tenant,
+                judge,
+            )
+            or []
+        )
     except InvalidAnswer as problem:
         log.warning("consolidation: the mini model's answer was refused: %s", problem)
-        return []
-    return [*read, *pairs[len(read) :]]  # as many as were read, though a content filter refuses some
+        return None
 
 
 def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:

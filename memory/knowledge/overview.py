@@ -198,9 +198,14 @@ def run(engine: Engine, job: Job) -> bool:
         prompt = engine.prompts.find(tx, Caller(owner.tenant), "overview")
     by_person = tuple(sentence for sentence in before.sentences if sentence.author != MODEL)
     task = f"{prompt.render()}\n\nToday is {today:%Y-%m-%d, %A}."
-    usable = partial(_read_answer, replace(before, sentences=by_person))
-    about = owner.id, sources, lambda sources: request_for(task, _blocks(sources, by_person), ANSWER)
-    written = engine.mini.ask_about(*about, owner.tenant, usable, replacing="overview") or ()
+    written = engine.mini.ask_about(
+        owner.id,
+        sources,
+        lambda sources: request_for(task, _blocks(sources, by_person), ANSWER),
+        owner.tenant,
+        partial(_read_answer, replace(before, sentences=by_person)),
+        replacing="overview",
+    )
     with engine.database.write() as tx:
         row = lock_owner(tx, job.owner_id)
         if row is None:
@@ -208,7 +213,7 @@ def run(engine: Engine, job: Job) -> bool:
         digest = _digest(_sources(engine, tx, row.id, owner_zone(tx, row.id, engine.settings)))
         if _read(engine, tx, row.id) != stored or digest != _digest(sources):
             return True  # it changed meanwhile: once more
-        _write(engine, tx, row, replace(before, sentences=(*by_person, *written), read=digest), MODEL)
+        _write(engine, tx, row, replace(before, sentences=(*by_person, *(written or ())), read=digest), MODEL)
     return False
 
 

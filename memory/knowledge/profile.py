@@ -226,14 +226,21 @@ def run(engine: Engine, job: Job) -> bool:
         yield block("messages", message_lines(in_zone(messages, zone), numbered=True))
         yield block("facts", (f"[{number}] {escape(fact.text)}" for number, (fact, _) in enumerate(stated, 1)))
 
-    def usable(stated: Sequence[tuple[Fact, Message]], text: str) -> tuple[Profile, set[int]]:
+    def patched(stated: Sequence[tuple[Fact, Message]], text: str) -> tuple[Profile, set[int]]:
         operations = first_object(text, ANSWER)["patch"][:OPERATIONS_MAX]
         facts, messages = [fact for fact, _ in stated], [message for _, message in stated]
         return apply_patch(before, operations, messages, schema, rules, facts)
 
     def read(stated: Sequence[tuple[Fact, Message]]) -> tuple[Profile, set[int]]:
-        about = owner.id, stated, lambda stated: request_for(instruction, blocks(stated), ANSWER)
-        return engine.mini.ask_about(*about, owner.tenant, usable, replacing="profile") or (before, set())
+        answer = engine.mini.ask_about(
+            owner.id,
+            stated,
+            lambda stated: request_for(instruction, blocks(stated), ANSWER),
+            owner.tenant,
+            patched,
+            replacing="profile",
+        )
+        return answer or (before, set())
 
     stated = [min(found, key=lambda pair: pair[0].id)] if job.is_last_try else found
     later = [pair for pair in found if pair not in stated]
