@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.blueprint import ApiBlueprint, Caller, current_engine
-from memory.knowledge import summaries, summary_job
+from memory.knowledge import summaries, summary_preview
 from models.keys import READ
 from schemas import summaries as schema
 from schemas.shapes import PageQuery, Rollback
@@ -65,4 +65,4 @@ def preview_summary(caller: Caller, body: dict[str, Any], session_id: str) -> An
     The mini model reads the whole conversation with this prompt. If that is too much for one call, it continues the
     earliest version of the summary after which the rest fits.
     """
-    return summary_job.preview(current_engine(), caller, session_id, **body)
+    return summary_preview.preview(current_engine(), caller, session_id, **body)

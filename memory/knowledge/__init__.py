@@ -2,7 +2,8 @@
 
 summary_job           after a reply: read messages, store a summary, facts and instructions; read it first
 summary_update        one call of the mini model for it, and how its answer is read
-grounding             checks that a proposed fact rests on the person's words
+summary_preview       the same for a prompt that is tried, with nothing stored
+grounding, denials    checks that a proposed fact rests on the person's words, which do not deny it
 supersession          finds the facts that a new one ends, and those that hold in place of others
 facts                 facts for callers; fact_reads, fact_writes and fact_ranking read, write and choose them
 consolidation         merges facts that say the same, and ends those that a newer one contradicts, in a job

@@ -1,4 +1,4 @@
-"""Update summaries: the mini model reads the messages since the last one, in a job or, storing nothing, for a preview.
+"""Update summaries in a job: the mini model reads the messages since the last one, and its answer is stored.
 
 The database is free while the model works.
 
@@ -20,9 +20,9 @@ from typing import Any, Self
 from sqlalchemy import Row, and_, bindparam, case, exists, func, literal_column, or_, select, update
 
 from memory import conversation_types, tokens
-from memory.access.owners import OWNER_AND_TENANT, get_session, lock_owner
+from memory.access.owners import OWNER_AND_TENANT, lock_owner
 from memory.engine import Engine
-from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, AnswerRefused, InvalidRequest, ModelError
+from memory.errors import CONTENT_REFUSED, CONTEXT_EXCEEDED, AnswerRefused, ModelError
 from memory.knowledge import consolidation, learned_instructions, overview, profile
 from memory.knowledge.fact_ranking import Ranking
 from memory.knowledge.fact_reads import IN_ALL_SESSIONS, NOW, current_facts, in_scope
@@ -67,32 +67,13 @@ TOO_MUCH = frozenset({"summary_cut_off", CONTENT_REFUSED, CONTEXT_EXCEEDED})
 """The codes of errors that fewer messages may avoid."""
 _MOST = "messages_max"  # in a job's payload: how many messages the mini model could read in one call
 _BAD = "answered_badly"  # there too: the mini model has answered badly at the job's last try
-PREVIEW = "preview"  # the name of a prompt that a preview tries as a text
-
-
-@dataclass(frozen=True)
-class Preview:
-    """Summary that was not stored.
-
-    It goes on from version `since` (0: from the beginning) and covers the messages up to position `through`.
-    `prompt` is the label of the named prompt that made it, `current_version` the stored summary to compare it with.
-    """
-
-    sections: Sections
-    tokens: int
-    model: str
-    prompt: str | None
-    usage: dict[str, Any]
-    since: int
-    through: int
-    current_version: int
 
 
 @dataclass(frozen=True)
 class Batch:
     """Input of one call of the mini model, and the session when it was read.
 
-    session: a row of _READ. last: the position of the last message that waits for a summary.
+    session: of `read_session`. last: the position of the last message that waits for a summary.
     most: how many messages the job's next part may have. refused: the model server's refusal of the only message.
     is_bad: the mini model always answers one of the messages badly.
     kept_out_requests: messages, with their words, that ask to forget something and not to be remembered themselves.
@@ -132,13 +113,13 @@ def run(engine: Engine, job: Job) -> bool:
     default = engine.settings.summary_prompt
     names = payload.get("prompt") or default, default  # the second for a prompt that was deleted since
     with engine.database.read() as tx:
-        session = _read(engine, tx, job.session_id, job.owner_id, job.tenant)
+        session = read_session(engine, tx, job.session_id, job.owner_id, job.tenant)
         if session is None:
             return False
         has_prompts = session.has_prompts
         prompt = engine.prompts.find(tx, Caller(job.tenant), *names, has_prompts=has_prompts)
         newest = session.sections, session.through
-        batch = _make_batch(engine, tx, session, prompt, newest, payload.get(_MOST, BATCH_MESSAGES))
+        batch = make_batch(engine, tx, session, prompt, newest, payload.get(_MOST, BATCH_MESSAGES))
     if batch is None:
         return False
     spent: list[Usage] = []
@@ -150,57 +131,16 @@ def run(engine: Engine, job: Job) -> bool:
     return not stored or batch.through < batch.last
 
 
-def preview(engine: Engine, caller: Caller, session_id: str, *, prompt: str | None, text: str | None) -> Preview:
-    """Return the summary that a prompt gives the conversation.
-
-    prompt: its name; without it and a `text`, the prompt in use.
-    Whoever edits a prompt compares it with the stored summary, so the prompt reads as much of the conversation as
-    one call can: from its beginning, or from the earliest version after which one call can read the rest.
-
-    Raises NotFound, InvalidRequest for a text that can't be a prompt and for a session without messages,
-    LimitReached when the owner's day is spent, and ModelError.
-    """
-    with engine.database.read() as tx:
-        row = get_session(tx, caller, session_id)
-        engine.budgets.check(tx, row.owner_id)
-        if text is None:
-            instruction = engine.prompts.find_summary(tx, caller, prompt or engine.settings.summary_prompt)
-        else:
-            engine.prompts.check(PREVIEW, text)
-            instruction = PromptTemplate(PREVIEW, 0, text, source="given")
-        start = _starting_point(tx, row)
-        previous = (start.sections, start.through) if start is not None else (None, None)
-        session = _read(engine, tx, row.id, row.owner_id, row.tenant)
-        batch = _make_batch(engine, tx, session, instruction, previous, BATCH_MESSAGES)
-    if batch is None:
-        raise InvalidRequest(
-            "nothing_to_summarise",
-            f"Session {session_id!r} has no messages to summarise yet. Try the prompt on another conversation.",
-        )
-    ask = partial(engine.mini.ask, row.owner_id, tenant=row.tenant)
-    answer = update_summary(ask, batch.prompt, batch.source)
-    return Preview(
-        sections=answer.value.sections,
-        tokens=tokens.estimate(str(answer.value.sections)),
-        model=answer.model,
-        prompt=instruction.label if text is None else None,
-        usage=_usage(answer),
-        since=start.version if start is not None else 0,
-        through=batch.through,
-        current_version=row.summary_version,
-    )
-
-
 # -- reading
 
 
-def _read(engine: Engine, tx: Transaction, session_row_id: int | None, owner_id: int | None, tenant: str) -> Any:
-    """Return the row of _READ; None where the session was erased."""
+def read_session(engine: Engine, tx: Transaction, session_row_id: int | None, owner_id: int | None, tenant: str) -> Any:
+    """Return the session as an update reads it, a row of _READ; None where it was erased."""
     params = {"session": session_row_id, "owner": owner_id, "tenant": tenant, NOW.key: engine.now()}
     return tx.execute(_READ, params).one_or_none()
 
 
-def _make_batch(
+def make_batch(
     engine: Engine,
     tx: Transaction,
     session: Any,
@@ -210,7 +150,7 @@ def _make_batch(
 ) -> Batch | None:
     """Return a batch of the next messages, at most `most`; None if there are none.
 
-    session: a row of _READ.
+    session: of `read_session`.
     previous: the sections of the summary to continue, and its last position. None: there is no summary.
     """
     rules = rules_in_force(session)
@@ -315,7 +255,7 @@ def _reads_later(
     through = batch.through
     for _ in range(LATER_MAX):
         with engine.database.read() as tx:
-            later = _make_batch(engine, tx, batch.session, batch.prompt, (sections.as_dict(), through), 1)
+            later = make_batch(engine, tx, batch.session, batch.prompt, (sections.as_dict(), through), 1)
         if later is None:
             return False
         try:
@@ -351,7 +291,7 @@ def _store(engine: Engine, job: Job, batch: Batch, answer: ParsedAnswer[SummaryU
         instead = {old: new.text for old, new in corrected.items()}
         sections = rules.kept_of(replace_texts(result.sections, instead))
         about = {"author": "model", "created_at": engine.now(), "model": answer.model, "prompt": batch.prompt.label}
-        about["usage"] = {**_usage(answer), "facts": counts}
+        about["usage"] = {**answer.usage, "facts": counts}
         insert_version(tx, session.id, version, sections, advanced.summary_through, **about)
         engine.budgets.add_usage(tx, session.owner_id, spent)
         if batch.refused is not None:
@@ -447,12 +387,6 @@ def _remember(tx: Transaction, job: Job, batch: Batch) -> None:
         tx.execute(update(JobRow.__table__).where(JobRow.id == job.id).values(payload=after))
 
 
-def _usage(answer: ParsedAnswer[SummaryUpdate]) -> dict[str, Any]:
-    total = sum(answer.spent, Usage(0, 0))
-    of_tokens = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
-    return {**of_tokens, "calls": len(answer.spent)}
-
-
 def _read_messages(tx: Transaction, session_row_id: int, through: int, most: int) -> list[Message]:
     """Return the messages after `through`: at most `most`, and at most BATCH_TOKENS unless the first has more."""
     batch: list[Message] = []
@@ -464,21 +398,6 @@ def _read_messages(tx: Transaction, session_row_id: int, through: int, most: int
         budget -= message.tokens
         batch.append(message)
     return batch
-
-
-def _starting_point(tx: Transaction, row: SessionRow) -> SummaryRow | None:
-    """Return the earliest version after which one call can read all later messages (None: the beginning).
-
-    If there is none, return the last version that does not cover everything.
-    """
-    if row.tokens <= BATCH_TOKENS:
-        return None
-    of_session = (SummaryRow.session_id == row.id, SummaryRow.branch == 0, SummaryRow.through < row.message_count)
-    later = (MessageRow.session_id == row.id, MessageRow.branch == 0, MessageRow.position > SummaryRow.through)
-    left = select(func.sum(MessageRow.tokens)).where(*later).scalar_subquery()
-    versions = select(SummaryRow).where(*of_session).limit(1)
-    first = versions.where(left <= BATCH_TOKENS).order_by(SummaryRow.through, SummaryRow.version.desc())
-    return tx.scalar(first) or tx.scalar(versions.order_by(SummaryRow.through.desc(), SummaryRow.version.desc()))
 
 
 # -- statements: one reads all that an update needs, one stores its version

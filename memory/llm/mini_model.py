@@ -89,6 +89,13 @@ class ParsedAnswer(Generic[T]):
     spent: tuple[Usage, ...]
     cut_off: bool = False
 
+    @property
+    def usage(self) -> dict[str, int]:
+        """Return the sum of the calls, as it is stored and shown."""
+        total = sum(self.spent, Usage(0, 0))
+        of_tokens = {"prompt_tokens": total.prompt_tokens, "completion_tokens": total.completion_tokens}
+        return {**of_tokens, "calls": len(self.spent)}
+
 
 class JsonObject(NamedTuple):
     """JSON object of an answer; `repaired` if its grammar was broken, so that parts of it may be missing."""
