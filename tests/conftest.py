@@ -197,7 +197,9 @@ def place(request, tmp_path):
 
 @pytest.fixture(scope="session")
 def guide(tmp_path_factory):
-    """The documentation site, built as `make docs` builds it."""
+    """The documentation site, built as `make docs` builds it, or what that has built."""
+    if built := os.environ.get("RECAP_BUILT_GUIDE"):
+        return Path(built)
     folder = tmp_path_factory.mktemp("guide")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
     built = subprocess.run(build, cwd=Path(__file__).parent.parent, capture_output=True, text=True, check=False)

@@ -1,5 +1,6 @@
 """Files dropped on the page or chosen: their chats come in part by part, and what is no such file is named."""
 
+import base64
 import json
 import random
 import re
@@ -37,12 +38,13 @@ def export_of(chats: int, *, size: int = 0, first: int = 0) -> bytes:
 
 def drag(page: Page, event: str, *files: tuple[str, str, bytes]) -> None:
     """What the browser tells the page of files that are dragged from elsewhere, as (name, type, content)."""
-    given = [(name, kind, list(content)) for name, kind, content in files]
+    given = [(name, kind, base64.b64encode(content).decode()) for name, kind, content in files]
     page.evaluate(
         """([event, files]) => {
             const dataTransfer = new DataTransfer();
-            for (const [name, type, bytes] of files) {
-                dataTransfer.items.add(new File([new Uint8Array(bytes)], name, { type }));
+            for (const [name, type, content] of files) {
+                const bytes = Uint8Array.from(atob(content), (one) => one.charCodeAt(0));
+                dataTransfer.items.add(new File([bytes], name, { type }));
             }
             const over = document.elementFromPoint(200, 200);
             over.dispatchEvent(new DragEvent(event, { dataTransfer, bubbles: true, cancelable: true }));

@@ -184,7 +184,8 @@ def _axe() -> str:
 
 def accessibility(page: Page) -> list[str]:
     """What axe-core finds on the page as it is now, of any impact: rule, its meaning, and where."""
-    page.evaluate(_axe())
+    if page.evaluate("typeof axe === 'undefined'"):
+        page.evaluate(_axe())
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{rule['id']} ({rule['impact']}): {rule['help']}: {node['target']} {node['html'][:160]}"
