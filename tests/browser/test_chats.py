@@ -130,6 +130,7 @@ def test_one_chat_or_several_are_deleted_only_when_that_is_confirmed(page, live,
     asked.get_by_role("button", name="Delete", exact=True).click()
     expect(listed(page)).to_have_text(["No fuel"])
     expect(messages(page)).to_have_count(0)  # one of them was open
+    expect(box(page)).to_have_value("Half a thought")  # which outlives its chat
     assert (
         page.evaluate("Object.keys({ ...localStorage, ...sessionStorage }).filter(key => key.includes('garden'))") == []
     )
@@ -302,17 +303,6 @@ def test_related_and_latest_chats_are_shown_and_lead_there(page, live, model_ser
     expect(why.get_by_role("button", name="Not helpful")).to_have_count(0)
     why.get_by_role("button", name=re.compile("Costs of repairing")).click()
     expect(page).to_have_url(re.compile("#/costs$"))
-
-
-def test_what_was_typed_for_a_chat_outlives_it(page, live):
-    three(live)
-    page.goto("/#/garden")
-    expect(messages(page)).to_have_count(2)
-    box(page).fill("Half a thought")
-    press(page, "Delete The roses need water")
-    page.get_by_role("dialog").get_by_role("button", name="Delete", exact=True).click()
-    expect(messages(page)).to_have_count(0)
-    expect(box(page)).to_have_value("Half a thought")
 
 
 def test_a_chat_of_others_that_cannot_be_read_says_so(page, live):
