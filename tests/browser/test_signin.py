@@ -65,17 +65,19 @@ def test_the_key_opens_the_page_and_stays_with_the_tab_until_one_signs_out(page,
     other.goto("/#/garden")
     expect(messages(other).first).to_contain_text("The roses need water")
     page.bring_to_front()
+    box(page).fill("Nobody may read this")
     page.get_by_role("button", name="Sign out").click()
     expect(asked(other)).to_be_visible()  # and loses it with this one
     other.close()
     expect(asked(page)).to_be_visible()
     expect(asked(page).get_by_role("alert")).to_be_hidden()  # no key was refused
     expect(page.get_by_text("The roses need water")).to_have_count(0)
-    assert KEY not in "".join(kept(page))
+    assert KEY not in "".join(kept(page)) and "Nobody may read this" not in "".join(kept(page))
     watch_of(page).expect(r"status of 404")  # the address still names the chat
     with page.expect_console_message(lambda told: "404" in told.text):
         sign_in(page, OTHER)
     expect(page.get_by_text("No chats yet")).to_be_visible()  # another tenant's `me` is someone else
+    expect(box(page)).to_have_value("")
 
 
 @pytest.mark.parametrize("page", [PHONE.at_night], indirect=True, ids=str)
@@ -118,17 +120,6 @@ def test_a_key_of_one_person_shows_their_memory_and_nobody_elses(page, live, mod
         sign_in(page, KEY)
     expect(page.get_by_role("button", name=re.compile("^The roses need water"))).to_be_visible()  # `me` again
     expect(page.get_by_text("The boat leaks")).to_have_count(0)
-
-
-def test_signing_out_leaves_nothing_of_what_was_typed(page):
-    page.goto("/")
-    sign_in(page, KEY)
-    box(page).fill("Nobody may read this")
-    page.get_by_role("button", name="Sign out").click()
-    sign_in(page, OTHER)
-    expect(page.get_by_text("No chats yet")).to_be_visible()
-    expect(box(page)).to_have_value("")
-    assert "Nobody may read this" not in "".join(kept(page))
 
 
 @pytest.mark.parametrize("begun", [True, False], ids=["in a chat", "in a new chat"])
