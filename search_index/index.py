@@ -29,7 +29,7 @@ from search_index.whoosh_store import WhooshStore
 log = logging.getLogger(__name__)
 
 ARRAYS_BYTES = 16 << 20  # of indexed messages in memory: some 30 owners with 500 each, or one with 20,000
-ARRANGED_BYTES = 14 << 20  # of them as they are ranked: one arrangement for each owner, or one of 20,000
+ARRANGED_BYTES = 14 << 20  # of them as they are ranked: one or two arrangements for each owner, or one of 20,000
 UNINDEXED_BYTES = 12 << 20  # of messages that are not indexed yet: some 20,000
 UNINDEXED_SEGMENTS_MAX = 64  # of an owner's messages that are not indexed yet
 ENTRIES_BYTES = 4 << 20  # of analysed texts: those that stand alone, and messages until they are indexed
@@ -276,8 +276,9 @@ class SearchIndex:
         # A turn leaves out what it shows, of which most is not indexed yet.
         indexed_ids = _ids(segments)
         gone = gone.intersection(indexed_ids.tolist())
-        version = commit, tuple(map(id, segments)), unindexed_ids.tobytes()
-        last_version, candidates = self._arranged.get((owner, gone)) or (None, None)
+        version = commit, tuple(map(id, segments)), unindexed_ids.tobytes(), gone
+        key = owner, not gone  # turns leave out what they show, and a person's own searches nothing
+        last_version, candidates = self._arranged.get(key) or (None, None)
         if last_version == version:
             return candidates
         more = self._unindexed_segments(owner, unindexed_ids, unindexed) if len(unindexed_ids) else ()
@@ -285,7 +286,7 @@ class SearchIndex:
             return None
         hidden = np.isin(indexed_ids, [*unindexed_ids.tolist(), *gone])
         candidates = Candidates.of([*segments, *more], np.append(hidden, ~np.isin(_ids(more), unindexed_ids)))
-        self._arranged.put((owner, gone), (version, candidates), candidates.nbytes)
+        self._arranged.put(key, (version, candidates), candidates.nbytes)
         return candidates
 
     def _best(self, prepared: PreparedQuery, candidates: Candidates, accepted: set[int] | None) -> list[Hit]:

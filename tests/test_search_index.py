@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from search_index import NO_INDEX, IndexBusy, SearchIndex
+from search_index.caches import sizes
 from tests.search_index import Rows, folders, found, message, seeded
 from tests.traces import traces
 
@@ -238,6 +239,21 @@ def test_a_full_disk_is_not_damage(index):
     assert index.held("ana") == (generation, {1})
     assert rows.index(index) == generation
     assert index.held("ana") == (generation, set(range(1, 201)))
+
+
+# Memory
+
+
+@in_files
+def test_what_earlier_turns_left_out_takes_no_memory(index):
+    rows = Rows(*seeded(40))
+    rows.index(index)
+    turns = [frozenset({shown}) for shown in (3, 5, 8)]  # each leaves out what its prompt shows
+    assert not any(shown & {*found(index, rows, "apple", exclude=shown)} for shown in turns)
+    held = sum(sizes())
+    for shown in range(10, 30):
+        found(index, rows, "apple", exclude=frozenset({shown}))
+    assert sum(sizes()) <= held
 
 
 # Many at once
