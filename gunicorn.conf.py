@@ -88,6 +88,8 @@ def on_starting(server):
             _prepare(server.app.wsgi(), server.cfg.address)
         except SettingsError as error:
             sys.exit(str(error))
+    else:
+        gc.freeze()  # else the worker's collector would write to the pages that it shares with this process
 
 
 def when_ready(server):
