@@ -1,7 +1,6 @@
 """Form of a language's file: tables of words and patterns, no code.
 
     words      separated by spaces
-    parts      of texts in small letters, separated by "|"
     patterns   regular expressions without anchors, matched with case ignored; one alternative, or several separated by
                "|", on each line.  In a spaced language a pattern matches whole words only
     numbers    `word=number`, or `word=least-most`, separated by spaces; a TOML table where words have spaces
@@ -39,7 +38,6 @@ def _range(value: Any) -> Any:
 
 
 Words = Annotated[frozenset[str], BeforeValidator(str.split)]
-Parts = Annotated[frozenset[str], BeforeValidator(lambda text: text.split("|"))]
 Pattern = Annotated[str, BeforeValidator(_alternatives)]
 Numbers = Annotated[Mapping[str, int], BeforeValidator(_pairs)]
 Ranges = Annotated[Mapping[str, Annotated[tuple[int, int], BeforeValidator(_range)]], BeforeValidator(_pairs)]
@@ -121,7 +119,6 @@ class Language(_Data):
     asks: Pattern = ""  # how a sentence begins that asks for something, or what stands in it
     refusals: Pattern = ""  # how a model begins that declines a task
     keep_out: Pattern = ""  # asks not to remember the message that says it
-    keep_out_cues: Parts = frozenset()  # each text that `keep_out` finds has one of them
     forget: Pattern = ""  # asks to forget what was said before
     everything: Pattern = ""  # what a request to forget has that means all that is known
     addressed: Pattern = ""  # what a sentence has that speaks to the assistant: "you", "please"

@@ -41,7 +41,6 @@ REPEATED_WORDS_MIN = 3  # of a fact that a message repeats, or all that it has
 _FIGURE = re.compile(r"\d+")
 _REMEMBER = text_pattern(lambda language: language.remember)
 _KEEP_OUT = text_pattern(lambda language: language.keep_out)
-_KEEP_OUT_CUES = vocabulary(lambda language: language.keep_out_cues)
 _FORGET = text_pattern(lambda language: language.forget)
 _EVERYTHING = pattern(lambda language: language.everything)
 _VERBS = vocabulary(lambda language: language.generic_verbs)  # what somebody "knows", or was "told"
@@ -49,9 +48,7 @@ _VERBS = vocabulary(lambda language: language.generic_verbs)  # what somebody "k
 
 def asks_to_keep_out(text: str) -> bool:
     """Return whether a person's message asks not to be remembered itself, in their own words."""
-    small = text.casefold()
-    # Each message is asked when it is stored, and the pattern takes four times as long as its cues.
-    return any(cue in small for cue in _KEEP_OUT_CUES) and _asks(_KEEP_OUT, text)
+    return _asks(_KEEP_OUT, text)
 
 
 def asks_to_forget(text: str) -> bool:
