@@ -228,6 +228,7 @@ def test_a_fact_may_use_other_words(text, said):
         (OPPOSITE, "Travaille chez Acme", "Je ne travaille plus chez Acme", None),
         (OPPOSITE, "Ha figli", "Non ho figli", None),
         (OPPOSITE, "Raucht", "Ich rauche nicht", None),
+        (OPPOSITE, "Hat den Film gesehen", "Ich habe den Film nicht gesehen", None),
         (OPPOSITE, "Arbeitet bei Acme", "Ich arbeite nicht mehr bei Acme, ich arbeite bei Bosch", None),
         (OPPOSITE, "子供がいる", "子供はいません", None),
         (OPPOSITE, "아이가 있다", "아이가 없어요", None),

@@ -81,7 +81,7 @@ def denied_words(text: str) -> set[str]:
 def _denies(content: str, text: str) -> bool:
     """Return whether one of the longest runs of words that both have is denied wherever it stands in the content.
 
-    It does not count if more that the text says stands only after it: "I don't work at Acme, but at Bosch".
+    It does not count if more that the text says stands only in later clauses: "I don't work at Acme, but at Bosch".
     """
     words, stated = _words(content), [word.stem for word in _words(text)]
     stems = [word.stem for word in words]
@@ -97,7 +97,8 @@ def _denies(content: str, text: str) -> bool:
         # A term may be several characters of a run.
         if not places or not any(term in "".join(stated[start:end]) for term in terms):
             continue
-        later = {*stems[places[-1] + length :]}.difference(stems[: places[-1]])
+        clause_end, _ = _end_of_clause(breaks, words[places[-1] + length - 1].end)
+        later = {word.stem for word in words if word.start >= clause_end}.difference(stems[: places[-1]])
         others = [*zip(stated[:start] + stated[end:], aligned[:start] + aligned[end:], strict=True)]
         if any(word in terms and same in later for word, same in others):
             continue
@@ -117,7 +118,7 @@ def _is_denied(
     """
     begin, end = run[0].start, run[-1].end
     start = max((stop for _, stop in breaks if stop <= begin), default=0)
-    clause_end, behind = min((place for place in breaks if place[0] >= end), default=(len(content), len(content)))
+    clause_end, behind = _end_of_clause(breaks, end)
     before, after = content[start:begin], content[end:behind]
     verbs = list(missing)
     for word in reversed(_words(before)):
@@ -142,7 +143,12 @@ def _breaks(content: str) -> list[tuple[int, int]]:
     codes = languages_in(content)
     unsure = {language.code for language in LANGUAGES if not codes or not language.spaced}
     patterns = [_PUNCTUATION, *(_CONJUNCTIONS[code] for code in _CONJUNCTIONS.keys() & (codes | unsure))]
-    return [place.span() for found in patterns for place in found.finditer(content)]
+    spans = [place.span() for found in patterns for place in found.finditer(content)]
+    return [*spans, (len(content), len(content))]
+
+
+def _end_of_clause(breaks: list[tuple[int, int]], place: int) -> tuple[int, int]:
+    return min(span for span in breaks if span[0] >= place)
 
 
 def _tells_nothing(text: str, word: _Word, stated: Collection[str]) -> bool:
