@@ -170,35 +170,7 @@ def test_a_day_said_in_words_may_be_written_in_figures(talk, message, day):
         ("No, invoice 17 is paid", "Invoice 16 is paid", "Invoice 17 is paid", False),
         ("Nee, kamer 3 is vrij", "Kamer 2 is vrij", "Kamer 3 is vrij", False),
         ("Nein, 12 Gäste sind eingeladen", "10 Gäste sind eingeladen", "12 Gäste sind eingeladen", True),
-    ],
-)
-def test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected):
-    talk.hear(old, reply=digest_of(fact(old, 1, old, scope="user")))
-    talk.hear(message, reply=digest_of(fact(new, 2, message, scope="user")))
-    assert set(talk.texts()) == ({new} if is_corrected else {old, new})
-
-
-def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
-    talk.hear("Hello.", reply=digest_of())
-    texts = [f"The budget of department {number} was approved at {number} million" for number in range(60)]
-    for text in texts:
-        good(talk.client.post("/api/facts", json={"session_id": "s", "text": text, "importance": 1}))
-    ids = [item["id"] for item in talk.facts()]
-    assert len(ids) == 60
-
-    def ending_all(body: Any) -> Any:
-        return digest_of(fact("Bought a kayak", 2, "I bought a kayak", supersedes=[f"F{number}" for number in ids]))
-
-    talk.hear("I bought a kayak. The departments are closed now.", reply=ending_all)
-    shown = talk.digests()[-1][-1]["content"]
-    not_shown = {text for text in texts if text not in shown}
-    assert 0 < len(not_shown) < 60
-    assert set(talk.texts()) == {"Bought a kayak", *not_shown}
-
-
-@pytest.mark.parametrize(
-    ("message", "old", "new", "is_corrected"),
-    [
+        # what may be true beside it
         ("I'm pregnant now!", "The user is allergic to walnuts", "The user is pregnant", False),
         ("Actually, I'm a nurse", "The user is vegan", "The user is a nurse", False),
         ("My brother is married now", "My brother is a doctor", "My brother is married", False),
@@ -230,8 +202,28 @@ def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
         ("I'm on page 45 of Emma now", "On page 30 of Emma", "On page 45 of Emma", True),
     ],
 )
-def test_a_fact_ends_no_other_that_may_be_true_beside_it(talk, message, old, new, is_corrected):
-    test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected)
+def test_a_plain_correction_needs_no_mark_of_the_old_fact(talk, message, old, new, is_corrected):
+    talk.hear(old, reply=digest_of(fact(old, 1, old, scope="user")))
+    talk.hear(message, reply=digest_of(fact(new, 2, message, scope="user")))
+    assert set(talk.texts()) == ({new} if is_corrected else {old, new})
+
+
+def test_a_model_ends_no_fact_that_it_was_not_shown(talk):
+    talk.hear("Hello.", reply=digest_of())
+    texts = [f"The budget of department {number} was approved at {number} million" for number in range(60)]
+    for text in texts:
+        good(talk.client.post("/api/facts", json={"session_id": "s", "text": text, "importance": 1}))
+    ids = [item["id"] for item in talk.facts()]
+    assert len(ids) == 60
+
+    def ending_all(body: Any) -> Any:
+        return digest_of(fact("Bought a kayak", 2, "I bought a kayak", supersedes=[f"F{number}" for number in ids]))
+
+    talk.hear("I bought a kayak. The departments are closed now.", reply=ending_all)
+    shown = talk.digests()[-1][-1]["content"]
+    not_shown = {text for text in texts if text not in shown}
+    assert 0 < len(not_shown) < 60
+    assert set(talk.texts()) == {"Bought a kayak", *not_shown}
 
 
 def test_who_moved_to_a_company_lives_where_they_did(talk):

@@ -103,12 +103,6 @@ def test_what_is_asked_for_from_now_on_waits_as_a_proposal_with_its_quote(talk):
     assert "Answer in German." in talk.prompt("Hi.") and general(talk)["proposal"] is None
 
 
-def test_nothing_is_asked_of_the_mini_model_where_nobody_speaks_of_later(talk):
-    talk.say("Hello. I live in Oslo.")
-    digested(talk, learned("Live in Oslo.", 1, "I live in Oslo"))
-    assert "instructions`" not in json.dumps(talk.digests()[-1]) and general(talk) is None
-
-
 @pytest.mark.parametrize(("setting", "version"), [("auto", 1), ("off", None)])
 def test_the_setting_decides_what_becomes_of_it(make_app, model_server, setting, version):
     talk = Talk(make_app(**at(model_server, feedback=setting)), model_server, user="ada")
@@ -197,6 +191,7 @@ def test_the_built_in_model_takes_the_persons_sentence(app):
 @pytest.mark.parametrize(
     "line",
     [
+        "Hello. I live in Oslo.",
         "Ab sofort arbeite ich halbtags.",
         "Ab sofort gibt es im Büro keine Milch mehr.",
         "Nunca llueve.",

@@ -549,24 +549,20 @@ def test_a_request_to_forget_all_that_the_summary_has_is_met(model_app, model_se
     assert "surgery" not in json.dumps(versions) and talk.summary()["state"] == "current"
 
 
-def test_a_summary_that_shrinks_unasked_is_refused(model_app, model_server):
-    talk = Talk(model_app, model_server, user="ada")
-    talk.say("I need a knee surgery.")
-    model_server.mini.queue(
-        digest_of(data=[f"Clinic {number} costs {number}50 euros for the knee" for number in range(9)])
-    )
-    jobs_done(talk.client, "summary", "index")
-    talk.say("Never forget that.")
-    model_server.mini.queue(digest_of(), digest_of())
-    assert talk.digest()["state"] == "pending" and "clinic" in json.dumps(talk.summary()).lower()
-
-
-def test_a_summary_that_shrinks_is_refused_where_the_model_forgets_nothing(model_app, model_server):
+@pytest.mark.parametrize(
+    ("line", "facts"),
+    [
+        ("Never forget that.", ()),
+        ("Never mind, forget it. Let us go on.", (fact("Needs a surgery", 1, "I need a knee surgery", scope="user"),)),
+    ],
+)
+def test_a_summary_that_shrinks_is_refused_where_nothing_is_to_be_forgotten(model_app, model_server, line, facts):
     talk = Talk(model_app, model_server, user="ada")
     talk.say("I need a knee surgery.")
     clinics = [f"Clinic {number} costs {number}50 euros for the knee" for number in range(9)]
-    digested(talk, fact("Needs a surgery", 1, "I need a knee surgery", scope="user"), summary={"data": clinics})
-    talk.say("Never mind, forget it. Let us go on.")
+    model_server.mini.queue(digest_of(*facts, data=clinics))
+    jobs_done(talk.client, "summary", "index")
+    talk.say(line)
     model_server.mini.queue(digest_of(), digest_of())
     assert talk.digest()["state"] == "pending" and "clinic" in json.dumps(talk.summary()).lower()
 

@@ -202,16 +202,7 @@ def test_whoever_writes_a_fact_is_held_by_the_rules(client):
         ("zarobki", "Nie mówi o swoich zarobkach", "Ma nowy zegar w kuchni"),
         ("зарплаты", "Он не доволен зарплатой", "Анна платит за парковку"),
         ("工资", "她的工资是九万", "她在北京工作"),
-    ],
-)
-def test_a_topic_is_known_by_its_words_in_any_form(topic, inside, outside):
-    rules = RuleSet(topics=(topic,))
-    assert rules.keeps_out(inside) and not rules.keeps_out(outside)
-
-
-@pytest.mark.parametrize(
-    ("topic", "inside", "outside"),
-    [
+        # by words of the texts' own languages; of English also by long words, which others borrow
         ("health", "My back is in constant pain", "J'aime le pain"),
         ("santé", "Elle a mal et prend un cachet", "She works on operating systems"),
         ("money", "Il me doit cent euros", "Marche deux cents pas, c'est lent"),
@@ -226,8 +217,7 @@ def test_a_topic_is_known_by_its_words_in_any_form(topic, inside, outside):
         ("religion", "Is een katholiek", "Heeft een fiets"),
     ],
 )
-def test_a_topic_is_known_by_words_of_the_texts_own_languages(topic, inside, outside):
-    """Of English also by long words, which others borrow."""
+def test_a_topic_is_known_by_its_words_in_any_form(topic, inside, outside):
     rules = RuleSet(topics=(topic,))
     assert rules.keeps_out(inside) and not rules.keeps_out(outside)
 
