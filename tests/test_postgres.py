@@ -175,11 +175,11 @@ def test_only_writes_of_one_owner_wait_for_each_other(nodes, owner):
         assert get_session(other, Caller(user_id=owner), "a").title == "held"
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-def test_a_name_in_an_address_with_a_character_that_can_not_be_stored_is_unknown(nodes, method):
+def test_a_name_in_an_address_with_a_character_that_can_not_be_stored_is_unknown(nodes):
     client = nodes[0].test_client()
     for path in ("/api/sessions/%00", "/api/sessions/a%00/messages", "/api/sessions/%00/summary", "/api/prompts/%00"):
-        error(client.open(path, method=method, json={}), 404)
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            error(client.open(path, method=method, json={}), 404)
 
 
 def waits_for_owner(nodes: list[Flask], work: Callable[[], Any], row: type[FactRow] | type[ItemRow]) -> Any:
@@ -216,15 +216,19 @@ def test_reads_that_refresh_items_meet_nobody_in_a_circle(nodes):
     assert good(answer)["results"][0]["item"]["expires_at"] > stored["expires_at"]
 
 
-@pytest.mark.parametrize(("seconds", "times"), [(0, 0), (30, 1), (-30, 1)])
-def test_a_node_with_a_wrong_clock_says_so_once(nodes, caplog, seconds, times):
+def test_a_node_with_a_wrong_clock_says_so_once(nodes, caplog):
     engine = engine_of(nodes[0])
-    health = Health(
-        engine.database, engine.settings.data_dir, None, engine.metrics, lambda: utc_now() + timedelta(0, seconds)
-    )
-    for _ in range(2):
-        assert health.check().ready
-    assert caplog.text.count(f"the database server's by {seconds} seconds: set it by NTP") == times
+    for seconds, times in ((0, 0), (30, 1), (-30, 1)):
+        health = Health(
+            engine.database,
+            engine.settings.data_dir,
+            None,
+            engine.metrics,
+            lambda late=timedelta(0, seconds): utc_now() + late,
+        )
+        for _ in range(2):
+            assert health.check().ready
+        assert caplog.text.count(f"the database server's by {seconds} seconds: set it by NTP") == times
 
 
 def test_leases_of_locked_rows_do_not_keep_another_from_being_renewed(nodes, monkeypatch):

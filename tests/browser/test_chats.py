@@ -161,6 +161,10 @@ def test_chats_of_programs_and_other_people_are_read_and_lead_to_their_memory(pa
     dialog = page.get_by_role("dialog", name="From a script")
     expect(dialog.get_by_role("article")).to_contain_text("From a script")
     page.keyboard.press("Escape")
+    watch_of(page).expect(r"status of 503")
+    page.route("**/messages*", lambda route: route.fulfill(status=503, body="away"), times=1)
+    chats(page).get_by_role("button", name="The boat leaks").click()
+    expect(chats(page).get_by_role("alert")).to_contain_text("503")
     chats(page).get_by_role("button", name="The boat leaks").click()
     page.get_by_role("button", name="Show the memory of ada").click()
     expect(listed(page).first).to_have_text("The boat leaks")
@@ -303,16 +307,6 @@ def test_related_and_latest_chats_are_shown_and_lead_there(page, live, model_ser
     expect(why.get_by_role("button", name="Not helpful")).to_have_count(0)
     why.get_by_role("button", name=re.compile("Costs of repairing")).click()
     expect(page).to_have_url(re.compile("#/costs$"))
-
-
-def test_a_chat_of_others_that_cannot_be_read_says_so(page, live):
-    watch_of(page).expect(r"status of 503")
-    talk(live.client, "harbour", "The boat leaks", "Noted.", user_id="ada")
-    page.goto("/")
-    chats(page).get_by_text("Other people and programs").click()
-    page.route("**/messages*", lambda route: route.fulfill(status=503, body="away"))
-    chats(page).get_by_role("button", name="The boat leaks").click()
-    expect(chats(page).get_by_role("alert")).to_contain_text("503")
 
 
 def test_of_several_chats_those_that_were_deleted_before_one_failed_are_left(page, live):

@@ -490,7 +490,7 @@ def test_a_link_to_a_message_that_is_gone_leads_to_its_chat(page, live):
     expect(page.get_by_role("button", name="Settings")).to_be_visible()
 
 
-def test_the_same_words_with_a_file_are_another_message(page, live, model_server, tmp_path):
+def test_the_same_words_with_a_file_are_another_message_and_one_takes_ten(page, live, model_server, tmp_path):
     watch_of(page).expect("status of 502")
     (tmp_path / "notes.txt").write_text("The kiln is cold.")
     model_server.main.queue(Status(500), Status(500), Status(500))
@@ -503,14 +503,7 @@ def test_the_same_words_with_a_file_are_another_message(page, live, model_server
     send(page, "What does it say?")
     expect(messages(page).last).to_contain_text("That it is cold.")
     assert "The kiln is cold." in str(prompts(model_server)[-1])
-
-
-def test_files_that_a_message_does_not_take_are_told(page, live, tmp_path):
-    files = [tmp_path / f"{number}.txt" for number in range(12)]
-    for file in files:
-        file.write_text("words")
-    page.goto("/")
-    attach(page, *files)
+    attach(page, *[tmp_path / "notes.txt"] * 12)
     expect(page.get_by_role("alert").filter(visible=True)).to_have_text(
         "A message takes 10 files; the others were left out."
     )
