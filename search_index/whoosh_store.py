@@ -54,6 +54,7 @@ SCHEMA = Schema(
 
 _INDEX_NAME = "messages"
 _PAUSE = 0.02  # seconds
+POSTINGS_MB = 2  # that a commit sorts in memory, others in files: Whoosh's 128 would hold all that a merge reads anew
 
 # What it raises to parse and unpickle files that were overwritten, cut short or deleted.
 _DAMAGE = (
@@ -247,7 +248,7 @@ class WhooshStore(IndexStore):
     def _writer(self, owner: str, *, optimize: bool = False) -> Iterator[SegmentWriter]:
         """Whoosh's writer, which commits unless the block raises.  Raises Damaged."""
         with _recognised():
-            writer = self._index(owner).writer()
+            writer = self._index(owner).writer(limitmb=POSTINGS_MB)
         try:
             yield writer
             with _recognised():

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -254,6 +255,18 @@ def test_what_earlier_turns_left_out_takes_no_memory(index):
     for shown in range(10, 30):
         found(index, rows, "apple", exclude=frozenset({shown}))
     assert sum(sizes()) <= held
+
+
+@in_files
+def test_a_commit_sorts_few_of_its_postings_in_memory(index):
+    texts = [message(i, " ".join(f"word{i * 40 + j}" for j in range(120))) for i in range(1, 151)]
+    index.analyse_ahead(texts)
+    tracemalloc.start()
+    try:
+        index.add("ana", texts)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
 
 
 # Many at once
