@@ -18,8 +18,10 @@ from memory.quoting import attribute, own_words, without_blocks
 from memory.recall.times import time_ranges
 from memory.recall.triggers import MessageReading, each_keyword
 from memory.transcripts.auxiliary_requests import is_auxiliary_text
-from memory.transcripts.persons_words import split_speaker, words_of_person
+from memory.transcripts.persons_words import split_speaker, without_agents, words_of_person
 from memory.transcripts.reconcile import MessageKey
+from memory.transfer.sources import chatgpt, claude
+from memory.transfer.sources.times import Times
 from models.facts import FactDraft
 from models.messages import Message
 from models.sections import Sections
@@ -80,6 +82,23 @@ def read_request(piece: str) -> None:
     assert MessageKey("assistant", text).words
 
 
+def read_agents(piece: str) -> None:
+    aider = {"role": "user", "content": "I switched to a new code base. Please don't consider the above files"}
+    without_agents([aider, {"role": "user", "content": piece * (100_000 // len(piece)) + "x"}], -1)
+    words_of_person(piece * (4_000_000 // len(piece)))
+
+
+def read_export(piece: str) -> None:
+    text = f"a{piece * (200_000 // len(piece))}b"
+    authors = {"author": {"role": "assistant"}, "metadata": {}}
+    custom = {"content_type": "user_editable_context", "user_profile": text}
+    nodes = {"1": {"message": {**authors, "content": {"content_type": "text", "parts": [text]}}}}
+    nodes["2"] = {"parent": "1", "message": {**authors, "content": custom}}
+    assert list(chatgpt.records({"mapping": nodes}, Times(NOW)))
+    said = {"sender": "assistant", "content": [{"type": "text", "text": text}]}
+    assert list(claude.records({"chat_messages": [said]}, Times(NOW)))
+
+
 def quote(piece: str) -> None:
     attribute(f"[x{piece * (200_000 // len(piece))}]")
     assert len(without_blocks(piece * (200_000 // len(piece)) + "</chat>")) > 7
@@ -117,6 +136,8 @@ PIECES = {  # of each reader
     ground_denials: "not walnuts |not |kein ",
     look_for_requests: ".|, |─|never |you always |please ",
     compare_words: "한|ว|中，",
+    read_agents: "\n|<skill></skill>",
+    read_export: ' |\ue200|<details type="reasoning"|a',
     quote: "[INST]|]~b]|[|[a|<x>|ب\u200c|👩\u200d|❤\ufe0f|.\U000e0100|\u0301\u0316|<memory>\n",
     take_thoughts_out: "x\n| \n|é\n|</think>x\n",
     leave_out_quotations: "\n| \n|x\n\n|From: a\nb: c\n|> a\n|```\n|``` ",

@@ -82,8 +82,8 @@ _FILES = (
     *("I have *added these files to the chat*", "Here are summaries of some files", "Here are some READ ONLY files"),
     "I am working with you on code in a git repository",
 )
-_RULES = re.compile(
-    r"\n\n+(?=To suggest changes to a file you MUST|# \*SEARCH/REPLACE block\* Rules|# File editing rules"
+_RULES = re.compile(  # a run of line ends is read from its first alone, or a long one costs the square of its length
+    r"(?<!\n)\n\n++(?=To suggest changes to a file you MUST|# \*SEARCH/REPLACE block\* Rules|# File editing rules"
     r"|# V4A Diff Format Rules)"
 )
 _SPEAKER = re.compile(r"\s*(<@!?[0-9]{1,20}>|[^\W\d_][^\n:<>]{0,39}): *(?=\S)")  # whose name stands before the words
@@ -99,11 +99,14 @@ def words_of_person(text: str, *, is_one_of_several: bool = False) -> str:
         _, end, rest = added.rpartition(ends)
         if end:
             text = (words + rest).strip() or text
-    while block := _BLOCK.match(text) or (is_one_of_several and _COMPOUND.match(text)):
-        _, end, rest = text.partition(f"</{block[1]}>")
-        if not end:
+    at = 0
+    while block := _BLOCK.match(text, at) or (is_one_of_several and _COMPOUND.match(text, at)):
+        close = f"</{block[1]}>"
+        found = text.find(close, block.end())
+        if found < 0:
             break
-        text = rest.lstrip()
+        at = found + len(close)
+    text = text[at:].lstrip() if at else text
     if wrapped := _WORDS.fullmatch(text):
         text = wrapped[2].strip()
     prompt, _, end = text.strip().rpartition("\n\n")

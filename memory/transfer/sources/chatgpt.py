@@ -18,7 +18,7 @@ from memory.transfer.sources.times import Times
 from memory.transfer.sources.values import Record, branch, chat, digest, drafts, profile, text
 from models.messages import MessageDraft
 
-_CITATION = re.compile("\ue200[^\ue201]*\ue201")  # a mark of ChatGPT's page, not words
+_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201")  # a mark of ChatGPT's page, not words
 _INNER = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
 _SPEAKERS = ("user", "assistant")
 _FRAGMENTS = {"REQUEST": "user", "RESPONSE": "assistant"}  # of DeepSeek's
@@ -26,7 +26,7 @@ _CUSTOM = {  # the profile's names for instructions, and ChatGPT's two
     "about": ("about_user_message", "user_profile"),
     "wishes": ("about_model_message", "user_instructions"),
 }
-_FENCED = re.compile(r".*?```(.*)```.*", re.DOTALL)  # the person's own words, in what the model is told of them
+_FENCED = re.compile(r"\A.*?```(.*)```.*", re.DOTALL)  # the person's own words, in what the model is told of them
 
 
 def recognises(item: Mapping[str, Any]) -> bool:

@@ -16,9 +16,9 @@ from memory.transfer.sources.values import Record, branch, chat, drafts, memory,
 from models.messages import MessageDraft
 
 _MEMORIES = ("conversations_memory", "project_memories")
-_UNSUPPORTED = re.compile(
-    r"\s*```\s*This block is not supported on your current device yet\.\s*```\s*"
-)  # a tool's call
+_UNSUPPORTED = re.compile(  # a tool's call
+    r"(?<!\s)\s*+```\s*This block is not supported on your current device yet\.\s*```\s*"
+)
 _HEADING = re.compile(r"#+ .*|\*\*[^*]+\*\*:?")
 _SENTENCES = re.compile(r"(?<=[.!?。！？])\s+(?=\S)")
 

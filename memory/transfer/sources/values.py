@@ -25,8 +25,8 @@ from schemas.fields import ID, MESSAGE_CHARS_MAX, UNSTORABLE
 
 Record = SessionRecord | FactRecord | ItemRecord
 MESSAGE_KEY_CHARS = 250  # of a message's id in its file
-_INNER = re.compile(r"<details type=\"(?:reasoning|tool_calls|code_interpreter)\".*?</details>\s*", re.DOTALL)
-"""What Open WebUI writes into an answer beside the model's words."""
+_INNER = re.compile(r"<details type=\"(?:reasoning|tool_calls|code_interpreter)\".*?(?:</details>\s*|\Z)", re.DOTALL)
+"""What Open WebUI writes into an answer beside the model's words; one that was broken off takes all the rest."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _ROLES = {
     **dict.fromkeys(("user", "human", "you", "me"), "user"),
