@@ -33,6 +33,20 @@ from tests.processes import eventually
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
+MILLISECONDS_OF_SPACES = """async () => {
+    const { typed } = await import("./static/js/chat/composer.js");
+    const began = performance.now();
+    typed(`a${" ".repeat(99_998)}b`);
+    return performance.now() - began;
+}"""
+# As of an office program: words, and a picture of them, which would be attached.
+PASTE_CELLS = """box => {
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File(["PNG"], "cells.png", { type: "image/png" }));
+    for (const type of ["text/plain", "text/html"]) clipboardData.setData(type, "1 2");
+    box.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+}"""
+
 
 def is_change(route: Route) -> bool:
     return route.request.method == "PATCH"
@@ -125,6 +139,7 @@ def test_words_are_shown_as_they_were_typed_and_too_many_stay_in_the_box(page, l
     box(page).press("Control+a")
     box(page).press_sequentially("Short")
     expect(alert).to_be_hidden()
+    assert page.evaluate(MILLISECONDS_OF_SPACES) < 1000
 
 
 def test_a_draft_outlives_a_reload_and_a_look_at_another_chat(page, live, tmp_path):
@@ -383,6 +398,7 @@ def test_images_and_text_files_go_along_with_a_message_and_another_reply(page, l
     expect(page.get_by_role("alert")).to_contain_text("thing.exe can't be attached")
     expect(messages(page)).to_have_count(0)  # what was typed before is not sent yet
     attach(page, notes, picture, notes)
+    box(page).evaluate(PASTE_CELLS)
     page.get_by_role("button", name="Remove notes.txt").first.click()
     expect(page.get_by_role("button", name=re.compile("^Remove"))).to_have_count(2)
     fits(page)
@@ -476,6 +492,12 @@ def test_a_message_anywhere_in_a_long_chat_is_left_out_of_replies(page, live):
     expect(earlier.get_by_text("Left out: the model no longer reads")).to_be_visible()
     deed(earlier, "Use in replies again")
     expect(earlier.get_by_text("Left out")).to_have_count(0)
+    page.goto("/")
+    page.goto(f"/#/long/{ids[10]}")
+    expect(far).to_be_visible()
+    send(page, "Sent from far up")
+    expect(messages(page).last).to_contain_text("Reply to")
+    expect(box(page)).to_have_value("")
 
 
 def test_a_link_to_a_message_that_is_gone_leads_to_its_chat(page, live):

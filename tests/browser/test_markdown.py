@@ -116,7 +116,7 @@ def test_task_lists_aligned_tables_and_footnotes_that_lead_to_those_of_their_own
         "In a list?",
         "1. one\n2.\n   two\n3.\n\n-",
         "مرحبا!",
-        "- שלום\n\nHello",
+        "- שלום\n\nHello\n\n> שלום",
     )
     page.goto("/#/lists")
     reply, number, mixed, arabic, hebrew = (messages(page).nth(at) for at in (1, 3, 5, 6, 7))
@@ -125,7 +125,8 @@ def test_task_lists_aligned_tables_and_footnotes_that_lead_to_those_of_their_own
     expect(mixed.get_by_role("paragraph").last).to_have_text("-")
     for words in (arabic.locator(".body"), hebrew.get_by_role("list")):
         expect(words).to_have_css("direction", "rtl")
-    expect(hebrew.get_by_role("paragraph")).to_have_css("direction", "ltr")
+    expect(hebrew.get_by_role("paragraph").first).to_have_css("direction", "ltr")
+    expect(hebrew.get_by_role("blockquote")).to_have_css("border-right-width", "3px")
     expect(reply.get_by_role("checkbox")).to_have_count(2)
     expect(reply.get_by_role("checkbox", name="Done", exact=True)).to_be_checked()
     expect(reply.get_by_role("checkbox", name="Not done")).not_to_be_checked()

@@ -5,7 +5,7 @@ import threading
 from itertools import chain
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.page import begin, box, chat, deed, messages, send, session_shown, stored, talk
 from tests.browser.windows import PHONE, WIDE, watch_of
@@ -200,25 +200,45 @@ def test_two_tabs_on_one_chat_show_the_same(page, live, model_server):
     other.goto(page.url)
     expect(messages(other)).to_have_count(2)
     deed(messages(other).first, "Edit")
+    form = other.get_by_role("textbox", name="Your message, changed")
+    form.fill("The roses need much water")
     page.bring_to_front()  # one behind another paints once a second, and each click waits for that
     chat(page, model_server, "And the tulips?")
-    other.get_by_role("textbox", name="Your message, changed").press("Escape")
-    expect(messages(other)).to_have_count(4)  # which it was not while words were edited
+    other.bring_to_front()
+    chat(other, model_server, "And the pansies?")
+    expect(form).to_have_value("The roses need much water")
+    form.press("Escape")
+    expect(messages(other)).to_have_count(6)  # which it was not while words were edited
+    page.bring_to_front()
+    expect(messages(page)).to_have_count(6)
+    expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     reply = begin(page, model_server, "And the lilies?", "They ")
-    expect(messages(other)).to_have_count(6)
+    expect(messages(other)).to_have_count(8)
     expect(messages(other).last).to_contain_text("They")  # the other tab has heard nothing of it itself
     expect(messages(other).last).to_contain_text("Waiting for the rest")
     expect(other.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     reply.say("do too.")
     reply.end()
     expect(messages(other).last).to_contain_text("They do too.")
+    expect(other.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    late: list[Route] = []
+    page.route("**/api/chat", lambda route: late.append(route))
+    send(page, "And the moss?")
+    other.bring_to_front()
+    chat(other, model_server, "And the ferns?", "Ferns too.")
+    page.bring_to_front()
+    model_server.main.queue("Moss too.")
+    late[0].continue_()  # its message came after the other tab's turn
+    expect(messages(page)).to_have_count(12)
+    expect(messages(page).nth(8)).to_contain_text("And the ferns?")
+    expect(messages(page).last).to_contain_text("Moss too.")
     page.get_by_role("button", name="Add a fact").click()
     page.get_by_role("textbox", name="Fact").fill("Likes lilies")
     page.get_by_role("textbox", name="Fact").press("Enter")
     expect(other.get_by_role("complementary", name="Memory")).to_contain_text("Likes lilies")
     deed(messages(page).first, "Erase")
     page.get_by_role("dialog").get_by_role("button", name="Erase", exact=True).click()
-    expect(messages(other)).to_have_count(5)
+    expect(messages(other)).to_have_count(11)
     box(other).fill("Half a thought")
     page.locator(".session:has([aria-current])").hover()
     page.get_by_role("navigation", name="Chats").get_by_role("button", name=re.compile("^More about")).click()
@@ -244,6 +264,9 @@ def test_a_reply_that_was_read_while_it_ended_is_shown_once(serve, browse, model
     written.set()
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     expect(messages(page)).to_have_count(4)
+    # Read as the one turn was over and the next one had not begun: a chat that is busy, and has no unanswered message.
+    heard = 'import("./static/js/chat/turns.js").then(({ heardOf }) => heardOf("another"))'
+    assert page.evaluate(heard) == ""
 
 
 @pytest.mark.parametrize("page", [PHONE], indirect=True, ids=str)

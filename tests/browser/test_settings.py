@@ -12,6 +12,8 @@ from tests.browser.windows import PHONE, watch_of
 from tests.model_server import ModelServer, Status, prompts
 
 KEY = "sk-sentinel-of-7319"
+BLOCKED = """for (const name of ["localStorage", "sessionStorage"])
+    Object.defineProperty(window, name, { configurable: true, get() { throw new DOMException("Blocked"); } });"""
 
 
 def done(page: Page) -> None:
@@ -70,6 +72,10 @@ def test_the_look_changes_at_once_and_is_there_before_the_first_paint(page, live
     page.wait_for_load_state("load")
     open_settings(page, "Look and keys").get_by_role("radio", name="Same as your device").check()
     assert background() == light
+    page.add_init_script(BLOCKED)
+    page.reload()
+    open_settings(page, "Look and keys").get_by_role("radio", name="Dark").check()
+    assert background() == dark  # until the page is loaded again
 
 
 def test_a_chats_system_prompt_is_stored_with_it(page, live, model_server):

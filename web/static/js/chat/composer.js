@@ -20,7 +20,7 @@ export function stored(name, words) {
 }
 
 /** What was typed, without empty lines around it.  Its first line keeps its indentation. */
-export const typed = (words) => words.replace(/^\s*\n|\s+$/g, "");
+export const typed = (words) => words.trimEnd().replace(/^\s*\n/, "");
 export const tooMuch = (words) => tooLong(words, CHARS_MAX);
 
 /** Read whether the person has turned memory off everywhere; something has to be stored of them. */
@@ -82,7 +82,8 @@ export class Composer extends Component {
     }
     this.elsewhere.delete(name);
     this.place = name;
-    this.fill([draftOf(name), typedBefore].filter(Boolean).join("\n"));
+    const draft = draftOf(name) === liveTurn(shown.sessionId)?.text ? "" : draftOf(name); // what is on its way comes back if it fails
+    this.fill([draft, typedBefore].filter(Boolean).join("\n"));
     if (typedBefore) this.edited();
     else this.complain(tooMuch(this.box.current.value));
   }
@@ -148,8 +149,9 @@ export class Composer extends Component {
   };
 
   paste = (event) => {
-    const { files } = event.clipboardData;
-    if (!files.length) return;
+    const { files, types } = event.clipboardData;
+    const hasWords = ["text/plain", "text/html"].every((type) => types.includes(type)); // the file is a picture of them, as office programs add
+    if (!files.length || hasWords) return;
     event.preventDefault();
     this.attach(files);
   };

@@ -23,6 +23,7 @@ let failure = null; // {message, told, again?}: of the last turn, or of loading 
 let editing = null; // the id of the message being edited
 let facts = new Map(); // that apply to the chat, by the message that they were taken from
 let pressed = null; // a text submitted before the page or the thread was loaded; it is sent afterwards
+let behind = false; // whether what another tab said is not shown yet
 let left = 0; // when the page was last hidden
 let opening = 0; // counts opened sessions, to ignore responses for earlier ones
 
@@ -171,6 +172,7 @@ const draftName = () => (shown.temporary ? "temporary" : (shown.sessionId ?? "ne
 /** Show a thread, and the reply that is being written in it, here or for another page. */
 function show(loaded) {
   thread = loaded;
+  behind = false;
   shown.remember = thread.session?.remember ?? shown.remember;
   const waiting = thread.unanswered;
   if (thread.session?.busy && !liveTurn(shown.sessionId)) followTurn(thread.sessionId, waiting, partOf(waiting));
@@ -290,7 +292,8 @@ function submit(words, { replaces = null, resumes = null, files = composer.files
   }
   composer.complain("");
   if (!replaces && !resumes) composer.sending(draftName(), words);
-  failure = editing = null;
+  failure = null;
+  if (replaces) editing = null; // what follows may be edited
   const history = shown.temporary ? thread.items.map(({ role, content }) => ({ role, content })) : null;
   const sessionId = shown.temporary ? null : shown.sessionId;
   takeTurn({ sessionId, text: words, files, replaces, resumes, history, remember: shown.remember, fresh: !thread.session });
@@ -308,14 +311,18 @@ function progress(turn) {
 }
 
 async function turnEnded({ sessionId, turn }) {
-  if (!turn) return refresh({ sessionId });
+  if (!turn) {
+    behind ||= sessionId === thread?.sessionId;
+    return refresh({ sessionId });
+  }
+  if (!turn.error) stored(sessionId ?? "temporary", turn.text);
   if (turn.place !== (shown.sessionId ?? shown.temporary) || !thread) return;
   const mine = opening;
   if (!turn.error) {
-    stored(draftName(), turn.text);
-    if (turn.temporary || (turn.told.message_id && !turn.replaces)) thread.add(turn);
-    else await refresh({ sessionId });
-    const last = thread.items.at(-1);
+    const adds = turn.temporary || (turn.told.message_id && !turn.replaces);
+    if (adds) thread.add(turn);
+    if (!adds || behind) await refresh({ sessionId });
+    const last = thread?.items.at(-1);
     if (mine === opening && last?.role === "assistant") announce(spoken(last.content));
   } else if (turn.temporary) giveBack(turn);
   else await afterFailure(turn, mine);

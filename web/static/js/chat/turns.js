@@ -25,7 +25,7 @@ const slot = (sessionId) => `recap.reply.${sessionId}`; // in sessionStorage, so
  */
 export function heardOf(sessionId, messageId, soFar) {
   const part = JSON.parse(sessionStorage.getItem(slot(sessionId)) ?? "{}");
-  const read = part.of === messageId ? part.text : "";
+  const read = (part.of === messageId && part.text) || "";
   return soFar?.length > read.length ? soFar : read;
 }
 
