@@ -544,10 +544,10 @@ def test_an_empty_conversation_is_the_first_persons_who_is_named_in_it(gpt, clie
         client.delete("/v1/conversations/none"),
     ):
         assert (answer.status_code, answer.json["error"]["code"]) == (404, "conversation_not_found")
-    made = client.post("/api/sessions", json={"session_id": "support", "system_prompt": "Secret."})  # by an application
-    assert made.status_code == 201
-    with pytest.raises(openai.NotFoundError):
-        gpt.responses.create(model=MODEL, conversation="support", user="bob", input="Hello")
+    for name in ("support", "conv_17"):  # of an application, which anybody guesses
+        assert client.post("/api/sessions", json={"session_id": name, "system_prompt": "Secret."}).status_code == 201
+        with pytest.raises(openai.NotFoundError):
+            gpt.responses.create(model=MODEL, conversation=name, user="bob", input="Hello")
 
 
 def test_the_agents_sdk_stores_a_conversation_once(url, client, model_server, model_app):

@@ -37,7 +37,8 @@ _SHOWN = (*_WORDS, "input_image", "input_file")
 CALLS = ("function_call", "custom_tool_call")
 REASONING = "rs_"  # begins the id of what the model thought, which nobody keeps
 CONVERSATION = "conv_"  # begins the id of a session that was made as a conversation
-_OF_CONVERSATION = re.compile(rf"msg_[0-9]+_({CONVERSATION}[0-9a-f]{{32}})")  # the id of a message in one
+_SECRET = re.compile(rf"{CONVERSATION}[0-9a-f]{{32}}")  # an id that nobody guesses, unlike an application's own
+_OF_CONVERSATION = re.compile(rf"msg_[0-9]+_({_SECRET.pattern})")  # the id of a message in one
 
 
 def messages_of(items: Any, field: str = "input") -> list[dict[str, Any]]:
@@ -282,7 +283,7 @@ def find_conversation(whom: Caller, id: str, *, param: str = "conversation_id") 
     try:
         return sessions.get(whom, id)
     except NotFound:
-        is_secret = id.startswith(CONVERSATION)  # nobody guesses it, as they may the id of an application's session
+        is_secret = _SECRET.fullmatch(id)
         if is_secret and whom.user_id is not None and whom.space is None and (adopted := sessions.adopt(whom, id)):
             return adopted
         raise NotFound("conversation_not_found", f"There is no conversation {id!r}.", param=param) from None
