@@ -234,6 +234,7 @@ def test_a_fact_may_use_other_words(text, said):
         (OPPOSITE, "아이가 있다", "아이가 없어요", None),
         (OPPOSITE, "لديه أطفال", "ليس لدي أطفال", None),
         (OPPOSITE, "Kahve içiyor", "Kahve içmiyorum", None),
+        (OPPOSITE, "Sống ở Hà Nội", "Tôi không sống ở Hà Nội", None),
         (NUMBER, "Tiene 36 años", "Tengo treinta y cinco años", None),
         (NUMBER, "Bought 25 pears", "I bought twenty apples and five pears", None),
         (NUMBER, "Hat 43 Hühner", "Drei meiner vierzig Hühner sind krank", None),

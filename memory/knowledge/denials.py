@@ -31,9 +31,7 @@ FORM_LETTERS_MIN = 2  # at the beginning of two forms of one word
 BETWEEN_CHARS_MAX = 12  # from what is denied to a later word that denies it: an adverb, or an object
 
 _WORD = re.compile(rf"[{PAIRED}]|[^\W\d_]+(?:'[^\W\d_]+)?|\d+|[,.;:!?。，；！？،؟\n]")
-_BEFORE = re.compile(
-    rf"(?:{pattern(lambda language: '' if language.denies_after_only else language.negations).pattern})\Z", re.I
-)
+_BEFORE = pattern(lambda language: "" if language.denies_after_only else language.negations)
 _AFTER = pattern(lambda language: language.later_negations)
 _PUNCTUATION = re.compile(r"[,.;:!?。，、；！？،؟\n]")
 _CONJUNCTIONS = {  # by language: the Polish "and" is an English article
@@ -118,11 +116,13 @@ def _is_denied(
     """
     begin, end = run[0].start, run[-1].end
     start = max((stop for _, stop in breaks if stop <= begin), default=0)
+    start = max(start, begin - AROUND)
     clause_end, behind = _end_of_clause(breaks, end)
     before, after = content[start:begin], content[end:behind]
     verbs = list(missing)
+    negation_ends = {negation.end() for negation in _BEFORE.finditer(content, start, end)}
     for word in reversed(_words(before)):
-        if _BEFORE.search(before[: word.end]):
+        if start + word.end in negation_ends:
             return True
         if _tells_nothing(before, word, stated):
             continue
