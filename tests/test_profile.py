@@ -103,6 +103,15 @@ def test_a_fact_that_a_content_filter_refuses_does_not_stop_the_profile(ada):
     assert len(ada.server.requests) == calls, "no fact waits"
 
 
+def test_a_content_filter_that_refuses_once_passes_no_fact_over(ada):
+    ada.tell("I live in Tallinn.")
+    earlier = len(ada.server.requests)
+    ada.server.mini.default = lambda _: FILTERED if len(ada.server.requests) == earlier + 1 else patch(HOME)
+    ada.work()
+    assert "content filter" in ada.error
+    assert ada.update()["document"] == {"home": "Tallinn"}
+
+
 def test_what_a_content_filter_refuses_of_the_profile_itself_passes_no_fact_over(ada):
     ada.edit({"op": "add", "path": "/likes/-", "value": "POISON"})
     ada.tell("I live in Tallinn.", "I swim.")

@@ -165,7 +165,8 @@ class MiniModel:
     ) -> T | None:
         """Return the value that `read` makes of the answer about items, without those that a content filter refuses.
 
-        None if all are refused.  Raises as `ask` does, and the refusal of a request that is refused without items too.
+        None if all are refused.  Raises as `ask` does, and a refusal that no item explains: the request is refused
+        without items too, or passes when it is sent again.
         """
         items = list(items)
         while items:
@@ -175,14 +176,14 @@ class MiniModel:
             except ModelError as error:
                 if error.code != CONTENT_REFUSED:
                     raise
-                passing, refused = -1, len(items)
+                passing, refused = -1, len(items) + 1
                 while refused - passing > 1:  # the shortest beginning that is refused ends with a refused item
                     middle = (passing + refused) // 2
                     if self._is_refused(owner_id, request_for_items(items[:middle])):
                         refused = middle
                     else:
                         passing = middle
-                if refused == 0:
+                if not 0 < refused <= len(items):
                     raise
                 log.warning("the mini model goes on without an item: the server's content filter refuses it")
                 del items[refused - 1]
