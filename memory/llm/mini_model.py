@@ -169,6 +169,7 @@ class MiniModel:
         without items too, or passes when it is sent again.
         """
         items = list(items)
+        passing = -1  # of how many items at the beginning a request has passed
         while items:
             try:
                 request = request_for_items(items)
@@ -176,7 +177,7 @@ class MiniModel:
             except ModelError as error:
                 if error.code != CONTENT_REFUSED:
                     raise
-                passing, refused = -1, len(items) + 1
+                refused = len(items) + 1
                 while refused - passing > 1:  # the shortest beginning that is refused ends with a refused item
                     middle = (passing + refused) // 2
                     if self._is_refused(owner_id, request_for_items(items[:middle])):
@@ -187,6 +188,7 @@ class MiniModel:
                     raise
                 log.warning("the mini model goes on without an item: the server's content filter refuses it")
                 del items[refused - 1]
+                passing = refused - 1
         return None
 
     def _is_refused(self, owner_id: int, request: ModelRequest) -> bool:
