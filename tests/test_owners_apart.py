@@ -381,7 +381,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class World:
-    """Ada calls, Bob is the other.  `nobodys` ids are as long as Bob's."""
+    """Ada calls, Bob is the other.  `nobodys` ids have the form of Bob's."""
 
     app: Flask
     case: str
@@ -477,7 +477,8 @@ def make_world(app: Flask, case: str) -> World:
     hers |= {**converse(ada, "ada", "coffee"), "new session": "adas-new"}
     nobodys = {"session": "nobodies", "new session": "nobodies", "user": "eve", "prompt": "vague"}
     nobodys["document"] = his["document"][::-1]
-    nobodys |= {of: f"{his[of][:-1]}x" for of in ("response", "conversation", "item")}
+    for of in ("response", "conversation", "item"):
+        nobodys[of] = his[of][:-1] + ("1" if his[of].endswith("0") else "0")
     for of in ("message", "fact", "example", "hit", "mark", "archive", "job", "webhook"):
         same_length = (int(digit * len(str(his[of]))) for digit in "987")
         nobodys[of] = next(number for number in same_length if number not in (his[of], hers[of]))
