@@ -55,10 +55,10 @@ function keyOfAnotherTab() {
 }
 
 let askForKey = async (_) => false;
+let asking = null; // until somebody has signed in; then nothing is sent, as the key may be another person's
 
 /** Set `ask(wrong)`, which shows the sign-in dialog and resolves to a key; `wrong`: the last key was refused. */
 export function onKeyNeeded(ask) {
-  let asking = null;
   askForKey = (refused) => {
     if (!asking && refused !== sessionStorage.getItem(KEY)) return null; // another key was entered meanwhile
     asking ??= ask(refused !== null).then(async (key) => {
@@ -108,6 +108,7 @@ const addressOf = (path) => new URL(`.${path}`, document.baseURI);
 async function reach(method, path, { query = {}, body = undefined, headers = {}, signal = undefined } = {}) {
   const inBody = body !== undefined && method !== "PATCH";
   for (;;) {
+    if (asking) await asking;
     const whose = NOBODYS.test(path) ? {} : { user_id: person(), space: space() || undefined };
     const address = addressOf(path);
     for (const [name, value] of Object.entries({ ...(inBody ? {} : whose), ...query })) {
