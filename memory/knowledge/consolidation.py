@@ -290,19 +290,17 @@ def _read(engine: Engine, owner: OwnerRow, pairs: Sequence[Pair], prompt: Prompt
         return judged
 
     try:
-        return (
-            engine.mini.ask_about(
-                owner.id,
-                pairs,
-                lambda pairs: request_for(prompt.render(), [block("pairs", lines(pairs))], ANSWER),
-                owner.tenant,
-                judge,
-            )
-            or []
+        read = engine.mini.ask_about(
+            owner.id,
+            pairs,
+            lambda pairs: request_for(prompt.render(), [block("pairs", lines(pairs))], ANSWER),
+            owner.tenant,
+            judge,
         )
     except InvalidAnswer as problem:
         log.warning("consolidation: the mini model's answer was refused: %s", problem)
         return None
+    return read or []
 
 
 def _apply(tx: Transaction, pairs: Sequence[Pair], plans: Mapping[int, datetime], now: datetime) -> Counter[str]:

@@ -170,10 +170,10 @@ def _share_most(word: str, other: str) -> bool:
 
 
 def _words(text: str) -> list[_Word]:
-    return [_Word(stem(word[0].casefold()), word.start(), word.end()) for word in _WORD.finditer(text)]
+    return [_Word(_stem(word[0].casefold()), word.start(), word.end()) for word in _WORD.finditer(text)]
 
 
-def stem(word: str) -> str:
+def _stem(word: str) -> str:
     """Return a word without its ending."""
     terms = DEFAULT_ANALYSIS.terms(word)
     return terms[0] if terms else word

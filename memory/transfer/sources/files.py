@@ -166,8 +166,8 @@ def _of_json(file: IO[bytes]) -> Iterator[Any]:
     """Yield the items of a JSON document, joined from their parts; of the response of an API, those of its list."""
     parts: dict[str, Any] = {}
     listed = False
-    bounds: dict[str, Any] = {"part_bytes": PICTURE_BYTES_MAX, "large": _CHATS, "is_item": _is_item}
-    for (_, _, *part), value in iter_items(file, _PARTS, lines=True, **bounds):
+    items = iter_items(file, _PARTS, lines=True, part_bytes=PICTURE_BYTES_MAX, large=_CHATS, is_item=_is_item)
+    for (_, _, *part), value in items:
         if not part:
             if not listed:
                 yield {**value, **parts} if parts else value
